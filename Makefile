@@ -7,8 +7,6 @@
 # make campaign    a campaign of the next reference run: takes in those that are committed, goes on with the profile decide for at most BUDGET (3h),
 #                  of all STUDIES or those named, and writes what it measured into figures/campaigns (on an idle machine)
 # make reference   the reference run made anew, in figures/reference, of all campaigns
-# make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
-#                versions are nearest to (150 MB); needs a JDK and Maven
 # make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
 # make audit  what is known against the pinned packages (Error 1: something; Error 3: somebody could not be asked)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
@@ -18,7 +16,7 @@ PROFILE ?= quick
 JAVA := harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
-.PHONY: run test check lab kernel site campaign campaigns reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test check lab kernel site campaign campaigns reference lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -56,9 +54,6 @@ site: setup
 	@rm -rf site
 	@$(BIN)/python -m sphinx -W --keep-going -q -E -d .cache/doctrees -b html docs site
 	@$(BIN)/python -m tools.site site
-
-servers old-servers: setup
-	@$(BIN)/python -m tools.fetched_servers
 
 # Tests need a browser that a run does not, and the check comes before them: the stamp remembers which of the two was set up.
 ifneq ($(filter test check,$(MAKECMDGOALS)),)

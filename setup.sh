@@ -118,7 +118,7 @@ fi
 if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e .cache/servers/mysql ]; then
     if { linked libaio.so.1 && linked libnuma.so.1; } || debian_install "MySQL 8.0" libaio1 libnuma1; then
         say "fetching MySQL 8.0"
-        why=$("$env/bin/python" -m tools.fetched_servers mysql 2>&1) || say "MySQL 8.0 is left out: $why"
+        why=$("$env/bin/python" -m tools.fetched_servers 2>&1) || say "MySQL 8.0 is left out: $why"
     fi
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null && [ "$(uname)" = Linux ]; then

@@ -247,4 +247,4 @@ OWNERS: Final[dict[str, type[Owner]]] = {
 
 
 def owner(product: str, node: Node) -> Owner:
-    return OWNERS[product.partition("@")[0]](node)
+    return OWNERS[product](node)

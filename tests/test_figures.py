@@ -104,9 +104,9 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 def test_exhibit_draws_and_its_csv_is_what_is_drawn(name: str, drawn: Drawn):
     exhibit, written = drawn(name)
     assert (exhibit.figure is not None) == (name in exhibits.FIGURES)
-    # no old version was observed, nor all n of a mean; rooms and lags have tests of their own
+    # not all n of a mean were observed; rooms and lags have tests of their own
     unseen = ("replication_verdicts", "bookstore_rooms", "replication_rooms", "tcp_rooms", "replication_lag")
-    if "progress" not in name and name not in unseen:
+    if name not in unseen:
         assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
     (csv,) = (path for path in written if path.suffix == ".csv")
     again = pd.read_csv(csv, dtype=str, keep_default_na=False)
@@ -373,41 +373,6 @@ def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_
     assert (spread["low"] <= spread["value"]).all() and (spread["value"] <= spread["high"]).all()
     theirs = frame[(frame["source"] == "published") & (frame["panel"] == "insert, single")].set_index("level")
     assert theirs.loc["CouchDB", "value"] == pytest.approx(1.39 / 54.9)
-
-
-@pytest.fixture(scope="module")
-def with_old(observed: pd.DataFrame) -> Evidence:
-    """What was observed, and old versions, which took three and five times as long, and MariaDB."""
-    tables = "postgresql+relational"
-    engines = (("postgresql@9.6", "9.6.24", 3), ("mysql@5.5", "5.5.9", 5), ("mariadb", "10.11.19", 2))
-    old = [another(observed, f"{name}+relational", tables, version, factor) for name, version, factor in engines]
-    return Evidence.of(pd.concat([observed, *old], ignore_index=True))
-
-
-def test_progress_is_old_over_todays_with_exact_versions(with_old):
-    frame = exhibits.FIGURES["crud_progress"](with_old).frame
-    mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert")].set_index(["level", "series"])["value"]
-    assert mine["PostgreSQL 9.6.24 over\nPostgreSQL 16.14 (tables)", "single"] == pytest.approx(3, rel=1e-6)
-    assert mine["MySQL 5.5.9 over\nMariaDB 10.11.19 (tables)", "replicated"] == pytest.approx(2.5, rel=1e-6)
-    assert mine["MySQL 5.5.9 over\nPostgreSQL 9.6.24 (tables)", "single"] == pytest.approx(5 / 3, rel=1e-6)
-    theirs = frame[frame["source"] == "published"].set_index(["level", "panel", "series"])["value"]
-    assert set(theirs.index.get_level_values("level")) == {"MySQL 5.5.9 over\nPostgreSQL 9.6.24 (tables)"}
-    assert theirs[:, "insert", "single"].item() == pytest.approx(757.1 / 80.9)
-
-
-def test_times_of_old_versions_stand_beside_todays(with_old):
-    exhibit = exhibits.TABLES["crud_progress_times"](with_old)
-    rows = exhibit.frame.set_index("Database")
-    assert rows.loc["PostgreSQL 9.6, single", "Version"] == "9.6.24"
-    assert rows.loc["PostgreSQL, single", "Version"] == "16.14"
-    assert rows.loc["MySQL 5.5, replicated", "select, here"] == "not run"
-    assert " (" in rows.loc["MySQL 5.5, replicated", "insert, here"]
-
-
-@pytest.mark.parametrize("name", ["crud_progress", "crud_progress_times"])
-def test_without_old_versions_progress_says_how_to_get_them(name, drawn):
-    exhibit, _ = drawn(name)
-    assert exhibit.frame.empty and any("make servers" in note for note in exhibit.notes)
 
 
 @pytest.fixture(scope="module")

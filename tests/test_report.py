@@ -119,7 +119,6 @@ def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     assert builder.references(document) == []
     drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
     assert {figure.get("id") for figure in document.xpath("//figure[.//svg]")} == drawn | {"bookstore_own"}
-    assert "crud_progress" not in drawn and "ten years of progress, ratios of times: not run" in document.text_content()
     assert not document.xpath("//iframe | //object | //link | //script[@src]")
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert {f"{name}.svg" for name in drawn} <= beside and all((built.parent / name).exists() for name in beside)

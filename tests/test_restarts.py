@@ -16,7 +16,7 @@ from waiting import comes_true
 ENGINES = list({servers.product_of(name): name for name in reversed(REAL)}.values())
 """One for each product that is here."""
 
-STOPS_ON = {"postgresql": signal.SIGINT, "postgresql@9.6": signal.SIGINT}
+STOPS_ON = {"postgresql": signal.SIGINT}
 
 
 @contextmanager

@@ -237,7 +237,6 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
     name, value = {
         "mongodb": ("cache_bytes", 1 << 28),
         "postgresql": ("synchronous_commit", "on"),
-        "postgresql@9.6": ("synchronous_commit", "on"),
         "couchdb": ("fsync", "never: writes are left to the operating system" if found.stand_in else "every commit"),
         "rethinkdb": ("cache_size_mb", 256),
     }.get(deployment.product, ("binlog_format", "ROW"))

@@ -115,31 +115,26 @@ def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
     here = replace(known.package, places=())
     monkeypatch.setattr(registry, "product", lambda _: replace(known, package=here, oldest="99"))
     reason = why_missing("postgresql")
-    assert f"{tmp_path}/postgres is 9.6.24: postgresql is 99 or newer (postgresql@9.6: " in reason
+    assert f"{tmp_path}/postgres is 9.6.24: postgresql is 99 or newer" in reason
     assert f"{real}/postgres is {found.version}: postgresql is 99 or newer" in reason
     with pytest.raises(servers.ServerError, match="99 or newer"):
         servers.start("postgresql", "single")
 
 
-def test_what_was_fetched_is_the_last_to_be_taken_and_must_be_what_it_is_called(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_was_fetched_is_the_last_to_be_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
-    products = {name: registry.product(name) for name in ("mysql", "mysql@5.5")}
-    for name, known in products.items():
-        assert known.package
-        products[name] = replace(known, package=replace(known.package, places=()))
-        (folder := paths.servers() / name / "bin").mkdir(parents=True)
-        program(folder, "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.15\n")
-    monkeypatch.setattr(registry, "product", products.__getitem__)
+    known = registry.product("mysql")
+    assert known.package
+    nowhere = replace(known, package=replace(known.package, places=()))
+    monkeypatch.setattr(registry, "product", lambda _: nowhere)
+    (folder := paths.servers() / "mysql" / "bin").mkdir(parents=True)
+    program(folder, "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.15\n")
     program(tmp_path / "new", "mysqld", "#!/bin/sh\necho mysqld Ver 9.7.4\n")
     program(tmp_path / "old", "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.11\n")
     for folders, source, version in ((("old", "new"), "path", "9.7.4"), (("old",), "fetched", "8.0.15")):
         monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in folders))
         found = present("mysql")
         assert (found.source, found.version) == (source, version)
-    reason = why_missing("mysql@5.5")
-    assert "is 8.0.15: mysql@5.5 is 5.5; " in reason
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
@@ -178,10 +173,8 @@ def test_replication_is_set_up_in_the_words_of_the_version(starter: MySQL, versi
 HOW = {
     "mongodb": ("libcurl.so.4", "conda install"),
     "postgresql": ("has no initdb nor pg_basebackup", "conda install"),
-    "mysql": ("mysqld is MariaDB", "make servers"),
+    "mysql": ("mysqld is MariaDB", "tools.fetched_servers"),
     "mariadb": ("has no mariadb-install-db", "apt-get install mariadb-server"),
-    "mysql@5.5": ("no mysql@5.5 here", "make servers"),
-    "postgresql@9.6": ("no postgresql@9.6 here", "make servers"),
     "couchdb": ("no node on PATH", "conda install"),
     "rethinkdb": ("no node on PATH", "rethinkdb.com/docs/install"),
 }
@@ -230,16 +223,15 @@ def test_programs_under_a_closed_home_are_copied_once_for_the_other_user(tempora
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
-@pytest.mark.parametrize("product", ["mysql", "mysql@5.5"])
-def test_a_fetched_server_under_a_closed_home_is_copied_with_what_it_needs(product: str, temporary: Path) -> None:
-    needed(product)
-    found = present(product)
+def test_a_fetched_server_under_a_closed_home_is_copied_with_what_it_needs(temporary: Path) -> None:
+    needed("mysql")
+    found = present("mysql")
     if found.source != "fetched":
         pytest.skip(f"{found.version} at {found.programs['mysqld']} is taken, which was not fetched")
     home = temporary / "home"
     home.mkdir(mode=0o700)
-    shutil.copytree(found.programs["mysqld"].parents[1], home / product)
-    closed = servers.Found(product, found.version, "fetched", {"mysqld": home / product / "bin" / "mysqld"})
+    shutil.copytree(found.programs["mysqld"].parents[1], home / "mysql")
+    closed = servers.Found("mysql", found.version, "fetched", {"mysqld": home / "mysql" / "bin" / "mysqld"})
     copies = reachable(closed, "nobody", temporary / "cache")
     assert (copies["mysqld"].parents[1] / "data" / "mysql").is_dir()
     assert not (copies["mysqld"].parents[1] / "data" / "auto.cnf").exists(), "each server has an identity of its own"
@@ -247,14 +239,14 @@ def test_a_fetched_server_under_a_closed_home_is_copied_with_what_it_needs(produ
 
 
 @LINUX
-def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
+def test_a_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "none")
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
-        fetched_servers.fetch("mysql@5.5")
+    with pytest.raises(servers.ServerError, match=r"^mysql was not fetched: no mvn on PATH"):
+        fetched_servers.fetch()
     assert not list(paths.servers().iterdir())
 
 
@@ -265,17 +257,17 @@ def test_a_fetched_server_is_unpacked_by_the_systems_own_python(tmp_path: Path) 
     version = subprocess.run([system, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
     if version.stdout.split() != [*map(str, sys.version_info[:2])]:
         pytest.skip(f"{system} is not of this Python's version, whose packages it needs")
-    program(tmp_path / "bin", "postgres", "#!/bin/sh\n")
-    with tarfile.open(tmp_path / "files.txz", "w:xz") as archive:
+    program(tmp_path / "bin", "mysqld", "#!/bin/sh\n")
+    with tarfile.open(tmp_path / "files.tgz", "w:gz") as archive:
         archive.add(tmp_path / "bin", "bin")
     with zipfile.ZipFile(tmp_path / "jar", "w") as jar:
-        jar.write(tmp_path / "files.txz", "postgres-linux-x86_64.txz")
+        jar.write(tmp_path / "files.tgz", "files.tgz")
     packages = [path for path in sys.path if path]
     code = f"""import sys, zipfile; from pathlib import Path; sys.path += {packages}
-from tools.fetched_servers import UNPACKING
-UNPACKING["postgresql@9.6"](zipfile.ZipFile({str(tmp_path / "jar")!r}), Path({str(tmp_path / "out")!r}))"""
+from tools.fetched_servers import _extract
+_extract(zipfile.ZipFile({str(tmp_path / "jar")!r}), "files.tgz", Path({str(tmp_path / "out")!r}))"""
     ended = subprocess.run([system, "-c", code], capture_output=True, text=True)
-    assert (tmp_path / "out" / "bin" / "postgres").is_file(), ended.stderr
+    assert (tmp_path / "out" / "bin" / "mysqld").is_file(), ended.stderr
 
 
 @LINUX
@@ -288,17 +280,15 @@ def test_a_fetched_server_that_lacks_a_library_is_not_kept_and_names_it(
         files.add(tmp_path / "bin", "bin")
     with zipfile.ZipFile(tmp_path / "jar", "w") as jar:
         jar.write(tmp_path / "files.tgz", "mysql-Linux-amd64.tar.gz")
-    known = registry.product("mysql").package
-    assert known and known.artefact
-    coordinates, sha256 = known.artefact.coordinates, artefacts.digest(tmp_path / "jar")
-    file = tmp_path / "repository" / artefacts.path_of(coordinates)
+    artefact, sha256 = fetched_servers.artefact(), artefacts.digest(tmp_path / "jar")
+    file = tmp_path / "repository" / artefacts.path_of(artefact.coordinates)
     file.parent.mkdir(parents=True)
     (tmp_path / "jar").rename(file)
     monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "repository")
-    monkeypatch.setitem(fetched_servers.FETCHED, "mysql", replace(known.artefact, sha256=sha256))
+    monkeypatch.setattr(fetched_servers, "artefact", lambda: replace(artefact, sha256=sha256))
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     with pytest.raises(servers.ServerError, match=r"^mysql was not fetched: .*install what provides libaio\.so\.1"):
-        fetched_servers.fetch("mysql")
+        fetched_servers.fetch()
     assert not list(paths.servers().iterdir())
 
 

@@ -25,7 +25,7 @@ from waiting import PATIENCE_S
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
 STORES = ("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json", "mariadb+relational", "couchdb")
 OTHERS = (
-    *("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational"),
+    *("mysql+json", "mysql+relational"),
     "rethinkdb",
 )
 
@@ -308,7 +308,6 @@ def test_arrays_of_own_records_are_tables(engine: Any, topology: Any, tmp_path: 
         ({"constraints": "off"}, "constraints: off is for relational engines; mongodb has no constraints"),
         ({"arrays": "table", "engine": "postgresql+relational"}, "arrays: table is for relational engines and own"),
         ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
-        ({"engine": "mysql@5.5+relational", "binary_log": "always"}, "binary_log: always is for a single MySQL"),
         ({"engine": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),
         ({"engine": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
         ({"engine": "noop", "durability": "strict"}, "noop stores nothing"),

@@ -19,8 +19,6 @@ BARE: Final[dict[str, type[Bare]]] = {
     "mongodb+mongoengine": documents.MongoEngine,
     "postgresql+jsonb": sql.PsycopgDocuments,
     "postgresql+relational": sql.PsycopgRows,
-    "postgresql@9.6+jsonb": sql.PsycopgDocuments,
-    "postgresql@9.6+relational": sql.PsycopgRows,
     "mysql+json": sql.PyMySQLDocuments,
     "mysql+relational": sql.PyMySQLRows,
     "mariadb+json": sql.PyMySQLDocuments,
@@ -29,7 +27,7 @@ BARE: Final[dict[str, type[Bare]]] = {
     "rethinkdb": documents.RethinkDB,
     "couchbase": documents.Couchbase,
 }
-"""Not MySQL 5.5, whose moments are numbers; nor SQL Server and ArangoDB, which have no server here."""
+"""Not SQL Server and ArangoDB, which have no server here."""
 
 
 @contextmanager

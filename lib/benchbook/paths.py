@@ -133,7 +133,7 @@ def artefacts() -> Path:
 
 
 def servers() -> Path:
-    """Return the folder of the servers that were fetched (`make servers`); not in git."""
+    """Return the folder of the servers that were fetched (MySQL 8.0); not in git."""
     return root() / ".cache" / "servers"
 
 

@@ -22,7 +22,7 @@ Group = Literal["codecs.json", "codecs.xml", "engines", "studies"]
 """What can be announced, each in the entry-point group ``benchbook.<group>``."""
 
 _INSTALL: Final = "install the library that holds it, as by uv pip install --python .venv/bin/python"
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(@[0-9.]+)?(\+[a-z0-9_]+)?")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?")
 
 
 class Announced(NamedTuple):

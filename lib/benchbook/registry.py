@@ -28,9 +28,6 @@ _OWN: Final[dict[str, str]] = {
     "mysql+relational": "mysql.adapter:MySQLTables",
     "mariadb+json": "mysql.adapter:MariaDBDocuments",
     "mariadb+relational": "mysql.adapter:MariaDBTables",
-    "mysql@5.5+relational": "mysql.adapter:OldMySQLTables",
-    "postgresql@9.6+jsonb": "postgresql.adapter:OldPostgreSQLDocuments",
-    "postgresql@9.6+relational": "postgresql.adapter:OldPostgreSQLTables",
     "couchdb": "couchdb.adapter:CouchDB",
     "rethinkdb": "rethinkdb.adapter:RethinkDB",
     "couchbase": "couchbase.adapter:Couchbase",
@@ -56,22 +53,18 @@ STORES: Final = tuple(name for name in ENGINES if name not in (*_CLIENTS, "noop"
 class EngineName(NamedTuple):
     """An engine's name in its parts.
 
-    ``mysql@5.5+relational`` runs on the product ``mysql@5.5``, which is ``mysql`` in version ``5.5``, in the mode
-    ``relational``; ``noop`` runs on the product ``none``. An old version is a product of its own: a grid may compare
-    it with today's.
+    ``mysql+relational`` runs on the product ``mysql`` in the mode ``relational``.
+    ``noop`` runs on the product ``none``.
     """
 
     product: str
-    brand: str
-    version: str
     mode: str
 
 
 def parsed(name: str) -> EngineName:
     """Return an engine's or a product's name in its parts."""
     product, _, mode = name.partition("+")
-    brand, _, version = product.partition("@")
-    return EngineName("none" if product == "noop" else product, brand, version, mode)
+    return EngineName("none" if product == "noop" else product, mode)
 
 
 PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in ENGINES if parsed(name).product != "none"))
@@ -97,7 +90,7 @@ class Package:
     places: tuple[str, ...] = ()  # folders that are searched after PATH, the highest version first
     release: str = ""  # what, beside a server that does not say its version, has that at the end of its name
     excludes: str = ""  # another product that goes by the same program's name
-    artefact: Artefact | None = None  # what ``make servers`` fetches: taken last, and an old version's only one
+    artefact: Artefact | None = None  # what set-up fetches: taken last
 
 
 @dataclass(frozen=True)
@@ -186,7 +179,7 @@ def title(engine: str) -> str:
     name = parsed(engine)
     if not (printed := known(engine).title):
         return engine
-    alone = sum(parsed(store).brand == name.brand for store in STORES) == 1
+    alone = sum(parsed(store).product == name.product for store in STORES) == 1
     return printed if alone or not name.mode else f"{printed} ({_MODES.get(name.mode, name.mode)})"
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from benchbook.deployment import announced
-from benchbook.registry import PRODUCTS, parsed
+from benchbook.registry import PRODUCTS
 
 MASK: Final = "***"
 
@@ -24,7 +24,7 @@ _VARIABLE: Final = re.compile(r"BENCHBOOK_\w+_URL")
 _SECRET: Final = re.compile(r"pass|pwd|secret|token", re.IGNORECASE)
 _SHORT: Final = 4
 """Shorter passwords are masked only where quoted or in an address: a message without any "a" says nothing."""
-_COMMON: Final = {"benchbook", *(parsed(product).brand for product in PRODUCTS)}
+_COMMON: Final = {"benchbook", *PRODUCTS}
 """Words of our own: one that is a password is masked in addresses alone, for a mask elsewhere would tell it."""
 
 

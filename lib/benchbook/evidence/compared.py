@@ -1,8 +1,7 @@
 """What the papers compare, as data: the form of the comparisons in `data/claims/<study>.yaml`."""
 
 import itertools
-import re
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 from pydantic import Field
 
@@ -26,10 +25,6 @@ class Each(Strict):
     each: tuple[str, ...]
 
 
-LevelPair: TypeAlias = tuple[str, str] | Literal["versions"]
-"""Two levels, the first over the second; or each old version of a store over today's."""
-
-
 class PublishedAt(Strict):
     """Where a paper prints the numbers of some quantities."""
 
@@ -51,7 +46,7 @@ class Comparison(Strict):
 
     name: Text
     by: Text  # the column or parameter whose level tells the sides apart
-    pairs: Each | Annotated[tuple[LevelPair, ...], Field(min_length=1)]  # the sides' levels
+    pairs: Each | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]  # the sides' levels
     quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
     shown: tuple[str, ...]  # parameters that are shown beside it
     labels: dict[str, str] = Field(default_factory=dict)  # the levels in words; engines have their titles
@@ -65,12 +60,10 @@ class Comparison(Strict):
     def every_pair(self) -> list[tuple[str, str]]:
         """Return the levels of all pairs, the first over the second."""
         if isinstance(self.pairs, Each):
-            today = [name for name in STORES if "@" not in name and name not in self.pairs.each]
-            levels = [name for level in self.pairs.each for name in (today if level == "stores" else [level])]
+            others = [name for name in STORES if name not in self.pairs.each]
+            levels = [name for level in self.pairs.each for name in (others if level == "stores" else [level])]
             return list(itertools.combinations(levels, 2))
-        old = sorted((name for name in STORES if "@" in name), key=lambda name: "+relational" not in name)
-        versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
-        return [pair for stated in self.pairs for pair in (versions if stated == "versions" else [stated])]
+        return list(self.pairs)
 
     def every_quantity(self) -> list[Triple]:
         """Return the quantities (operation, role, metric), each once."""

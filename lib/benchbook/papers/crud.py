@@ -6,7 +6,7 @@ to `steps` what no formula of ``data/findings/crud.yaml`` says of the printed nu
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise, product
 from typing import Final
@@ -23,14 +23,12 @@ from benchbook.papers import recomputed
 from benchbook.papers.formulas import Value
 from benchbook.papers.recomputed import SIMILAR
 from benchbook.papers.setups import setup
-from benchbook.plots import names, ratios, style
+from benchbook.plots import names, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import (
     NOT_RUN,
-    FrameRow,
     chosen,
-    counted,
     each,
     here,
     joined,
@@ -140,90 +138,6 @@ def versions_table(evidence: Evidence) -> Exhibit:
     return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
 
 
-PROGRESS: Final = "crud: ten years of progress"
-GET: Final = "not run: `make servers` fetches MySQL 5.5 and PostgreSQL 9.6; then run the profile again"
-OLD: Final = "old version against today's"
-RIVALS: Final = (
-    ("mysql@5.5+relational", "postgresql@9.6+relational"),
-    ("mysql+relational", "postgresql+relational"),
-    ("mariadb+relational", "postgresql+relational"),
-)
-"""The paper's MySQL over its PostgreSQL: in old versions, in today's, and with MariaDB in MySQL's place."""
-
-FAMILIES: Final = (
-    *("mysql@5.5+relational", "mysql+relational", "mariadb+relational"),
-    *("postgresql@9.6+relational", "postgresql+relational", "postgresql@9.6+jsonb", "postgresql+jsonb"),
-)
-"""Engines whose times stand side by side, each old one before today's."""
-
-
-def progress(evidence: Evidence) -> Exhibit:
-    """Draw each old version over today's, and MySQL over PostgreSQL then and now beside the paper's own ratio.
-
-    Times of machines that lie ten years apart are not compared: what carries over of the published numbers is the
-    relation between the two stores, which the paper measured in versions near the old ones.
-    """
-    rows, notes = _old_and_rivals(evidence)
-    known = names.versions(where(evidence.means, study="crud"))
-    points = joined(
-        *(ratios.points_of(row, _label(row, known), row.operation, row.settings["topology"]) for row in rows)
-    )
-    panels = [panel for panel in OPERATIONS if panel in set(points["panel"])] or [""]
-    levels = list(dict.fromkeys(points["level"]))
-    title = f"{PROGRESS}, ratios of times{f', {ratios.of_n(rows[0])}' if rows else ''}"
-    return ratios.ratio_dots(points, title=title, rows=levels, panels=panels, notes=notes)
-
-
-def _old_and_rivals(evidence: Evidence) -> tuple[list[FrameRow], list[str]]:
-    """Return the comparisons that are drawn, and what must be said of them; only the latter when no old version ran."""
-    compared = where(evidence.comparisons, study="crud")
-    compared = compared[compared["ratio"].notna()]
-    old = where(compared, comparison=OLD)
-    if old.empty:
-        return [], [GET]
-    rivals = [(a, b) in RIVALS for a, b in zip(compared["side_a"], compared["side_b"], strict=True)]
-    kept, notes = chosen(ratios.with_settings(pd.concat([old, compared.loc[rivals]])), PAPERS_WAY)
-    rows, notes = ratios.of_one_n(list(each(kept)), notes)
-    sentences = [
-        f"here: {counted(kept['blocks'], ' a side')}",
-        "right of 1: the first named is slower",
-        "the paper's ratio is of MySQL 5.5.31 over PostgreSQL 9.1",
-    ]
-    return rows, [*sentences, *notes]
-
-
-def _label(row: FrameRow, known: Mapping[str, str]) -> str:
-    """Return both sides with their exact versions, on two lines."""
-    versioned = []
-    for engine in (row.side_a, row.side_b):
-        product_name = names.engine(engine).partition(",")[0].rstrip("0123456789. ")
-        versioned.append(f"{product_name} {known.get(engine, '')}".rstrip())
-    above, below = versioned
-    return f"{above} over\n{below} ({'JSONB' if row.side_a.endswith('+jsonb') else 'tables'})"
-
-
-def progress_times(evidence: Evidence) -> Exhibit:
-    """Set the times of old versions and today's side by side."""
-    title = f"{PROGRESS}, times, ms"
-    timed = where(wide(evidence, "crud"), engine=FAMILIES, role="client")
-    if not timed["engine"].str.contains("@").any():
-        return Exhibit(title, pd.DataFrame(columns=["Database", "Version"]), (GET,))
-    measured, notes = chosen(timed, PAPERS_WAY)
-    measured = where(measured, n=measured["n"].min())
-    spent = measured["wall_time"].where(measured["topology"] == "single", measured.get("elapsed_time"))
-    level = measured["engine"].map(names.engine) + ", " + measured["topology"]
-    measured = measured.assign(spent=spent)
-    points = here(measured, "spent", unit="ms", scale=1e-6, panel=measured["operation"], level=level)
-    known = names.versions(where(evidence.means, study="crud"))
-    rows = {
-        f"{names.engine(engine)}, {topology}": known.get(engine, "") for engine in FAMILIES for topology in TOPOLOGIES
-    }
-    rows = {row: version for row, version in rows.items() if row in set(points["level"])}
-    frame = table(points, corner="Database", rows=list(rows), columns=OPERATIONS, sources=("here",))
-    frame.insert(1, "Version", list(rows.values()))
-    return Exhibit(title, frame, (f"n = {int(measured['n'].iloc[0]):,}", *remarks(points, {}), *notes))
-
-
 def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     """Return the share of each engine's time that an engine takes which stores nothing, on a single node.
 
@@ -239,7 +153,7 @@ def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
         in, else over all of each; and ``blocks``, the fewer of the two.
     """
     among, *_ = claim_files.comparisons("crud")
-    engines = [*(name for name in STORES if "@" not in name), "mongodb+mongoengine"]
+    engines = [*STORES, "mongodb+mongoengine"]
     cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
     crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
     rows = []
@@ -360,7 +274,6 @@ FIGURES: Final[dict[str, Maker]] = {
         panel=lambda row: str(row.operation),
         one_n=True,
     ),
-    "crud_progress": progress,
 }
 TABLES: Final[dict[str, Maker]] = {
     "crud_table1_versions": versions_table,
@@ -368,7 +281,6 @@ TABLES: Final[dict[str, Maker]] = {
         f"crud_table{NUMBER[source]}_{operation}_{topology}": partial(times_table, source=source)
         for source, (operation, topology) in TIMED.items()
     },
-    "crud_progress_times": progress_times,
     "crud_setup": partial(
         setup,
         study="crud",

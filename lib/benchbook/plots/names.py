@@ -11,14 +11,11 @@ from benchbook.evidence.measured import stood_in
 ENGINES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
     "mysql+relational": "MySQL",  # the papers' MySQL and PostgreSQL are relational
-    "mysql@5.5+relational": "MySQL 5.5",
     "mysql+json": "MySQL, JSON",
     "mariadb+relational": "MariaDB",
     "mariadb+json": "MariaDB, JSON",
     "postgresql+relational": "PostgreSQL",
-    "postgresql@9.6+relational": "PostgreSQL 9.6",
     "postgresql+jsonb": "PostgreSQL, JSONB",
-    "postgresql@9.6+jsonb": "PostgreSQL 9.6, JSONB",
     "mongodb": "MongoDB",
     "mongodb+mongoengine": "MongoDB, mongoengine",
     "mongodb+async": "MongoDB, asynchronous",

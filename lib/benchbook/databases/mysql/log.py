@@ -18,7 +18,7 @@ from benchbook.servers.address import login
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
 
 _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
-"""The default of today's versions; MySQL 5.5 would cut what does not fit, and say nothing."""
+"""The default: without it what does not fit would be cut."""
 
 
 _CONVERSIONS: Final[dict[Any, Any]] = {
@@ -72,8 +72,8 @@ def disconnect(connection: Connection) -> None:
         connection.close()
 
 
-Position = tuple[str | int, ...]
-"""A set of GTIDs, or a log file's name and an offset."""
+Position = tuple[str, ...]
+"""A set of GTIDs."""
 
 _POLL_S: Final = 0.01
 
@@ -87,7 +87,6 @@ class Log:
     """
 
     end: str  # asks the primary where its log ends
-    width: int  # how many columns of that are the position
     wait: str
     status: str = "SHOW SLAVE STATUS"  # asks the replica how far it received the log, and the columns that say so
     file: str = "Master_Log_File"
@@ -97,10 +96,9 @@ class Log:
 NEW_WORDS: Final = "8.0.23"
 """The MySQL from which on a master is a source and a slave a replica; from 8.4 on the old words are gone."""
 
-MYSQL_8_0: Final = Log("SELECT @@GLOBAL.gtid_executed", 1, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0")
+MYSQL_8_0: Final = Log("SELECT @@GLOBAL.gtid_executed", "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0")
 MYSQL: Final = replace(MYSQL_8_0, status="SHOW REPLICA STATUS", file="Source_Log_File", offset="Read_Source_Log_Pos")
-MARIADB: Final = Log("SELECT @@GLOBAL.gtid_binlog_pos", 1, "SELECT MASTER_GTID_WAIT(%s, %s) = 0")
-MYSQL_5_5: Final = Log("SHOW MASTER STATUS", 2, "SELECT MASTER_POS_WAIT(%s, %s, %s) >= 0")
+MARIADB: Final = Log("SELECT @@GLOBAL.gtid_binlog_pos", "SELECT MASTER_GTID_WAIT(%s, %s) = 0")
 
 
 def received(log: Log, primary: Connection, replica: Connection) -> float:

@@ -1,4 +1,4 @@
-"""MySQL, MariaDB and MySQL 5.5: one server, or a primary and a replica that follows its row-based binary log.
+"""MySQL and MariaDB: one server, or a primary and a replica that follows its row-based binary log.
 
 Asynchronous: a commit on the primary waits for nobody. Both nodes begin as copies of one data folder, with their
 accounts made outside the binary log, so that the log begins with the user's first write.
@@ -16,7 +16,6 @@ from pymysql.cursors import DictCursor
 from benchbook.databases.mysql import FLAGS, INITIALISE
 from benchbook.databases.mysql.log import NEW_WORDS, Connection, connect, limit
 from benchbook.deployment import PATIENCE_S, Role, Topology, older
-from benchbook.registry import parsed
 from benchbook.rooms import LOOPBACK
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
@@ -165,7 +164,7 @@ class MySQL:
         )
         server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
         server.await_line(_READY)
-        return f"{parsed(self.product).brand}://{USER}:{password}@{server.address}/"
+        return f"{self.product}://{USER}:{password}@{server.address}/"
 
     def _spoken(self, words: str, version: str) -> str:
         """Return words on replication as the version has them."""
@@ -207,15 +206,6 @@ class MariaDB(MySQL):
     flags = ("--skip-ssl",)
     pair_flags = ("--binlog-annotate-row-events=OFF",)
     origin = "MASTER_USE_GTID=slave_pos, MASTER_SSL=0"
-
-
-class OldMySQL(MySQL):
-    """MySQL 5.5, the crud paper's: its data folder comes with it; a replica reads the first log file from its start."""
-
-    product = "mysql@5.5"
-    flags = ("--basedir={home}", "--lc-messages-dir={home}/share")  # built without TLS
-    pair_flags = ()
-    origin = "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
 
 
 def _account(fleet: Fleet) -> str:

@@ -5,13 +5,11 @@ is ``synchronous_commit``: ``default`` leaves the server's (normally on: a commi
 it off, ``strict`` turns it on.
 
 Its log ends where the primary's last write does, and a replica on a connection of its own is asked how far it is.
-Version 9.6, nearest to the crud paper's 9.1, differs in its log's words alone.
 """
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from select import select
 from typing import ClassVar, Final
 
@@ -44,28 +42,12 @@ def _quoted(name: str) -> str:
     return sql.Identifier(name.replace("%", "%%")).as_string()
 
 
-@dataclass(frozen=True)
-class _Log:
-    """What a version of the server calls its log; each asks for a position in bytes."""
-
-    flushed: bytes  # where the primary's log ends, on the disk
-    inserted: bytes  # and in memory
-    sent: bytes  # how much of it the primary has sent to its replica
-    replayed: bytes  # how much of it the replica has applied
-
-
-_SINCE_10: Final = _Log(
-    b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')",
-    b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
-    b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication WHERE state = 'streaming'",
-    b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')",
-)
-_BEFORE_10: Final = _Log(
-    b"SELECT pg_xlog_location_diff(pg_current_xlog_flush_location(), '0/0')",
-    b"SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
-    b"SELECT max(pg_xlog_location_diff(sent_location, '0/0')) FROM pg_stat_replication WHERE state = 'streaming'",
-    b"SELECT pg_xlog_location_diff(pg_last_xlog_replay_location(), '0/0')",
-)
+# Each asks for a position in the log, in bytes: where the primary's log ends, on the disk and in memory; how much of it
+# the primary has sent to its replica; and how much of it the replica has applied.
+_FLUSHED: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')"
+_INSERTED: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+_SENT: Final = b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication WHERE state = 'streaming'"
+_REPLAYED: Final = b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')"
 
 _POLL_S: Final = 0.0001
 _PAGE: Final = 8192
@@ -85,8 +67,7 @@ class _Replay:
     is read by the next wait: the position only grows, so it is still true.
     """
 
-    def __init__(self, log: _Log, connection: Connection) -> None:
-        self._query = log.replayed
+    def __init__(self, connection: Connection) -> None:
         self._link = connection.pgconn
 
     def reaches(self, position: int, deadline_s: float) -> bool:
@@ -101,7 +82,7 @@ class _Replay:
     def _replayed(self, deadline: float) -> int | None:
         """Return the position; None when the replica has not answered by `deadline` (s, monotonic)."""
         if self._link.transaction_status != TransactionStatus.ACTIVE:
-            self._link.send_query(self._query)
+            self._link.send_query(_REPLAYED)
             self._link.flush()
         while self._link.is_busy():
             ready, _, _ = select([self._link.socket], [], [], max(0.0, deadline - time.monotonic()))
@@ -166,7 +147,6 @@ class PostgreSQL(SQL):
     }
     refused_names: ClassVar = {_NO_NUL: lambda name: "\0" in name}
     refused_inside: ClassVar = refused_names
-    log: ClassVar[_Log] = _SINCE_10
     wait_resolution_ns = 400_000.0  # the position's round trip, a poll, and the sleep before it
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
@@ -196,9 +176,9 @@ class PostgreSQL(SQL):
         if setting := _SET[self.options.durability]:
             self._cursor.execute(setting)
         waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)
-        self._log_end = self.log.flushed if waits else self.log.inserted
+        self._log_end = _FLUSHED if waits else _INSERTED
         if self.replicated:
-            self._replay = _Replay(self.log, self._session(self.deployment.node("replica")))
+            self._replay = _Replay(self._session(self.deployment.node("replica")))
 
     def _session(self, node: Node) -> Connection:
         """Return a connection in the schema ``benchbook``, UTC, and orjson for JSON."""
@@ -225,7 +205,7 @@ class PostgreSQL(SQL):
     def _received(self) -> list[Meter]:
         """Return the bytes of the log that the primary has sent to the replica."""
         source = "pg_stat_replication.sent_lsn of the primary"
-        return [Meter("bytes_received", "replica", "B", source, 1.0, lambda: float(self._number(self.log.sent)))]
+        return [Meter("bytes_received", "replica", "B", source, 1.0, lambda: float(self._number(_SENT)))]
 
     def _transaction(self) -> AbstractContextManager[object]:
         transaction: AbstractContextManager[object] = self._sessions["primary"].transaction()
@@ -342,24 +322,3 @@ class PostgreSQLTables(Relational, PostgreSQL):
         if len(record) * _VALUE_B > _ROW_B and (size := _row_size(record.values())) > _ROW_B:
             return f"{len(record)} values, a row of {size:,} bytes or so: PostgreSQL's pages take one of {_ROW_B:,}"
         return super().unfit_record(record, gaps, stand_in=stand_in)
-
-
-class OldPostgreSQLTables(PostgreSQLTables):
-    """A record is a row; floats come in full, as later versions send them unasked."""
-
-    name = "postgresql@9.6+relational"
-    product = "postgresql@9.6"
-    log = _BEFORE_10
-
-    def _session(self, node: Node) -> Connection:
-        connection = super()._session(node)
-        connection.execute("SET extra_float_digits = 3")
-        return connection
-
-
-class OldPostgreSQLDocuments(PostgreSQLDocuments):
-    """A record is a document."""
-
-    name = "postgresql@9.6+jsonb"
-    product = "postgresql@9.6"
-    log = _BEFORE_10

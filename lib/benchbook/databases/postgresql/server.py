@@ -12,11 +12,9 @@ from typing import ClassVar, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
-from typing_extensions import override
 
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer
-from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
 
@@ -34,8 +32,6 @@ SELECT coalesce(nullif(application_name, ''), 'process ' || pid)
 FROM pg_stat_replication
 """
 """Standbys, subscribers, backups: every user may see that they are there and their names, few where they come from."""
-_PAIR_OF_9_6: Final = "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nhot_standby = on\n"
-"""The defaults of later versions."""
 
 
 def connect(url: str) -> Connection:
@@ -53,7 +49,7 @@ def connect(url: str) -> Connection:
 
 
 class PostgreSQL:
-    """Starts today's servers."""
+    """Starts servers of PostgreSQL from 10 on."""
 
     product: ClassVar[str] = "postgresql"
     flags: ClassVar[tuple[str, ...]] = ("-A", "scram-sha-256", "--no-sync")  # of initdb
@@ -67,7 +63,7 @@ class PostgreSQL:
     def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
         password = new_password()
-        urls: dict[Role, str] = {"primary": at("primary", self._primary, password, topology)}
+        urls: dict[Role, str] = {"primary": at("primary", self._primary, password)}
         if topology == "replicated":
             urls["replica"] = at("replica", self._replica, urls["primary"])
             with closing(connect(urls["primary"])) as connection:
@@ -90,21 +86,16 @@ class PostgreSQL:
         role: Role = "replica" if replays else "primary"
         return Answer(settings.pop("server_version").split()[0], role, settings, followers=followers)
 
-    def _primary(self, fleet: Fleet, installed: Found, password: str, topology: Topology) -> str:
+    def _primary(self, fleet: Fleet, installed: Found, password: str) -> str:
         """Start a primary on new data and return its URL."""
         programs = reachable(installed, fleet.user)
-        data = self._initialised(fleet, programs, password)
-        return _serve(fleet, programs, "primary", data, password)
-
-    def _initialised(self, fleet: Fleet, programs: dict[str, Path], password: str) -> Path:
-        """Return the primary's new data folder; its superuser has that password."""
         data, secret = fleet.subfolder("primary"), fleet.secret("password", password)
         flags = ("-U", USER, "-E", "UTF8", "--no-locale", *self.flags)
         fleet.run([programs["initdb"], "-D", data, "--pwfile", secret, *flags])
         if not fleet.alone:
             lines = [f"host {of} {USER} all {self.flags[1]}\n" for of in ("all", "replication")]
             _append(data / "pg_hba.conf", "".join(lines))
-        return data
+        return _serve(fleet, programs, "primary", data, password)
 
     def _replica(self, fleet: Fleet, installed: Found, primary: str) -> str:
         """Start a standby on a copy of the primary's data that is told to follow it; return its URL."""
@@ -116,42 +107,6 @@ class PostgreSQL:
         flags = ("-R", "-X", "stream", "-c", "fast", "-C", "-S", _SLOT, "--no-sync", "--no-manifest")
         fleet.run([programs["pg_basebackup"], "-d", where, "-D", copy, *flags])
         return _serve(fleet, programs, "replica", copy, str(password))
-
-
-class OldPostgreSQL(PostgreSQL):
-    """PostgreSQL 9.6, nearest to the crud paper's 9.1: as today's, but its package has no ``pg_basebackup``.
-
-    The standby's data folder is a copy of the primary's before that serves, told to follow by ``recovery.conf``.
-    """
-
-    product = "postgresql@9.6"
-    flags = ("-A", "md5", "--nosync")
-
-    @override
-    def _primary(self, fleet: Fleet, installed: Found, password: str, topology: Topology) -> str:
-        if topology == "single":
-            return super()._primary(fleet, installed, password, topology)
-        programs = reachable(installed, fleet.user)
-        data = self._initialised(fleet, programs, password)
-        _append(data / "postgresql.conf", _PAIR_OF_9_6)
-        _append(data / "pg_hba.conf", f"host replication {USER} 127.0.0.1/32 md5\n")
-        # Without this its log says wal_level = minimal.
-        fleet.run([programs["postgres"], "--single", "-D", data, "postgres"])
-        fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
-        url = _serve(fleet, programs, "primary", data, password)
-        with closing(connect(url)) as connection:
-            connection.execute("SELECT pg_create_physical_replication_slot(%s)", [_SLOT])
-        return url
-
-    @override
-    def _replica(self, fleet: Fleet, installed: Found, primary: str) -> str:
-        if not (copy := fleet.folder.path / "replica").exists():
-            raise ServerError(f"{self.product} copies its data on one machine: its pair cannot be on two")
-        source = conninfo_to_dict(primary)
-        where = " ".join(f"{name}={source[name]}" for name in ("host", "port", "user", "password"))
-        recovery = f"standby_mode = on\nprimary_conninfo = '{where}'\nprimary_slot_name = '{_SLOT}'\n"
-        fleet.secret("replica/recovery.conf", recovery)
-        return _serve(fleet, reachable(installed, fleet.user), "replica", copy, str(source["password"]))
 
 
 def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, password: str) -> str:
