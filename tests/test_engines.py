@@ -265,9 +265,7 @@ def test_awkward_values_and_names_come_back_equal(engine: Engine) -> None:
 
 
 NESTING = [
-    name
-    for name in databases.NAMES
-    if databases.load(name).model == "document" and not name.endswith(("+mongoengine", "+beanie"))
+    name for name in databases.NAMES if databases.load(name).model == "document" and not name.endswith("+mongoengine")
 ]
 """Document stores: a mapper's documents have the fields of a schema, which are flat here."""
 
@@ -351,7 +349,7 @@ def test_only_a_replica_can_be_waited_for(engine: Engine) -> None:
 # how records are kept
 
 
-@singles([*TABLES, "mongodb+mongoengine", "mongodb+beanie"])
+@singles([*TABLES, "mongodb+mongoengine"])
 def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(engine: Engine) -> None:
     engine.create(TYPED)
     record = awkward()[0]
@@ -428,8 +426,7 @@ def test_every_write_to_mongodb_states_its_concern(
     opened: Opened, durability: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = Listener()
-    for kind in ("MongoClient", "AsyncMongoClient"):
-        monkeypatch.setattr(pymongo, kind, partial(getattr(pymongo, kind), event_listeners=[listener]))
+    monkeypatch.setattr(pymongo, "MongoClient", partial(pymongo.MongoClient, event_listeners=[listener]))
     engine = opened(durability=durability)
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     listener.concerns.clear()

@@ -68,11 +68,7 @@ def give(monkeypatch: pytest.MonkeyPatch, deployment: Deployment) -> Owner:
 SMALL: dict[str, Any] = {"n": 20, "repetitions": 1}
 CELLS: list[tuple[str, str, Callable[[], object]]] = [
     ("postgresql", "comments", lambda: crud.run(crud.Parameters(engine="postgresql+relational", **SMALL))),
-    (
-        "mongodb",
-        "players",
-        lambda: drivers.run(drivers.Parameters(driver="pymongo_async+beanie", attributes=6, **SMALL)),
-    ),
+    ("mongodb", "players", lambda: drivers.run(drivers.Parameters(attributes=6, **SMALL))),
     ("mongodb", "comments", lambda: crud.run(crud.Parameters(lane="node", **SMALL))),
     ("mongodb", "wide", lambda: drivers.run(drivers.Parameters(lane="node", driver="mongoclient+mongoose", **SMALL))),
 ]

@@ -121,7 +121,7 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
     add_newcomer(library)
     (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
     (library / "plots" / "newcomer.py").write_text("from benchbook.plots import sheet\n")
-    others = ("papers/tcp/figures.py", "cli/plan.py", "compliance.py", "databases/mongodb/beanie.py")
+    others = ("papers/tcp/figures.py", "cli/plan.py", "compliance.py")
     append(library, *others, "databases/couchdb/adapter.py")
     compliance.write(
         library.parents[1] / "data" / "compliance.csv",
@@ -159,9 +159,4 @@ print(json.dumps([sorted(pairs), names.engine("newcomer")]))
 
 
 def test_stores_are_databases_by_themselves() -> None:
-    assert set(databases.NAMES) - set(registry.STORES) == {
-        "mongodb+mongoengine",
-        "mongodb+async",
-        "mongodb+beanie",
-        "noop",
-    }
+    assert set(databases.NAMES) - set(registry.STORES) == {"mongodb+mongoengine", "noop"}

@@ -40,32 +40,30 @@ def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any
     assert not frame["censored"].any()
     assert set(frame["dataset"]) == {drivers.dataset(parameters)} == {f"wide-{attributes}"}
     assert set(frame["driver"]) == {driver}
-    assert frame["driver_version"].str.match(rf"{driver.removesuffix('_async')} \d").all()
+    assert frame["driver_version"].str.match(rf"{driver} \d").all()
     assert set(frame["topology"]) == {"single"}
     assert frame["engine_version"].str.match(r"\d").all()
 
 
-@pytest.mark.parametrize("pair", ["pymongo+mongoengine", "pymongo_async+beanie"])
-def test_a_pair_takes_turns_over_one_client(pair: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch):
+def test_a_pair_takes_turns_over_one_client(announce: Announce, monkeypatch: pytest.MonkeyPatch):
     announce("mongodb", "single")
     clients, repetition = set(), drivers._turn
 
     def watched(parameters: Any, store: Any, *rest: Any) -> None:
         clients.add(id(store.engine._sessions["primary"]))
-        clients.add(id(getattr(store.engine, "_async_client", store.engine._sessions["primary"])))
         repetition(parameters, store, *rest)
 
     monkeypatch.setattr(drivers, "_turn", watched)
-    parameters = drivers.Parameters(driver=pair, attributes=6, **SMALL)
+    parameters = drivers.Parameters(driver="pymongo+mongoengine", attributes=6, **SMALL)
     frame = drivers.run(parameters)
-    native, mapper = pair.split("+")
+    native, mapper = "pymongo", "mongoengine"
     for arm in (native, mapper):
         rows = frame[frame["driver"] == arm]
         assert all(outputs(rows, repetition) == drivers.expected(parameters) for repetition in range(2))
         assert set(rows["engine"]) == {drivers.ENGINES[arm]}
     first, second = (order(frame[frame["repetition"] == repetition], "driver") for repetition in range(2))
     assert {tuple(first), tuple(second)} == {(native, mapper), (mapper, native)}
-    assert len(clients) == (2 if pair.startswith("pymongo_async") else 1)
+    assert len(clients) == 1
 
 
 def order(rows: pd.DataFrame, *names: str) -> list[Any]:
@@ -275,12 +273,11 @@ def test_own_records_that_are_not_refused_before_anything_starts_are_kept_on_nod
         *(
             {"driver": "mongoclient+mongoose"},
             {"driver": "pymongo"},
-            {"driver": "pymongo+beanie"},
+            {"driver": "pymongo+mongoose"},
             {"process": "apart"},
         ),
         *({"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}),
         {"batch": 10000, "calls": "single"},
-        {"document_schema": "types", "driver": "pymongo_async+beanie"},
         {"document_schema": "types", "process": "apart", "driver": "pymongo"},
     ],
 )

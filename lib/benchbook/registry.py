@@ -20,8 +20,6 @@ from benchbook import plugins
 _OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
     "mongodb+mongoengine": "mongodb.mongoengine:MongoEngine",
-    "mongodb+async": "mongodb.adapter:AsyncMongoDB",
-    "mongodb+beanie": "mongodb.beanie:Beanie",
     "postgresql+jsonb": "postgresql.adapter:PostgreSQLDocuments",
     "postgresql+relational": "postgresql.adapter:PostgreSQLTables",
     "mysql+json": "mysql.adapter:MySQLDocuments",
@@ -43,11 +41,10 @@ ENGINES: Final[dict[str, str]] = {
 }
 """An engine's module and its class there, those of other packages last."""
 
-_CLIENTS: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
 _MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
-STORES: Final = tuple(name for name in ENGINES if name not in (*_CLIENTS, "noop"))
-"""Engines that are a database by itself: no mapper over one or second client of one, nor none."""
+STORES: Final = tuple(name for name in ENGINES if name not in ("mongodb+mongoengine", "noop"))
+"""Engines that are a database by itself, not a mapper over one and not `noop`."""
 
 
 class EngineName(NamedTuple):

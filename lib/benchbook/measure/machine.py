@@ -25,7 +25,7 @@ from benchbook.measure.timing import clock
 from benchbook.schemas import Document
 
 _LIBRARIES: Final = (
-    "beanie", "lxml", "mongoengine", "msgspec", "numpy", "orjson", "pandas", "psycopg", "pyarrow", "pydantic",
+    "lxml", "mongoengine", "msgspec", "numpy", "orjson", "pandas", "psycopg", "pyarrow", "pydantic",
     "pydantic-xml", "pymongo", "xsdata",
 )  # fmt: skip
 _PROBE_NS: Final = 50_000_000

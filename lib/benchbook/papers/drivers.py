@@ -211,7 +211,6 @@ def _estimate(row: FrameRow) -> str:
 MAPPER: Final = "mapper against driver"
 LOOKS: Final = {
     "mongoengine / pymongo": style.Look(style.BLUE, "o"),
-    "beanie / pymongo (asynchronous)": style.Look(style.GREEN, "^"),
     "Mongoose / MongoClient": style.Look(style.VERMILION, "s"),
     "native driver, 89 attributes": style.Look(style.BLUE, "o"),
     "native driver, 6 attributes": style.Look(style.BLUE, "^", "--"),

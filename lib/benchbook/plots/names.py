@@ -18,8 +18,6 @@ ENGINES: Final[dict[str, str]] = {
     "postgresql+jsonb": "PostgreSQL, JSONB",
     "mongodb": "MongoDB",
     "mongodb+mongoengine": "MongoDB, mongoengine",
-    "mongodb+async": "MongoDB, asynchronous",
-    "mongodb+beanie": "MongoDB, beanie",
     "couchdb": "CouchDB",
     "couchbase": "Couchbase",
     "rethinkdb": "RethinkDB",

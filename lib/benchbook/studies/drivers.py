@@ -1,10 +1,9 @@
 """Study `drivers`: create, read, update and delete through MongoDB's native driver and through an object mapper.
 
 The paper compared MongoClient with Mongoose in one Node.js process; the Python lane compares pymongo with mongoengine,
-whose documents have a schema and validate, and their asynchronous sisters, pymongo's AsyncMongoClient with beanie. What
-the paper took for an "operation" it does not say, but only bulk calls fit the bounds in its text (updates of up to
-200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one call a record) the variant. Every operation
-reaches all records.
+whose documents have a schema and validate. What the paper took for an "operation" it does not say, but only bulk calls
+fit the bounds in its text (updates of up to 200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one
+call a record) the variant. Every operation reaches all records.
 
 ``batch`` is how many records one call inserts. MongoDB takes at most 100,000 in one piece, and splits larger calls,
 which the paper offers as the cause of a fall beyond so many; a caller's own batches leave nothing to split.
@@ -55,8 +54,6 @@ Operations = dict[str, Callable[[], Any]]
 ENGINES: Final = {
     "pymongo": "mongodb",
     "mongoengine": "mongodb+mongoengine",
-    "pymongo_async": "mongodb+async",
-    "beanie": "mongodb+beanie",
 }
 """The engine's adapter that each driver is reached through."""
 
@@ -84,12 +81,9 @@ class Parameters(CellParameters):
     process: Literal["together", "apart", "operation"] = "together"
     driver: Literal[
         "pymongo+mongoengine",
-        "pymongo_async+beanie",
         "mongoclient+mongoose",
         "pymongo",
         "mongoengine",
-        "pymongo_async",
-        "beanie",
         "mongoclient",
         "mongoose",
     ] = "pymongo+mongoengine"

@@ -1,8 +1,7 @@
 """MongoDB: what is known of it before a server runs.
 
 `server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps documents on them
-through pymongo, its own calls or the awaited ones, `mongoengine` and `beanie` through these mappers. Begin with
-`adapter`.
+through pymongo, `mongoengine` through that mapper. Begin with `adapter`.
 """
 
 from typing import Final

@@ -5,12 +5,10 @@ Durability is the write concern: ``default`` is ``w: 1`` (which does not wait fo
 replica set, at some 10 % of an insert's time, which would pass for replication's, and would hide a fault.
 """
 
-import asyncio
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, Final, Never, TypeVar
+from typing import Any, ClassVar, Final
 
 import bson
 import orjson
@@ -48,9 +46,6 @@ from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
 
 Client = pymongo.MongoClient[Document]
-AsyncClient = pymongo.AsyncMongoClient[Document]
-
-T = TypeVar("T")
 
 _CONCERN: Final[dict[Durability, dict[str, object]]] = {
     "default": {"w": 1},
@@ -302,101 +297,3 @@ class MongoDB(Connected[Client]):
         database.drop_collection(schema.name)
         fresh: Collection[Any] = database.create_collection(schema.name)
         return fresh
-
-
-class _EventLoop:
-    """Runs coroutines for a caller that may have a running loop itself, as every notebook has.
-
-    Each call costs two hand-overs between threads, on top of what the coroutine takes; between calls the loop goes on,
-    so that a driver's monitors do.
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="event loop", daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[object, Never, T]) -> T:
-        """Return the coroutine's result, or raise what it raises; an interrupted caller cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        """Stop the loop and end its thread; once is enough."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-
-
-class AsyncMongoDB(MongoDB):
-    """Through pymongo's AsyncMongoClient: verbs are the collection's own, awaited on an event loop of the engine's own.
-
-    Keys, positions, counters and reading the replica, which no study times, stay those above. What a call pays for the
-    loop is inside every timed section: once a section in bulk, once a record otherwise.
-    """
-
-    name = "mongodb+async"
-    driver = f"pymongo {pymongo.version} (AsyncMongoClient)"
-    _async_client: AsyncClient
-    _loop: _EventLoop
-
-    @override
-    def insert(self, record: Record) -> object:
-        return self._await(self._records.insert_one(record))
-
-    def insert_many(self, records: Sequence[Record]) -> object:
-        """Insert documents in the driver's batches; those before a refused one stay."""
-        return self._await(self._records.insert_many(records)) if records else None
-
-    @override
-    def find(self, field: str, value: object) -> Sequence[Record]:
-        documents: list[Document] = self._await(self._records.find({field: value}).to_list())
-        return self._restored(documents)
-
-    def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        """Return the node's documents: the primary's through the asynchronous client."""
-        if role != "primary":
-            return super().read_all(role)
-        documents: list[Document] = self._await(self._records.find().to_list())
-        return self._restored(documents)
-
-    @override
-    def update(self, key: str, changes: Record) -> None:
-        result = self._await(self._records.update_one({"_id": key}, {"$set": changes}))
-        self._expect_one(result.matched_count, key)
-
-    @override
-    def update_all(self, changes: Record) -> int:
-        return int(self._await(self._records.update_many({}, {"$set": changes})).matched_count)
-
-    @override
-    def delete(self, key: str) -> None:
-        self._expect_one(self._await(self._records.delete_one({"_id": key})).deleted_count, key)
-
-    @override
-    def delete_all(self) -> int:
-        return int(self._await(self._records.delete_many({})).deleted_count)
-
-    def _connect(self) -> None:
-        super()._connect()
-        if isinstance(other := self.options.client_of, AsyncMongoDB):
-            self._async_client, self._loop = other._async_client, other._loop
-            return
-        settings = _settings(self.options.durability)
-        self._async_client = pymongo.AsyncMongoClient(self.deployment.node().url, **settings)
-        self._loop = self._kept(_EventLoop())
-        self._closing.callback(lambda: self._await(self._async_client.close()))
-        self._await(self._async_client.admin.command("ping"))
-
-    @override
-    def attach(self, schema: Schema) -> None:
-        super().attach(schema)
-        self._records: Any = self._async_client[DATABASE][schema.name]
-
-    def _await(self, coroutine: Coroutine[object, Never, T]) -> T:
-        return self._loop.run(coroutine)

@@ -7,7 +7,7 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 so is the connection, and with it the write concern.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, ItemsView, KeysView, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -20,7 +20,6 @@ from typing_extensions import override
 
 from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
-from benchbook.databases.mongodb.mapped import Present
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
 
@@ -36,14 +35,35 @@ _FIELDS: Final = {
 _aliases = count()
 
 
-class _Present(Present):
-    """The same of mongoengine's objects."""
+@Mapping.register
+class _Present:
+    """Lets an object that may lack fields, or lies inside another, be read as the document that it holds."""
 
-    @override
     def _present(self) -> dict[str, object]:
+        """Return the fields that the document has, by their names there."""
         mapped: Any = self
         values = ((field.db_field, getattr(mapped, name)) for name, field in mapped._fields.items())
         return {name: value for name, value in values if value is not None}
+
+    def __getitem__(self, field: str) -> object:
+        return self._present()[field]
+
+    def get(self, field: str, default: object = None) -> object:
+        """Return a field's value; the default where the document lacks it."""
+        return self._present().get(field, default)
+
+    def keys(self) -> KeysView[str]:
+        """Return the names of the fields that it has."""
+        return self._present().keys()
+
+    def items(self) -> ItemsView[str, object]:
+        """Return those fields with their values."""
+        return self._present().items()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._present() == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class _Embedded(_Present, mongoengine.EmbeddedDocument):  # type: ignore[misc]
