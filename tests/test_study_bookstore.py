@@ -68,7 +68,7 @@ def test_the_formats_take_turns_in_going_first():
     assert list(first["format"]) == ["xml", "json", "xml"]
 
 
-@pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("pydantic", "xsdata")])
+@pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("msgspec", "xsdata")])
 def test_longer_keys_make_a_longer_document_of_more_markup_and_the_same_values(json_codec, xml_codec):
     def sizes(keys: str) -> pd.DataFrame:
         frame = run(keys=keys, json_codec=json_codec, xml_codec=xml_codec, repetitions=1)
@@ -115,7 +115,7 @@ def test_apart_there_is_one_format(kind):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"keys": "nested", "json_codec": "pydantic"},
+        {"keys": "nested", "json_codec": "msgspec"},
         {"keys": "nested", "case": 2},
         {"process": "apart"},
         {"format": "json"},

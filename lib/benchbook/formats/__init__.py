@@ -27,8 +27,8 @@ from benchbook.schemas import (
     UnfitError,
 )
 
-JsonName = Literal["orjson", "json", "msgspec", "pydantic"]
-XmlName = Literal["lxml", "etree", "xsdata", "pydantic_xml"]
+JsonName = Literal["orjson", "json", "msgspec"]
+XmlName = Literal["lxml", "etree", "xsdata"]
 _JSON, _XML = get_args(JsonName), get_args(XmlName)
 _ADDED: Final = plugins.added("codecs.json", (*_JSON, *_XML)) | plugins.added("codecs.xml", (*_JSON, *_XML))
 

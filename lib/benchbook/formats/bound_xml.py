@@ -38,7 +38,7 @@ class Member:
 
     @property
     def default(self) -> dict[str, Any]:
-        """What states the attribute's default, as dataclasses and pydantic call it; nothing where it must be given."""
+        """What states the attribute's default, as dataclasses call it; nothing where it must be given."""
         if self.repeated:
             return {"default_factory": list}
         return {"default": None} if self.optional else {}

@@ -26,7 +26,7 @@ from benchbook.schemas import Document
 
 _LIBRARIES: Final = (
     "lxml", "mongoengine", "msgspec", "numpy", "orjson", "pandas", "psycopg", "pyarrow", "pydantic",
-    "pydantic-xml", "pymongo", "xsdata",
+    "pymongo", "xsdata",
 )  # fmt: skip
 _PROBE_NS: Final = 50_000_000
 _IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})

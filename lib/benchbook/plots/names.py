@@ -34,7 +34,6 @@ FORMATS: Final = {"json": "JSON", "xml": "XML"}
 CODECS: Final = {
     "json": "json (standard library)",
     "etree": "etree (standard library)",
-    "pydantic_xml": "pydantic-xml",
     "jackson": "Jackson",
     "jaxb": "JAXB",
     "jaxb_context": "JAXB, a context an object",

@@ -21,7 +21,7 @@ from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, ch
 predict = Predictions
 
 JSON_CODECS: Final = ("orjson", "json")
-XML_CODECS: Final = ("lxml", "etree", "pydantic_xml")
+XML_CODECS: Final = ("lxml", "etree", "xsdata")
 
 VALUES: Final[dict[str, Any]] = {
     "the integer 2**53 + 1": 2**53 + 1,

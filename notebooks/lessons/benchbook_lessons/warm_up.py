@@ -72,7 +72,7 @@ def draw(n: int = 1) -> Figure:
     return figure
 
 
-def fresh(processes: int = 4, books: int = 1, codec: str = "pydantic_xml") -> pd.DataFrame:
+def fresh(processes: int = 4, books: int = 1, codec: str = "xsdata") -> pd.DataFrame:
     """Return 40 marshallings in each of some fresh Python processes of this machine: ``process, repetition, us``."""
     found = []
     for process in range(processes):

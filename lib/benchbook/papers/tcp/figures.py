@@ -316,7 +316,7 @@ def ratios(evidence: Evidence) -> Exhibit:
 
 DECODERS: Final = {
     "Java": ("jaxb", "jaxb_context", "dom", "xmldecoder", "jackson"),
-    "Python": ("lxml", "etree", "xsdata", "pydantic_xml", "orjson", "json", "msgspec", "pydantic"),
+    "Python": ("lxml", "etree", "xsdata", "orjson", "json", "msgspec"),
 }
 """What each stack can decode with, XML before JSON."""
 
@@ -392,7 +392,6 @@ DECODED: Final[dict[str, Callable[[FrameRow], str]]] = {
 LOOKS: Final = {
     "XML (etree) / JSON (json)": style.Look(style.GREEN, "^"),
     "XML (xsdata) / JSON (msgspec)": style.Look(style.GREEN, "v"),
-    "XML (pydantic-xml) / JSON (pydantic)": style.Look(style.GREEN, "P"),
     "XML (JAXB) / JSON (Jackson)": style.Look(style.VERMILION, "s"),
     "XML (JAXB, a context an object) / JSON (Jackson)": style.Look(style.VERMILION, "D"),
     "XML (DOM) / JSON (Jackson)": style.Look(style.VERMILION, "X"),
