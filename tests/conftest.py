@@ -64,7 +64,7 @@ LONGEST: Final = (
     *(name for chain in CHAINS for name in chain),
     *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "explorer_server", "explorer", "placing"),
     *("reference", "lessons", "figures", "report", "manuscript", "plugins", "docs", "quiet", "servers_given"),
-    *("simulations", "containers", "rooms", "verdicts", "wire_secret", "until", "faults", "lag", "wheel"),
+    *("simulations", "containers", "rooms", "verdicts", "wire_secret", "until", "wheel"),
 )
 """Files of tests that begin first, for what ends last is waited for alone: those that take half a minute or more."""
 

@@ -33,7 +33,6 @@ Side = dict[Block, tuple[float, float, bool]]  # mean, its counters' resolution,
 DEFAULTS: dict[str, tuple[Any, ...]] = {
     "process": ("together",),
     "room": ("none",),
-    "fault": ("none",),
     "keys": ("paper",),
     "batch": ("all",),
     "binding": ("once",),
@@ -100,7 +99,7 @@ def cells() -> list[Cell]:
         side = {name: row[name] for name in named if isinstance(row[name], str)}
         key = (row["host"], row["cell_id"], row["campaign"], row["block"], row["arm"], *side.values())
         if key not in found:
-            at = {"room": "none", "fault": "none"} | parameters[row["parameters"]] | side
+            at = {"room": "none"} | parameters[row["parameters"]] | side
             block = (row["campaign"], row["block"])
             found[key] = Cell(*(row[name] for name in columns[:4]), at, block, row["judged"])
         found[key].means[row["role"], row["metric"]] = row

@@ -439,10 +439,10 @@ def test_a_batch_runs_its_cells_in_the_room(results_folder: Path, capsys: pytest
     ("study", "asked", "operations"),
     [
         ("bookstore", ["lane=python", "room=lan-100m"], {"marshal", "send", "unmarshal", "round_trip"}),
-        ("crud", ["engine=mongodb", "topology=replicated", "room=lan-100m", "fault=cut/500ms"], {*crud.WRITES}),
+        ("crud", ["engine=mongodb", "topology=replicated", "room=lan-100m"], {*crud.WRITES}),
     ],
 )
-def test_a_notebook_hands_on_the_room_and_the_fault(
+def test_a_notebook_hands_on_the_room(
     study: str, asked: list[str], operations: set[str], results_folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     changes = [word for change in asked for word in ("--set", change)]

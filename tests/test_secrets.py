@@ -203,7 +203,7 @@ def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_pa
 def running(engines: Iterable[str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """Run a small cell on a pair of each."""
     chosen = ("arm=a", "lane=python", "topology=replicated", "calls=single", "constraints=on", "durability=default",
-              "delete=each", "room=none", "fault=none", f"engine={','.join(engines)}")  # fmt: skip
+              "delete=each", "room=none", f"engine={','.join(engines)}")  # fmt: skip
     small = ("n=10", "repetitions=1", "blocks=1")
     command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "paper", "--noisy"]
     command += [part for condition in chosen for part in ("--where", condition)]

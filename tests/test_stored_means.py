@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import constructed
-from benchbook import evidence, results
+from benchbook import evidence, results, studies
 from benchbook.evidence import means as units
+from benchbook.evidence import reference
+from benchbook.grid import planning
 from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import provenance
@@ -219,3 +221,22 @@ def test_few_values_have_no_fence_and_a_censored_mean_has_no_value():
     (mean,) = evidence.stored_means().to_dict("records")
     assert mean["outliers"] == 0 and mean["censored"] and np.isnan(mean["value"]) and np.isnan(mean["value_without"])
     assert mean["at_least"] == pytest.approx(1003 / 3)
+
+
+def test_parameters_that_have_gone_are_dropped_where_they_changed_nothing():
+    stated = [
+        {"fault": "none", "n": 10, "probe_rate": 0.0},
+        {"n": 10},
+        {"fault": "cut/2s", "n": 10},
+        {"n": 10, "probe_rate": 50.0},
+    ]
+    frame = pd.DataFrame({"parameters": [*(json.dumps(parameters) for parameters in stated), None]})
+    *current, absent = units.drop_former_parameters(frame)["parameters"]
+    assert [json.loads(text) for text in current] == [{"n": 10}, *stated[1:]]
+    assert current[0] == current[1] and pd.isna(absent)
+
+
+def test_every_cell_of_the_reference_run_has_parameters_of_today():
+    means = reference.means()
+    for study, text in means[["study", "parameters"]].drop_duplicates().itertuples(index=False):
+        assert planning.kind(study, studies.load(study).Parameters.model_validate_json(text)) == (study, text)

@@ -6,9 +6,8 @@ made of typed rows: `comparisons` (`Compared`), `controls` (`Control`), `judged`
 `means` (the unit of analysis), then `measured` (which rows stand for what is asked), `effects` and `judge`.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pandas as pd
@@ -19,7 +18,6 @@ from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.kept import Kept
-from benchbook.evidence.lags import lags
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.measured import by_cells
 from benchbook.evidence.published import number, published
@@ -61,19 +59,15 @@ class Evidence:
         or what returns them.
     kept
         Where the parts are kept from one process to the next; None: nowhere.
-    files
-        Returns the files of the single repetitions, for what means cannot tell.
     """
 
     def __init__(
         self,
         means: pd.DataFrame | Callable[[], pd.DataFrame],
         kept: Kept | None = None,
-        files: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         self._means = means
         self._kept = kept
-        self._files = files
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -94,7 +88,7 @@ class Evidence:
         def make() -> Evidence:
             rows = self.means[self.means["study"] == study]
             hosts = by_cells(rows)
-            return self if len(hosts) < 2 else Evidence(rows[rows["host"].fillna("") == hosts[0]], files=self._files)
+            return self if len(hosts) < 2 else Evidence(rows[rows["host"].fillna("") == hosts[0]])
 
         return self.once(("of one host", study), make)
 
@@ -118,12 +112,6 @@ class Evidence:
             return self._means
         measured = self._means
         return self.part("means", lambda: measures(measured()))
-
-    @cached_property
-    def lags(self) -> pd.DataFrame:
-        """How far replicas were behind, a row a probe, as `benchbook.evidence.lags.lags` returns them."""
-        table = self.part("lags", lambda: lags(self._files()))
-        return table[table["cell_id"].isin(self.means["cell_id"].unique())]
 
     @cached_property
     def published(self) -> pd.DataFrame:

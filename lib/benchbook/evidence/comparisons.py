@@ -137,8 +137,7 @@ class Pair:
     def factors(self) -> str:
         """The common settings that are shown beside the comparison, in words."""
         shown = [(name, self.common.get(name)) for name in (*self.comparison.shown, *self.also)]
-        absent = [("room", rooms.NONE), ("fault", rooms.NONE)]
-        known = [(name, value) for name, value in shown if value is not None and (name, value) not in absent]
+        known = [(name, value) for name, value in shown if value is not None and (name, value) != ("room", rooms.NONE)]
         return ", ".join(
             f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known
         )

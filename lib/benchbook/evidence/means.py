@@ -1,5 +1,6 @@
 """The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -74,6 +75,24 @@ _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 """References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
 
 
+_FORMER: Final = {"fault": "none", "probe_rate": 0}
+"""Parameters that no study has any more, each with the level that made a cell the same as one without it."""
+
+
+def drop_former_parameters(means: pd.DataFrame) -> pd.DataFrame:
+    """Return means without the parameters that have gone, where these stood at the level that changed nothing."""
+    current = {}
+    for text in means["parameters"].dropna().unique():
+        kept = {**json.loads(text)}
+        for name, level in _FORMER.items():
+            if kept.get(name) == level:
+                del kept[name]
+        # As the grid writes a cell's parameters, so that equal cells have equal texts.
+        current[text] = json.dumps(kept, sort_keys=True)
+    parameters = means["parameters"].map(current).astype(means["parameters"].dtype)
+    return means.assign(parameters=parameters)
+
+
 def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row a cell, block and measured quantity: the mean of its repetitions.
 
@@ -145,7 +164,7 @@ def means_of(finished: Collection[Whole]) -> pd.DataFrame:
             units = _units(batch, connection)
             wait(parts)  # or values would pile up where DuckDB has many processors
             parts.append(beside.submit(_means, units))
-    return _sorted([part.result() for part in parts])
+    return drop_former_parameters(_sorted([part.result() for part in parts]))
 
 
 def _sorted(parts: list[pd.DataFrame]) -> pd.DataFrame:

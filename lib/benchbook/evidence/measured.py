@@ -97,7 +97,7 @@ def configuration(study: str, text: str, columns: tuple[tuple[str, str], ...]) -
     """Return how a cell ran, from its parameters (JSON) and the columns that a row states."""
     given = parameters(text)
     # What ran before there were these ran without them.
-    later = {"arrays": "json", "fault": rooms.NONE, "room": rooms.NONE}
+    later = {"arrays": "json", "room": rooms.NONE}
     known = studies.load(study).Parameters.model_fields
     given = {**{name: level for name, level in later.items() if name in known}, **given}
     stated: CellSettings = dict(columns)

@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook import paths, results
-from benchbook.evidence.means import block_means, measures
+from benchbook.evidence.means import block_means, drop_former_parameters, measures
 from benchbook.inputs import InputError
 from benchbook.results import files
 
@@ -32,7 +32,7 @@ def means(folder: Path | None = None) -> pd.DataFrame:
     if lacking := [name for name in nothing if name not in committed]:
         where = str((folder or paths.reference()) / MEANS)
         raise InputError(where, f"it is of another version of benchbook: it has no column {lacking[0]!r}")
-    return measures(committed)
+    return measures(drop_former_parameters(committed))
 
 
 def profile() -> str:

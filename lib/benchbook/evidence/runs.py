@@ -39,8 +39,7 @@ class Run:
         """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
         chosen = frozenset(identities)
         finished = results.finished(chosen)
-        files = partial(_probed, finished)
-        evidence = Evidence(partial(means_of, finished), Kept.of_results(finished), files)
+        evidence = Evidence(partial(means_of, finished), Kept.of_results(finished))
         return cls(name, evidence, partial(_by_block, finished), chosen)
 
     @classmethod
@@ -56,7 +55,7 @@ class Run:
             return cls(paths.REFERENCE, Evidence(reference.means))
         return cls(
             paths.REFERENCE,
-            Evidence(reference.means, Kept.of_file(file), _repetitions),
+            Evidence(reference.means, Kept.of_file(file)),
             lambda: {None: reference.intact(reference.REPETITIONS)},
         )
 
@@ -64,11 +63,11 @@ class Run:
     def of_folder(cls, folder: Path) -> Self:
         """Return what a folder of results holds, or one that holds a reference run; it may hold nothing."""
         if (folder / reference.MEANS).is_file():
-            evidence = Evidence(reference.means(folder), files=partial(_repetitions, folder))
+            evidence = Evidence(reference.means(folder))
             return cls(str(folder), evidence, lambda: {None: reference.intact(reference.REPETITIONS, folder)})
         with _results_in(folder):
             finished = results.finished()
-            evidence = Evidence(measures(means_of(finished)), files=partial(_probed, finished))
+            evidence = Evidence(measures(means_of(finished)))
             return cls(str(folder), evidence, partial(_by_block, finished))
 
     @property
@@ -82,17 +81,6 @@ class Run:
             return results.connect(self.identities)
         files = [str(path) for path in self.files().values()]
         return results.connect(rows=ds.dataset(files, schema=results.OBSERVATIONS) if files else _NOTHING)
-
-
-def _repetitions(folder: Path | None = None) -> list[Path]:
-    """Return the file that holds all repetitions of a reference run; none where means alone are there."""
-    there = ((folder or paths.reference()) / reference.REPETITIONS).is_file()
-    return [reference.intact(reference.REPETITIONS, folder)] if there else []
-
-
-def _probed(finished: Iterable[Whole]) -> list[Path]:
-    """Return the files in which `benchbook.evidence.lags` finds probes."""
-    return [result.path for result in finished if result.facts.study == "replication"]
 
 
 def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:

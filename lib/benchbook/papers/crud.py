@@ -54,7 +54,6 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "durability": "default",
     "binary_log": "needed",
     "room": "none",
-    "fault": "none",
 }
 TIMED: Final = {
     place.key[0]: (place.operation[0], str(place.at["topology"])) for place in claim_files.printed_places("crud")

@@ -13,14 +13,13 @@ import pandas as pd
 from benchbook import rooms
 from benchbook.evidence import Evidence, claim_files
 from benchbook.evidence.claims import Tested, several
-from benchbook.evidence.lags import quantiles
 from benchbook.evidence.measured import parameters
 from benchbook.papers import recomputed
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.points import chosen, each, framed, here, joined, paper, printed, remarks, where, wide
+from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
 from benchbook.plots.ratios import Headline, Ratios, quantity, sides
 from benchbook.plots.verdicts import sheets
 
@@ -30,12 +29,8 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "process": "together",
     "durability": "default",
     "room": "none",
-    "probe_rate": 0,
-    "fault": "none",
 }
 THEIRS: Final = " (published)"
-QUANTILES: Final = {"0.5": "median", "0.9": "90 %", "0.99": "99 %"}
-"""Of lags, and what they are called in print."""
 
 CALLED: Final = {
     "model": {
@@ -120,42 +115,6 @@ def _place(row: str) -> tuple[int, str]:
     return engines.index(engine) if engine in engines else len(engines), node
 
 
-def lag(evidence: Evidence) -> Exhibit:
-    """Draw quantiles of how far each replica was behind, by room and durability."""
-    title = "replication: how far the replica is behind an acknowledged write"
-    parts = []
-    groups = evidence.lags.groupby(["engine", "parameters"], sort=False)
-    for (engine, text), rows in groups:
-        settings = parameters(str(text))
-        found = quantiles(
-            rows["value"].to_numpy(float) / 1e6, rows["block"].to_numpy(), [float(name) for name in QUANTILES]
-        )
-        parts.append(
-            framed(
-                [
-                    {"value": row.value, "low": row.low, "high": row.high, "series": series}
-                    for row, series in zip(each(found), QUANTILES.values(), strict=True)
-                ],
-                panel=f"{names.room(str(settings['room']))}, durability {settings['durability']}",
-                level=f"{names.engine(str(engine))}, {settings['probe_rate']:g} a second",
-                source="here",
-                unit="ms",
-                blocks=int(found["blocks"].iloc[0]),
-                censored=bool(rows["censored"].any()),
-                stand_in=bool(rows["stand_in"].any()),
-            )
-        )
-    points = joined(*parts)
-    panels = sorted(set(points["panel"])) or [""]
-    notes = remarks(points, {})
-    if parts:
-        steps = sorted({round(step / 1e6, 3) for step in evidence.lags["resolution"]})
-        notes.append(f"a wait is told apart by {steps[0]:g} to {steps[-1]:g} ms: how often it is asked for")
-        notes.append("intervals: whole blocks resampled; a probe that a stall delayed counts from when it was due")
-    levels = sorted(set(points["level"]))
-    return dots(points, title=title, axis="lag, ms", rows=levels, panels=panels, notes=notes, summary="quantile")
-
-
 def single_readings() -> dict[str, int]:
     """Return how many averages there are, and how many are means of five readings: counted from the checks of them."""
     table = recomputed.checks("replication")
@@ -168,9 +127,6 @@ LOOKS: Final = {
     "JSON as text": style.Look(style.BLUE, "^"),
     "XML, field by field": style.Look(style.VERMILION, "s"),
     "XML as text": style.Look(style.VERMILION, "D"),
-    "median": style.Look(style.BLUE, "o"),
-    "90 %": style.Look(style.VERMILION, "s"),
-    "99 %": style.Look(style.VERMILION, "D"),
     "XML (text) / JSON (text)": style.Look(style.BLUE, "o"),
     "XML (text) / JSON (document)": style.Look(style.BLUE, "^"),
     "XML (fields) / JSON (text)": style.Look(style.VERMILION, "D"),
@@ -186,7 +142,6 @@ FIGURES: Final[dict[str, Maker]] = {
     **sheets("replication"),
     **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
     "replication_ratios": _ratios(title="XML over JSON", panel=lambda row: names.engine(row.settings["engine"])),
-    "replication_lag": lag,
     "replication_rooms": _ratios(
         title="XML over JSON, on the loopback and in a room",
         panel=lambda row: f"{names.engine(row.settings['engine'])}, {names.room(row.settings['room'])}",

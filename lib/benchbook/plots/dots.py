@@ -28,7 +28,6 @@ def dots(
     log: bool = True,
     reference: float | None = None,
     columns: int | None = None,
-    summary: str = "mean",
 ) -> Exhibit:
     """Draw points as dots in panels.
 
@@ -44,8 +43,6 @@ def dots(
         A value to draw a line at (1 for ratios).
     columns
         Panels side by side; all of them when None.
-    summary
-        What of the blocks a filled point is.
     """
     layout = style.layout()
     if not layout.drawn:
@@ -62,7 +59,7 @@ def dots(
         above = max(head.count("\n") for head in heads.values()) * 1.2 * layout.rc["axes.titlesize"] / 72
         under, between = (0.3, 0.2) if layout.narrow else (0.45, 0.3)
         height = under + lines * (between + above + _row_inches(points) * heights.sum())
-        figure = sheet(title, notes, legend(points, series, line=False, summary=summary), height)
+        figure = sheet(title, notes, legend(points, series, line=False), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             in_panel = points[points["panel"] == panel]

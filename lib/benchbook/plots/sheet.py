@@ -142,8 +142,8 @@ def _columns(entries: Sequence[str], room: float, points: float) -> int:
     return 1
 
 
-def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True, summary: str = "mean") -> list[Artist]:
-    """Return the legend's entries: hollow, filled (a `summary` of blocks), and a shape for each of several series."""
+def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) -> list[Artist]:
+    """Return the legend's entries: hollow, filled (a mean of blocks), and a shape for each of several series."""
     published = points[points["source"] == "published"]
     measured = set(points.loc[points["source"] == "here", "series"])
     handles: list[Artist] = []
@@ -152,7 +152,7 @@ def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True, su
     if published["value"].isna().any():
         handles.append(Patch(label="published, as a bound", **style.BOUND))
     several = len(series) > 1
-    handles.append(mark(f"here, {summary} and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
+    handles.append(mark("here, mean and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
     if (points["stand_in"].astype(bool) & (points["source"] == "here")).any():
         handles.append(Patch(label="a stand-in ran, not the product", **style.STAND_IN))
     if several:

@@ -16,7 +16,6 @@ UNITS: Final = {
     "wall_time": "ns",
     "catch_up_time": "ns",
     "elapsed_time": "ns",
-    "lag_time": "ns",
     "idle_time": "ns",
     "cpu_total": "ns",
     "cpu_user": "ns",

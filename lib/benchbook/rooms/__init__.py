@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from math import nan
@@ -163,17 +163,14 @@ def standing(text: str, roles: Sequence[Role]) -> Iterator[Standing]:
         raise RoomError(f"room {text}: {why}")
     with ExitStack() as open_:
         try:
-            switch, cards = network.joined(open_, len(roles), room.rate, room.delay, room.loss)
+            cards = network.joined(open_, len(roles), room.rate, room.delay, room.loss)
             size = int(room.memory or 0)
             members = memory.limited(open_, len(roles), size) if size else [""] * len(roles)
         except OSError as error:
             raise RoomError(f"room {text}: {error.strerror or error}") from error
         processors = _dealt(len(roles), int(room.cores)) if room.cores else [()] * len(roles)
-        files = [f"/proc/{os.getpid()}/fd/{namespace}" for namespace in (*cards, switch)]
-        places = {
-            role: Place(files[n], processors[n], files[-1], network.port(n), size, members[n])
-            for n, role in enumerate(roles)
-        }
+        files = [f"/proc/{os.getpid()}/fd/{namespace}" for namespace in cards]
+        places = {role: Place(files[n], processors[n], size, members[n]) for n, role in enumerate(roles)}
         yield Standing({role: network.address(n) for n, role in enumerate(roles)}, places)
 
 
@@ -251,16 +248,6 @@ def held(place: Place | None) -> AbstractContextManager[None]:
     Who only starts others is there no longer than that: of all that are, the kernel ends the largest.
     """
     return memory.entered(place.members) if place and place.members else nullcontext()
-
-
-@contextmanager
-def cable(place: Place) -> Iterator[network.Cable]:
-    """Yield the cable that joins a place's card with the switch, which can be pulled; at the end it is plugged in."""
-    with Path(place.switch).open("rb", 0) as switch, closing(network.Cable(switch.fileno(), place.port)) as cable:
-        try:
-            yield cable
-        finally:
-            cable.plug_in()
 
 
 def command(place: Place) -> list[str]:

@@ -1,10 +1,7 @@
 """The network of a room: a switch in a namespace of its own, a card for each role, and what they let through."""
 
 import errno
-import fcntl
 import re
-import socket
-import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,16 +30,9 @@ _AT_ONCE_S: Final = 0.001
 On busy processors the kernel is late by more than half of that, and 1 Gbit/s would be short of a twentieth.
 """
 
-_FLAGS_OF_A_CARD: Final = "16sH14x"
-"""The kernel's ``struct ifreq``, with a card's name and flags."""
 
-_GET_FLAGS: Final = 0x8913
-_SET_FLAGS: Final = 0x8914
-_UP: Final = 1
-
-
-def joined(open_: ExitStack, count: int, rate: float | None, delay: float, loss: float) -> tuple[int, list[int]]:
-    """Return the switch's open network namespace, and so many whose cards it joins, as `benchbook.rooms.Room` has it.
+def joined(open_: ExitStack, count: int, rate: float | None, delay: float, loss: float) -> list[int]:
+    """Return so many open network namespaces whose cards a switch joins, as `benchbook.rooms.Room` has it.
 
     Raises `OSError` when this kernel cannot.
     """
@@ -52,7 +42,7 @@ def joined(open_: ExitStack, count: int, rate: float | None, delay: float, loss:
         namespaces.within(card, partial(_card, address=address(number), rate=rate, delay=delay))
     if loss:
         _lose(switch, loss)
-    return switch, cards
+    return cards
 
 
 def loopback_up(netlink: "IPRoute") -> None:
@@ -77,43 +67,6 @@ def counted() -> tuple[float, float]:
     (numbers,) = re.findall(rf"^\s*{CARD}:(.*)$", table, re.MULTILINE)
     columns = numbers.split()
     return float(columns[0]), float(columns[8])
-
-
-class Cable:
-    """The cable of a card, at the switch: pulled, the card has no carrier, and what either end sends is lost.
-
-    It asks the kernel by a socket that stays open, as ``ifconfig`` does: that takes a tenth of a millisecond, where
-    netlink in a thread of its own takes some five, which would be in a loop that is timed.
-    """
-
-    def __init__(self, switch: int, port: str) -> None:
-        """Take a port of the switch in this open network namespace."""
-
-        def make() -> socket.socket:
-            with namespaces.entered(switch):
-                return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-        self._socket = namespaces.in_thread(make)
-        self._port = port.encode()
-
-    def pull(self) -> None:
-        """Pull it; nothing when it is."""
-        self._set(self._flags() & ~_UP)
-
-    def plug_in(self) -> None:
-        """Plug it in; nothing when it is."""
-        self._set(self._flags() | _UP)
-
-    def close(self) -> None:
-        """Leave it as it is."""
-        self._socket.close()
-
-    def _flags(self) -> int:
-        asked = struct.pack(_FLAGS_OF_A_CARD, self._port, 0)
-        return int(struct.unpack(_FLAGS_OF_A_CARD, fcntl.ioctl(self._socket, _GET_FLAGS, asked))[1])
-
-    def _set(self, flags: int) -> None:
-        fcntl.ioctl(self._socket, _SET_FLAGS, struct.pack(_FLAGS_OF_A_CARD, self._port, flags))
 
 
 def _switch(netlink: "IPRoute", cards: Sequence[int], rate: float | None, delay: float) -> None:

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from benchbook import paths, studies
 from benchbook.digits import duration
+from benchbook.evidence.means import drop_former_parameters
 from benchbook.evidence.reference import MEANS
 from benchbook.grid import Cell, Kind, Place
 from benchbook.results import TIMES
@@ -319,7 +320,7 @@ def _committed() -> dict[str, list[tuple[Document, float]]]:
     """
     cells: dict[str, list[tuple[Document, float]]] = {}
     file = paths.reference() / MEANS
-    for (study, text), seconds in spans(pd.read_parquet(file)).items() if file.exists() else ():
+    for (study, text), seconds in spans(drop_former_parameters(pd.read_parquet(file))).items() if file.exists() else ():
         try:
             parameters = studies.load(study).Parameters.model_validate_json(text)
         except (KeyError, ValidationError):

@@ -282,18 +282,14 @@ class Write:
         add(readings=[Reading(*wait, *end) for wait in waits], censored=not self.caught_up)
 
 
-def until_replicated(
-    write: Callable[[], object], engine: Engine, timeout_s: float, reachable: Callable[[float], bool] = lambda _: True
-) -> Write:
+def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: float) -> Write:
     """Write, then wait once until the replica holds what the primary holds, or the time runs out.
 
-    The wait ends when the replica is known to have held it; what proving that took afterwards is in no time. The
-    replica is not asked before it is `reachable`, which waits for that, for so many seconds at most: TCP would send a
-    question that was lost again, but later and later, and what it measures would be that.
+    The wait ends when the replica is known to have held it; what proving that took afterwards is in no time.
     """
     started = clock()
     write()
     written = clock()
-    caught_up = reachable(timeout_s) and engine.wait_for(engine.position(), timeout_s - (clock() - written) / 1e9)
+    caught_up = engine.wait_for(engine.position(), timeout_s - (clock() - written) / 1e9)
     ended = clock() - (engine.wait_proof_ns if caught_up else 0)
     return Write(written - started, ended - written, ended - started, caught_up, engine.wait_resolution_ns)

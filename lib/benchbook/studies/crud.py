@@ -7,10 +7,6 @@ and drains them, once for every article, so that all n comments come back: its c
 all``). In the replicated topology select is left out, and each row of writes is followed by one wait until the replica
 holds what the primary holds: the client's time, the replica's catching up, and both as one interval are stored apart.
 
-The paper resumed its tests once both nodes were available again. Here a `fault` can befall the replica while comments
-are inserted (`benchbook.studies.faults`): what is read is the same, the time until it has caught up, and both nodes are
-compared before the update begins.
-
 What the paper's delete was it does not say but that it "deletes all the data": its times, 35 to 115 µs a comment on
 PostgreSQL, fit a call a comment (``delete: each``) and not the one statement of ``delete: all``.
 
@@ -22,7 +18,6 @@ MySQL's and MariaDB's tables index the comments' article by themselves, for it i
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +33,6 @@ from benchbook.measure import timed
 from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
-from benchbook.studies import faults
 from benchbook.studies.cell import (
     CellParameters,
     Count,
@@ -63,7 +57,6 @@ from benchbook.studies.cell_store import (
     text_field,
     until_replicated,
 )
-from benchbook.studies.faults import FaultName, Writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +85,6 @@ class Parameters(CellParameters):
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
     room: RoomName = rooms.NONE
-    fault: FaultName = faults.NONE
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 50
 
@@ -114,10 +106,6 @@ class Parameters(CellParameters):
             )
         if self.lane == "node" and self.engine != "mongodb":
             raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
-        if self.fault != faults.NONE and (self.topology, self.calls, self.lane) != ("replicated", "single", "python"):
-            needed = "topology: replicated, calls: single and lane: python"
-            raise ValueError(f"fault: {self.fault} befalls the replica between two comments: it takes {needed}")
-        faults.hold_a_cable(self.fault, self.room)
         if self.dataset_file and self.comments_per_article != "all":
             raise ValueError(f"comments_per_article: {self.comments_per_article} is not for own records (dataset_file)")
         if self.dataset_file and self.article_index:
@@ -228,11 +216,8 @@ class _Batch:
         engine, data, bulk = self.store.engine, self.data, self.parameters.calls == "bulk"
         self.store.empty(data.schema, data.parents)
         wanted = data.by_key()
-        if bulk:
-            self._write("insert", _undisturbed(partial(engine.insert_many, data.records)), wanted)
-        else:
-            faulty = faults.inserting(data.records, engine.insert, self.parameters.fault, self.store.deployment)
-            self._write("insert", faulty, wanted)
+        insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
+        self._write("insert", insert, wanted)
         update: Callable[[], object]
         if bulk:
             changes = dict.fromkeys(wanted, same_change(data.schema))
@@ -243,7 +228,7 @@ class _Batch:
             changes = {key: {field: f"*{wanted[key].get(field, '')[::-1]}"} for key in ids}
             update = partial(_update_each, engine, changes)
         changed = {key: {**wanted[key], **change} for key, change in changes.items()}
-        self._write("update", _undisturbed(update), changed)
+        self._write("update", update, changed)
         if self.parameters.topology == "single" and "find" not in engine.gaps:
             group, find = _group(data.schema), engine.find
             groups = list(dict.fromkeys(record[group] for record in data.records))
@@ -253,25 +238,18 @@ class _Batch:
             if self.store.roles:
                 self.store.compare(selected, changed, "select")
         delete = engine.delete_all if self.parameters.delete == "all" else partial(each, engine.delete, changes)
-        self._write("delete", _undisturbed(delete), {})
+        self._write("delete", delete, {})
 
-    def _write(self, operation: str, writing: AbstractContextManager[Writing], wanted: Mapping[str, Record]) -> None:
+    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
         if self.parameters.topology == "single":
-            with writing as (action, _):
-                self.add(operation, timed(action)[1], count, started_at=started_at)
+            self.add(operation, timed(action)[1], count, started_at=started_at)
         else:
-            with writing as (action, reachable):
-                write = until_replicated(action, self.store.engine, self.parameters.timeout_s, reachable)
+            write = until_replicated(action, self.store.engine, self.parameters.timeout_s)
             write.add_to(partial(self.add, operation, count=count, started_at=started_at))
             if not write.caught_up:
                 self.store.resume(self.parameters.timeout_s)
         self.store.check(wanted, operation)
-
-
-def _undisturbed(action: Callable[[], object]) -> AbstractContextManager[Writing]:
-    """Return a loop that no fault befalls: the replica can be asked at once."""
-    return nullcontext((action, lambda _: True))
 
 
 def _update_each(engine: Engine, changes: Mapping[str, Record]) -> None:

@@ -13,14 +13,8 @@ the replica holds what the primary holds. The models are what a record is stored
 the machine does meanwhile happens to all; the window of each opens on an emptied store and idle servers, and nothing of
 another's is in it. ``process: apart`` gives a model a process, and connections, of its own.
 
-A `fault` befalls the replica while they are inserted (see `benchbook.studies.faults`): what is read is the same, the
-time until it has caught up and what both nodes hold then.
-
 The paper's replication is one-way. In topology ``bidirectional``, its outlook, both nodes take writes and each pulls
 from the other (CouchDB has that); the smartphones are still inserted on the primary.
-
-With a ``probe_rate`` nothing of that is measured, but how far the replica is behind: a repetition inserts one record
-when its turn has come, so many a second, and ends when the replica holds it (`benchbook.studies.lag`).
 
 In a relational engine the record itself would be a row and not a document, so that pair is refused.
 """
@@ -34,7 +28,6 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from pydantic import Field as Bounds
 from pydantic import model_validator
 from typing_extensions import override
 
@@ -46,7 +39,6 @@ from benchbook.measure import timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
-from benchbook.studies import faults, lag
 from benchbook.studies.cell import (
     CellParameters,
     Count,
@@ -59,8 +51,7 @@ from benchbook.studies.cell import (
     passes,
     state_parameters,
 )
-from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, opened, until_replicated
-from benchbook.studies.faults import FaultName
+from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
@@ -76,9 +67,6 @@ CARDS: Final = {
 }
 """What each machine's network card counts, in a room."""
 
-PROBED: Final = {("probe", "replica", "lag_time")}
-"""What a cell delivers that only asks how far behind the replica is."""
-
 KINDS: Final = ("document", "json_text", "xml_text", "xml_fields")
 MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for kinds in combinations(KINDS, count))
 """Each, and those that can take turns."""
@@ -86,7 +74,7 @@ MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for 
 CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """What writes the text that a model stores."""
 
-EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES, *CARDS, BYTES}} | PROBED
+EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES, *CARDS, BYTES}}
 """The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
 
 
@@ -108,8 +96,6 @@ class Parameters(CellParameters):
     n: Count = 2000
     durability: Literal["default", "relaxed", "strict"] = "default"
     room: RoomName = rooms.NONE
-    fault: FaultName = faults.NONE
-    probe_rate: float = Bounds(0.0, ge=0, le=10_000)
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 1
 
@@ -121,16 +107,9 @@ class Parameters(CellParameters):
             raise ValueError("process: together takes several models, as document+xml_fields; process: apart takes one")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
-        if self.probe_rate and (self.n != 1 or self.process != "apart"):
-            raise ValueError("probe_rate: takes n: 1 and process: apart; each of its repetitions inserts one record")
         if self.topology == "bidirectional" and not known(self.engine).bidirectional:
             fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
             raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
-        faults.hold_a_cable(self.fault, self.room)
-        if self.fault != faults.NONE and self.probe_rate:
-            raise ValueError(
-                f"fault: {self.fault} befalls the replica while records are inserted in a row: probe_rate: 0"
-            )
         return self
 
     def models(self) -> list[str]:
@@ -188,8 +167,6 @@ def expected(parameters: Parameters) -> set[Output]:
     Of nodes that are given by their address, or run on other machines, virtual ones too, the processes are not known:
     then what belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
     """
-    if parameters.probe_rate:
-        return PROBED
     owed = set(TIMES)
     place = deployment(parameters)
     server = servers.find(*place)
@@ -219,8 +196,6 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
     Raises `WrongContentsError` when a node holds something else than what was inserted.
     """
-    if parameters.probe_rate:
-        return _probed(parameters)
     source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
     data = {model: modelled(source, model) for model in parameters.models()}
     rows = Rows()
@@ -244,34 +219,6 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         except ReplicaLostError as lost:
             for columns in turns:
                 owe(range(parameters.repetitions), str(lost), columns)
-    return rows.frame()
-
-
-def _probed(parameters: Parameters) -> "pd.DataFrame":
-    """Return how far behind the replica is, a probe a repetition; every node is compared once, at the end.
-
-    A probe whose wait ran out is censored, as in `run`, and so are those that follow one that never came.
-    """
-    source = parameters.own_records() or phones.smartphones(parameters.repetitions, parameters.seed)
-    data = modelled(source, parameters.model)
-    records = data.records[: parameters.repetitions]
-    rows = Rows()
-    with opened(
-        parameters.engine, parameters.topology, parameters.room, durability=parameters.durability, counted=True
-    ) as store:
-        (arm,) = parameters.arms()
-        columns = {**store.columns(source), "topology": parameters.topology, **arm}
-        store.empty(data.schema)
-        probes = lag.probes(store.engine, records, parameters.probe_rate, parameters.timeout_s)
-        try:
-            for number, probe in enumerate(probes):
-                add = partial(rows.add, number, "probe", count=1, started_at=probe.started_at, **columns)
-                add(readings=probe.readings(), censored=not probe.write.caught_up)
-                if not probe.write.caught_up:
-                    store.resume(parameters.timeout_s)
-            store.check(data.by_key(), "the probes")
-        except ReplicaLostError as lost:
-            rows.add_unmeasured(PROBED, range(parameters.repetitions), str(lost), columns)
     return rows.frame()
 
 
@@ -305,18 +252,17 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     meters += store.engine.counters("replica")
     # Nearest to the window: the engine's own counters answer over the cards.
     meters += rooms.card_meters(store.deployment.places)
-    faulty = faults.inserting(data.records, store.engine.insert, parameters.fault, store.deployment)
+    insert = partial(each, store.engine.insert, data.records)
 
-    def window(insertion: Callable[[], object], reachable: Callable[[float], bool]) -> Write:
+    def window() -> Write:
         """Insert and wait; a wait that ran out is raised: the meters of a node that is silent cannot be read."""
-        write = until_replicated(insertion, store.engine, parameters.timeout_s, reachable)
+        write = until_replicated(insert, store.engine, parameters.timeout_s)
         if not write.caught_up:
             raise RanOutError(write)
         return write
 
     try:
-        with faulty as insertion:
-            write, readings = timed(partial(window, *insertion), meters)
+        write, readings = timed(window, meters)
     except RanOutError as ran_out:
         ran_out.write.add_to(add)
         store.resume(parameters.timeout_s)
