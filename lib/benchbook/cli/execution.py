@@ -26,7 +26,7 @@ SPENT: Final = "run.json"
 _SHOWN: Final = 0.005
 """Of the time: parts below are not named."""
 
-_OF_HOSTS: Final = ("hosts", "place", "credentials")
+_OF_HOSTS: Final = ("hosts", "credentials")
 """Options that say where cells are measured."""
 
 
@@ -124,7 +124,7 @@ def _print_summary(
     counts = {"done": summary.done, "before": before, "failed": len(summary.failed), "skipped": len(summary.skipped)}
     named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
     (what, share), *others = summary.shares()
-    of_whom = " of all hosts' time" if asked.hosts and not asked.place else ""
+    of_whom = " of all hosts' time" if asked.hosts else ""
     took = f"{duration(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}"
     print(f"cells: {len(cells)}, {named}; {took}")
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):

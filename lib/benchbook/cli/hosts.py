@@ -4,7 +4,6 @@ What connects them is an extra that need not be installed: it is imported only w
 """
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from benchbook.grid import Cell
     from benchbook.runner.progress import Summary
     from benchbook.runner.rounds import Look
-    from benchbook.runner.visit import Up
 
 
 def add_credentials_options(parser: argparse.ArgumentParser, *, unprotected: bool = True) -> None:
@@ -100,22 +98,6 @@ def run(asked: argparse.Namespace) -> int:
     wanted = Asked(tuple(asked.study), asked.profile, tuple(asked.where), tuple(asked.set))
     with _usable_lab("--hosts: "), Lab(*_secured(asked.hosts, asked), wanted) as lab:
         return execute(asked, planned, [], work)
-
-
-@contextmanager
-def places(asked: argparse.Namespace) -> "Iterator[Up]":
-    """Yield what starts servers on the workers that were named."""
-    from benchbook.servers import ServerError
-    from benchbook.servers.address import PLACE
-
-    with _extra():
-        from benchbook.hosts.places import Places
-    os.environ[PLACE] = asked.place  # what a plan tells its cells by, and their kernels know of
-    try:
-        with _usable_lab("--place: "), Places(*_secured(asked.hosts, asked)) as there:
-            yield there.up
-    except ServerError as error:
-        raise cli.UsageError(str(error)) from error
 
 
 @contextmanager

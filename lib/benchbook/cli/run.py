@@ -5,13 +5,12 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
-from benchbook import cli, folders, grid, results, servers
+from benchbook import cli, folders, grid, results
 from benchbook.cli import hosts, output, selection
 from benchbook.digits import duration
 
 if TYPE_CHECKING:
     from benchbook.runner.progress import Summary
-    from benchbook.runner.visit import Up
 
 LONGEST_CELL_S: Final = 30 * 86_400
 """Seconds that a cell can be given: thirty days."""
@@ -27,8 +26,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--noisy", action="store_true", help=text)
     text = "measure on the workers of a lab's scheduler, such as tls://lab:8786 (benchbook scheduler starts one)"
     parser.add_argument("--hosts", metavar="SCHEDULER", help=text)
-    text = "with --hosts: measure here, with servers on those workers: primary=HOST,replica=HOST"
-    parser.add_argument("--place", metavar="ROLE=HOST,...", help=text)
     hosts.add_credentials_options(parser)
 
 
@@ -36,16 +33,9 @@ def main(asked: argparse.Namespace) -> int:
     """Run."""
     if asked.budget and not asked.until_decided:
         raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
-    if asked.place and not asked.hosts:
-        raise cli.UsageError("--place is of --hosts: it names workers of that scheduler")
     if (asked.credentials or asked.unprotected) and not asked.hosts:
         raise cli.UsageError("--credentials and --unprotected are of --hosts")
-    if not asked.hosts:
-        return _here(asked, servers.up)
-    if not asked.place:
-        return hosts.run(asked)
-    with hosts.places(asked) as up:
-        return _here(asked, up)
+    return hosts.run(asked) if asked.hosts else _here(asked)
 
 
 def budget(text: str) -> float:
@@ -64,12 +54,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _here(asked: argparse.Namespace, up: "Up") -> int:
+def _here(asked: argparse.Namespace) -> int:
     """Run what is not done, measured on this machine."""
     if asked.until_decided:
         from benchbook.cli import until  # only now: it is slow to import
 
-        return until.run(asked, up)
+        return until.run(asked)
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
     cells = selection.planned(asked)
@@ -90,7 +80,7 @@ def _here(asked: argparse.Namespace, up: "Up") -> int:
         def work(summary: "Summary") -> None:
             timeout_s, quiet_s = asked.timeout or TIMEOUT_S, execution.patience_s(asked)
             with Progress(cells, results.seconds()) as progress:
-                Batch(cells, progress, timeout_s, summary, patience_s=quiet_s, up=up).run()
+                Batch(cells, progress, timeout_s, summary, patience_s=quiet_s).run()
 
         return execution.execute(asked, cells, absent, work)
     output.print_absences((cell.missing or "" for cell in todo), absent)

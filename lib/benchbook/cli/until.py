@@ -20,7 +20,6 @@ from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:
     from benchbook.runner.progress import Summary
-    from benchbook.runner.visit import Up
 
 
 def plan(asked: argparse.Namespace) -> int:
@@ -36,7 +35,7 @@ def plan(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def run(asked: argparse.Namespace, up: "Up") -> int:
+def run(asked: argparse.Namespace) -> int:
     """Run until all is decided or parked, or time is up."""
     left_s = countdown(asked.budget)
     folders.temporary()
@@ -55,7 +54,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
             failed = len(summary.failed)
             with Progress(chosen, known) as progress:
                 timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
-                Batch(chosen, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
+                Batch(chosen, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
         ended = rounds.run(judging(cells, read), measure, left_s)

@@ -97,14 +97,12 @@ def records(parameters: CellParameters) -> str | None:
 
 
 def server_version(found: Found) -> str:
-    """Return a server's version, and the machines that it is started on if it is not this one.
+    """Return a server's version.
 
     With the digest of the image that it would be started from, for a tag moves; and one of its code when a stand-in of
     the suite would be started. A stand-in is a launcher of ours and packages that its lock file pins: where either
     changes, it is another server.
     """
-    if found.places:
-        return f"{found.version} at {', '.join(f'{role} {host}' for role, host in found.places.items())}"
     if found.image:
         return f"{found.version} in {found.image.digest}"
     if found.source != "stand-in":

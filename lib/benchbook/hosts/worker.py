@@ -156,8 +156,7 @@ class _Worker(OnePort, Worker):
 def serve(scheduler: str, security: Security, listen: str | None = None) -> None:
     """Offer this host to a scheduler until SIGINT or SIGTERM; one that is not there, or goes, is waited for.
 
-    Runs reach it, and servers that they place here, at the address `listen` alone; None: this machine's on the way to
-    the scheduler.
+    Runs reach it at the address `listen` alone; None: this machine's on the way to the scheduler.
     """
     global slot
     slot = Slot()
@@ -208,11 +207,6 @@ def this_slot() -> Slot:
     """Return the slot of this process, which is a worker of ours."""
     assert slot is not None, "a run sends nothing to a worker that is not ours"
     return slot
-
-
-def name_here() -> str | None:
-    """Return this machine's name; None of a worker that is not ours."""
-    return None if slot is None else hostname()
 
 
 def sameness_here() -> dict[str, str] | None:

@@ -38,22 +38,16 @@ def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
 
 
 def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return of finished cells, each with its block, the host and the digest of the code that measured it.
-
-    Those whose servers were placed on other machines are left out.
-    """
+    """Return of finished cells, each with its block, the host and the digest of the code that measured it."""
     chosen = {*keys}
     if not chosen:
         return []
     # Only now, as in `table`.
-    import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
     files = [str(file.path) for file in finished(chosen)]
     columns = ["cell_id", "block", "host", "code_hash"]
-    described = ds.field("environment")
-    not_placed = described.is_null() | ~pc.match_substring(described, '"source": "placed"')
-    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns, filter=not_placed).group_by(columns).aggregate([])
+    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns).group_by(columns).aggregate([])
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from benchbook import paths, results, servers, studies
+from benchbook import paths, results, studies
 from benchbook.datasets import own_records
 from benchbook.folders import FolderError
 from benchbook.grid import Cell, code, code_hash
@@ -26,7 +26,7 @@ from benchbook.runner.fork_server import Forks
 from benchbook.runner.notebook import Ended, Kernel, execute
 from benchbook.runner.progress import Failure, Listener, Part, Summary
 from benchbook.runner.run_folder import cell_begun, cell_ended, writing
-from benchbook.runner.visit import Up, Visit, wait_for_room
+from benchbook.runner.visit import Visit, wait_for_room
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RECORDS, RESULT
@@ -48,7 +48,7 @@ class Batch:
     It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
     machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
     its block's end. With a patience of None the run does neither, and only marks such cells. What a temporary folder
-    failed that has gone, or is full, is measured again once there is room. Servers are what `up` brings up.
+    failed that has gone, or is full, is measured again once there is room.
     """
 
     def __init__(
@@ -59,13 +59,11 @@ class Batch:
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,
         patience_s: float | None = quiet.PATIENCE_S,
-        up: Up = servers.up,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
         self._timeout_s = timeout_s
         self._over = over
-        self._up = up
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary or Summary()
         self._quiet = quiet.Watch(progress.waiting, patience_s)
@@ -105,7 +103,7 @@ class Batch:
         for place, cells in itertools.groupby(block, lambda cell: cell.place):
             if self._over():
                 break
-            with Visit(place, forks, self._up) as visit:
+            with Visit(place, forks) as visit:
                 visited = list(cells)
                 for cell in visited:
                     if self._over():

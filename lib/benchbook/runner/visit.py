@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import databases, folders, processes, servers
-from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+from benchbook.deployment import NONE, VARIABLE, Deployment
 from benchbook.folders import Folder, FolderError
 from benchbook.grid import Place
 from benchbook.measure.machine import environment
@@ -19,9 +19,6 @@ from benchbook.runner import fork_server
 from benchbook.runner.fork_server import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
-
-Up = Callable[[str, Topology, str], Running]
-"""Brings up the servers of a product in a topology and a room."""
 
 ROOM: Final = 64 * 2**20
 """Bytes that are to be free before a cell is measured again, of a small disk an eighth."""
@@ -35,14 +32,10 @@ _FULL: Final = "the disk is full"
 
 
 class Visit(AbstractContextManager["Visit"]):
-    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make.
+    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make."""
 
-    Its servers are what `up` brings up.
-    """
-
-    def __init__(self, place: Place, forks: Forks, up: Up = servers.up) -> None:
+    def __init__(self, place: Place, forks: Forks) -> None:
         self._place = place
-        self._bring_up = up
         self._up = ExitStack()
         self._running: Running | None = None
         self.forks = forks
@@ -81,7 +74,7 @@ class Visit(AbstractContextManager["Visit"]):
                 if product == "none":
                     self._running = Running(NONE, lambda: None, lambda: None)
                 else:
-                    self._running = up.enter_context(self._bring_up(product, topology, room))
+                    self._running = up.enter_context(servers.up(product, topology, room))
                 # Given servers are asked whether they take our data, and lose them at the end.
                 try:
                     databases.reserve(self.deployment)

@@ -19,7 +19,7 @@ from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topolog
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
 from benchbook.servers import containers
-from benchbook.servers.address import PLACE, Answer, given, listener, others, placement, single_variable, variables
+from benchbook.servers.address import Answer, given, listener, others, single_variable, variables
 from benchbook.servers.errors import ServerError as ServerError
 from benchbook.servers.errors import advised, remedy
 from benchbook.servers.fleet import At, Fleet
@@ -90,19 +90,11 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         return Missing(product, f"no such product: there are {', '.join(PRODUCTS)}")
     try:
         urls = given(product, topology)
-        places = placement(topology)
         if urls is None:
             installed = here(product, topology)
             if isinstance(installed, Found) and installed.image:
                 servers_of(product)  # an image is for every machine, its driver may have no wheel for this one
-            if not places or isinstance(installed, Missing):
-                return installed
-            if installed.stand_in or installed.image:
-                what = "what stands in for it" if installed.stand_in else "a container of it"
-                raise ServerError(f"{what} listens on its own machine alone: it cannot be placed")
-            return replace(installed, places=places)
-        if places:
-            raise ServerError(f"{PLACE} starts servers: unset {' and '.join(variables(product, topology).values())}")
+            return installed
         answers = [_answer(product, topology, role, url) for role, url in urls.items()]
         return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
     except ServerError as error:
@@ -188,8 +180,6 @@ def unplaceable(found: Found, room: str) -> str | None:
         return None
     if why := rooms.lacking(room):
         return why
-    if found.places:
-        return f"room {room}: its machines are namespaces of this one, and {PLACE} names others"
     if found.source == "address":
         return f"room {room}: servers are started for it, and those of {found.product} are given by their address"
     if found.stand_in:
@@ -197,15 +187,6 @@ def unplaceable(found: Found, room: str) -> str | None:
     if found.image and (why := containers.outside(found.image.engine)):
         return f"room {room}: no container of {found.product} can be in it, for {why}"
     return None
-
-
-def placed(
-    product: str, topology: Topology, at: At, hosts: dict[Role, str], alive: Callable[[], str | None]
-) -> Deployment:
-    """Return servers that `at` starts on other machines, of these names; raises what `start` raises."""
-    _check(product, topology)
-    urls, answers = _launched(product, topology, at, alive)
-    return _deployment(product, topology, urls, answers, {}, {"source": "placed", "hosts": hosts})
 
 
 def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:

@@ -16,11 +16,8 @@ from urllib.parse import unquote, urlsplit
 import psutil
 
 from benchbook import registry
-from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology, roles
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology
 from benchbook.servers.errors import ServerError
-
-PLACE = "BENCHBOOK_PLACE"
-"""Environment variable that names the machines on which servers are started: ``primary=HOST,replica=HOST``."""
 
 _REFUSAL_B = 500
 
@@ -82,24 +79,6 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         if fault := _fault(product, url):
             raise ServerError(f"{names[role]} {fault}")
     return urls
-
-
-def placement(topology: Topology) -> dict[Role, str]:
-    """Return on which machines the servers of a topology are started, as `PLACE` says; empty: on this one.
-
-    Raises
-    ------
-    ServerError
-        When it says nothing of a role, or cannot be read.
-    """
-    if not (text := os.environ.get(PLACE)):
-        return {}
-    hosts = dict(part.partition("=")[::2] for part in text.split(","))
-    if not {*hosts} <= {"primary", "replica"} or not all(hosts.values()):
-        raise ServerError(f"{PLACE} is primary=HOST,replica=HOST, not {text!r}")
-    if lacking := [role for role in roles(topology) if role not in hosts]:
-        raise ServerError(f"{PLACE} names no host for the {lacking[0]}")
-    return {role: hosts[role] for role in roles(topology)}
 
 
 def others(product: str, url: str) -> list[str]:

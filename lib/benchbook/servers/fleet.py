@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class At(Protocol):
-    """The machines of a deployment: calls a function on a role's, with the fleet and the programs that are there."""
+    """Calls a function at a role's place, with the fleet and the programs that are there."""
 
     def __call__(self, role: Role, function: Callable[..., T], *arguments: object) -> T:
         """Return what ``function(fleet, found, *arguments)`` returns there."""
@@ -171,7 +171,7 @@ class Fleet:
         """In whose containers they run, each held by a process of ours; None: on this machine."""
         self._network: str | None = None  # the bridge that servers of some images are on, made for the first
         self.address = LOOPBACK
-        """On which they listen; any other is one of this machine's at which other machines reach them."""
+        """On which they listen: this machine's loopback, or their own in a room."""
         self.place: Place | None = None
         """Where they are, in a room, which whoever calls has entered."""
 
@@ -209,7 +209,7 @@ class Fleet:
 
     @property
     def alone(self) -> bool:
-        """Whether only this machine reaches them."""
+        """Whether they listen on this machine's loopback."""
         return self.address == LOOPBACK
 
     def run(self, command: Sequence[str | Path]) -> None:

@@ -11,8 +11,8 @@ import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
@@ -20,7 +20,7 @@ from typing import Final, Literal
 import psutil
 
 from benchbook import paths, processes, registry
-from benchbook.deployment import Role, Topology, numbers, older
+from benchbook.deployment import Topology, numbers, older
 from benchbook.digits import size
 from benchbook.folders import Folder
 from benchbook.registry import ACCEPTED, Image, Package, StandIn
@@ -48,7 +48,6 @@ class Found:
     source: Source
     programs: dict[str, Path]
     stand_in: bool = False
-    places: Mapping[Role, str] = field(default_factory=dict)  # the machines that it is started on, if not this one
     image: Present | None = None  # in whose containers it is started
 
 

@@ -20,7 +20,7 @@ In a relational engine the record itself would be a row and not a document, so t
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from typing_extensions import override
 
 from benchbook import databases, formats, rooms, servers
 from benchbook.datasets import Dataset, phones
-from benchbook.deployment import Topology, roles
+from benchbook.deployment import Role, Topology, roles
 from benchbook.formats.tree import fragment
 from benchbook.measure import timed
 from benchbook.registry import PRODUCTS, known, lacks, product
@@ -164,23 +164,27 @@ class Modelled:
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
-    Of nodes that are given by their address, or run on other machines, virtual ones too, the processes are not known:
-    then what belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
+    Of nodes that are given by their address, or run in a virtual machine, the processes are not known: then what
+    belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
     """
     owed = set(TIMES)
-    place = deployment(parameters)
-    server = servers.find(*place)
+    product, topology = deployment(parameters)
+    server = servers.find(product, topology)
     if isinstance(server, servers.Missing):
-        given, stand_in, places, hidden = False, False, {}, False
+        given, stand_in, hidden = False, False, False
     else:
-        given, stand_in, places = server.source == "address", server.stand_in, dict(server.places)
+        given, stand_in = server.source == "address", server.stand_in
         hidden = server.image is not None and not server.image.engine.shares_kernel
-    if not given and not places and not hidden:
+    if not given and not hidden:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
     if parameters.room != rooms.NONE:
         owed |= CARDS
-        places = {role: role for role in roles(parameters.topology)}
-    urls = (address.given(*place) if given else None) or {role: f"//{host}" for role, host in places.items()}
+    urls: Mapping[Role, str] = {}
+    if given:
+        urls = address.given(product, topology) or {}
+    elif parameters.room != rooms.NONE:
+        # In a room no node is at the loopback.
+        urls = {role: f"//{role}" for role in roles(topology)}
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
         owed.add(BYTES)
     return {("insert", role, metric) for role, metric in owed}
