@@ -130,9 +130,6 @@ fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && PATH=$PATH:/usr/sbin command -v iptables && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
     debian_install "what tests containers" podman runc netavark aardvark-dns iptables || true
 fi
-if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v nft >/dev/null && [ "$(uname)" = Linux ]; then
-    debian_install "what tests a room that loses frames" nftables || true
-fi
 
 # Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.
 if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then

@@ -44,8 +44,6 @@ class Place:
 
     namespace: str  # the file of its network namespace
     processors: tuple[int, ...] = ()  # those that it has, by their numbers; none: all
-    memory: int = 0  # bytes that it may have; 0: all
-    members: str = ""  # the file that takes processes into its control group, which holds them to it
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,10 @@ it. The addresses are of the range that is set apart for measuring networks (RFC
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from math import nan
@@ -26,38 +25,32 @@ from typing import Final
 from benchbook import processes, strict
 from benchbook.deployment import Place, Role
 from benchbook.measure import Meter
-from benchbook.rooms import memory, namespaces, network
+from benchbook.rooms import namespaces, network
 
 NONE: Final = "none"
 """No room: all roles share this machine, and its loopback."""
 
 LOOPBACK: Final = "127.0.0.1"
 
-NAMED: Final[Mapping[str, str]] = {"lan-1g": "1gbit", "lan-100m": "100mbit", "wan": "20mbit/20ms"}
+NAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "lan-1g": {"rate": "1gbit"},
+    "lan-100m": {"rate": "100mbit"},
+    "wan": {"rate": "20mbit", "delay": "20ms"},
+}
 """Rooms that go by a name: two sorts of local network, today's and the papers', and a line to another town."""
 
 _UNITS: Final[Mapping[str, Mapping[str, float]]] = {
     "rate": {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9},
     "delay": {"us": 1e-6, "ms": 1e-3, "s": 1.0},
-    "loss": {"%": 0.01},
     "cores": {"core": 1, "cores": 1},
-    "memory": {"m": 2.0**20, "g": 2.0**30},
 }
-"""The units of what can be said of a room, from small to large, and how many of what `Room` has each is."""
+"""The units of a room's parts, from small to large, and how many of what `Room` has each is."""
 
-_BOUNDS: Final = {
-    "rate": (1e5, 1e11),
-    "delay": (0.0, 10.0),
-    "loss": (0.0, 0.5),
-    "cores": (1, 64),
-    "memory": (2.0**26, 2.0**40),
-}
+_BOUNDS: Final = {"rate": (1e5, 1e11), "delay": (0.0, 10.0), "cores": (1, 64)}
 _WITHIN: Final = {
     "rate": "100kbit to 100gbit",
     "delay": "at most 10s, in us, ms or s",
-    "loss": "at most 50%",
     "cores": "a whole number, from 1 to 64",
-    "memory": "64m to 1024g",
 }
 
 
@@ -73,39 +66,24 @@ class Room:
     """Bits a second of each card, both ways; None: as fast as this machine copies."""
     delay: float = 0.0
     """Seconds from one card to another: a round trip takes twice as long."""
-    loss: float = 0.0
-    """The share of all frames that the switch drops, by chance."""
     cores: float | None = None
     """Processors of each role; None: all of this machine's, for all."""
-    memory: float | None = None
-    """Bytes that each role's processes may have together, and what they read of files; None: all, for all."""
 
     @classmethod
     def of(cls, given: str | Mapping[str, object]) -> "Room":
-        """Return the room of a name in `NAMED`, or of what it is like: ``20mbit/20ms/0.1%``, ``lan-100m/1core``.
+        """Return the room of a name in `NAMED`, or of these parts: ``{"rate": "100mbit", "delay": "0.3ms"}``.
 
-        Each part is told by its unit: a rate in kbit, mbit or gbit (a second), a delay in us, ms or s, a loss in %,
-        cores, and memory in m or g (of bytes, by 1,024). Or its parts are named: ``{"rate": "100mbit", "cores": 1}``.
-        Raises `ValueError`, with what can be written.
+        A text may also be what `str` makes of a room: results state it so. Raises `ValueError`, with what can be
+        written.
         """
+        named = _named_parts(given) if isinstance(given, str) else given
         parts: dict[str, float] = {}
-        if not isinstance(given, str):
-            for name, value in given.items():
-                if name not in _UNITS:
-                    raise ValueError(f"has no {name!r}: {strict.nearest(str(name), _UNITS)}")
-                parts[name] = _part(name, f"{value}cores" if name == "cores" and type(value) is int else str(value))
-            if not parts:
-                raise ValueError(f"has some of {', '.join(_UNITS)}, not nothing")
-            return cls(**parts)
-        kinds = {unit: kind for kind, units in _UNITS.items() for unit in units}
-        for part in "/".join(NAMED.get(part, part) for part in given.split("/")).split("/"):
-            kind = kinds.get(part.lstrip("0123456789."))
-            if kind is None or kind in parts:
-                why = f"{kind} twice in" if kind else "not"
-                advice = strict.nearest(part, NAMED) if re.fullmatch(r"[a-z][\w-]+", part) else ""
-                forms = f"{NONE}, {', '.join(NAMED)}, or like 20mbit/20ms/0.1% or lan-100m/1core"
-                raise ValueError(f"is {forms}, {why} {given!r}" + f" ({advice})" * advice.startswith("did"))
-            parts[kind] = _part(kind, part)
+        for name, value in named.items():
+            if name not in _UNITS:
+                raise ValueError(f"has no {name!r}: {strict.nearest(str(name), _UNITS)}")
+            parts[name] = _part(name, f"{value}cores" if name == "cores" and type(value) is int else str(value))
+        if not parts:
+            raise ValueError(f"has some of {', '.join(_UNITS)}, not nothing")
         return cls(**parts)
 
     def __str__(self) -> str:
@@ -115,16 +93,31 @@ class Room:
             if value := getattr(self, kind):
                 *_, unit = [unit for unit, size in units.items() if value >= size] or [*units][:1]
                 parts.append(f"{value / units[unit]:.12g}{'core' if unit == 'cores' and value == 1 else unit}")
-        for name, text in NAMED.items():
-            if {*text.split("/")} <= {*parts}:
-                parts = [name, *(part for part in parts if part not in text.split("/"))]
+        for name, named in NAMED.items():
+            if {*named.values()} <= {*parts}:
+                parts = [name, *(part for part in parts if part not in named.values())]
         return "/".join(parts) or "0s"
+
+
+def _named_parts(text: str) -> dict[str, str]:
+    """Return the parts of a room from its name; raises `ValueError`, with what can be written."""
+    kinds = {unit: kind for kind, units in _UNITS.items() for unit in units}
+    parts: dict[str, str] = {}
+    for part in text.split("/"):
+        kind = kinds.get(part.lstrip("0123456789."))
+        found = NAMED.get(part, {kind: part} if kind else {})
+        if not found or found.keys() & parts.keys():
+            forms = f"{NONE}, {', '.join(NAMED)}, or like {{rate: 100mbit, delay: 0.3ms, cores: 1}}"
+            advice = strict.nearest(part, NAMED) if re.fullmatch(r"[a-z][\w-]+", part) else ""
+            raise ValueError(f"is {forms}, not {text!r}" + (f" ({advice})" if advice.startswith("did") else ""))
+        parts |= found
+    return parts
 
 
 def _part(kind: str, text: str) -> float:
     """Return one part of a room, as `Room` has it; raises `ValueError`, with what can be written."""
     units, (least, most) = _UNITS[kind], _BOUNDS[kind]
-    known = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]+|%)", text)
+    known = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]+)", text)
     value = float(known[1]) * units.get(known[2], nan) if known else nan
     # Nothing compares with what is no number.
     if not least <= value <= most or (kind == "cores" and value % 1):
@@ -163,14 +156,12 @@ def standing(text: str, roles: Sequence[Role]) -> Iterator[Standing]:
         raise RoomError(f"room {text}: {why}")
     with ExitStack() as open_:
         try:
-            cards = network.joined(open_, len(roles), room.rate, room.delay, room.loss)
-            size = int(room.memory or 0)
-            members = memory.limited(open_, len(roles), size) if size else [""] * len(roles)
+            cards = network.joined(open_, len(roles), room.rate, room.delay)
         except OSError as error:
             raise RoomError(f"room {text}: {error.strerror or error}") from error
         processors = _dealt(len(roles), int(room.cores)) if room.cores else [()] * len(roles)
         files = [f"/proc/{os.getpid()}/fd/{namespace}" for namespace in cards]
-        places = {role: Place(files[n], processors[n], size, members[n]) for n, role in enumerate(roles)}
+        places = {role: Place(files[n], processors[n]) for n, role in enumerate(roles)}
         yield Standing({role: network.address(n) for n, role in enumerate(roles)}, places)
 
 
@@ -182,8 +173,6 @@ def lacking(text: str) -> str | None:
     if sys.platform != "linux":
         return f"room {text}: network namespaces are Linux's"
     room = Room.of(text)
-    if room.loss and shutil.which("nft") is None:
-        return f"room {text}: no nft on PATH, which drops frames: get nftables from apt-get"
     if room.cores and room.cores > (have := len(os.sched_getaffinity(0))):
         return f"room {text}: this machine has {have} processors"
     if os.geteuid() == 0 or namespaces.entitled():
@@ -198,12 +187,10 @@ def lacking(text: str) -> str | None:
 def _refused(text: str) -> str | None:
     """Return why this process cannot make a room; None when it can."""
     try:
-        with standing(text, ("client",)) as room, held(room.places.get("client")):
+        with standing(text, ("client",)):
             return None
     except RoomError as error:
         return str(error)
-    except OSError as error:
-        return f"room {text}: {error}"
 
 
 def at_home(command: Sequence[str]) -> None:
@@ -235,26 +222,10 @@ def entered(place: Place | None) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def inside(place: Place | None) -> Iterator[None]:
-    """Have this thread at a place and this process held to its memory: what works there, and is not only a starter."""
-    with entered(place), held(place):
-        yield
-
-
-def held(place: Place | None) -> AbstractContextManager[None]:
-    """Have this process, and what it starts meanwhile, have a place's memory; where there is no bound, as it is.
-
-    Who only starts others is there no longer than that: of all that are, the kernel ends the largest.
-    """
-    return memory.entered(place.members) if place and place.members else nullcontext()
-
-
 def command(place: Place) -> list[str]:
     """Return what goes before a program's command so that it starts at a place (both are of util-linux)."""
     on = ["taskset", "-c", ",".join(map(str, place.processors))] if place.processors else []
-    within = memory.command(place.members) if place.members else []
-    return [*within, "nsenter", f"--net={place.namespace}", *on]
+    return ["nsenter", f"--net={place.namespace}", *on]
 
 
 def card_meters(places: Mapping[Role, Place]) -> list[Meter]:

@@ -2,7 +2,6 @@
 
 import errno
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -31,7 +30,7 @@ On busy processors the kernel is late by more than half of that, and 1 Gbit/s wo
 """
 
 
-def joined(open_: ExitStack, count: int, rate: float | None, delay: float, loss: float) -> list[int]:
+def joined(open_: ExitStack, count: int, rate: float | None, delay: float) -> list[int]:
     """Return so many open network namespaces whose cards a switch joins, as `benchbook.rooms.Room` has it.
 
     Raises `OSError` when this kernel cannot.
@@ -40,8 +39,6 @@ def joined(open_: ExitStack, count: int, rate: float | None, delay: float, loss:
     namespaces.within(switch, partial(_switch, cards=cards, rate=rate, delay=delay))
     for number, card in enumerate(cards):
         namespaces.within(card, partial(_card, address=address(number), rate=rate, delay=delay))
-    if loss:
-        _lose(switch, loss)
     return cards
 
 
@@ -125,21 +122,3 @@ def _made_by(module: str) -> Iterator[None]:
             raise
         why = f"this kernel has no {module}, or has not loaded it: modprobe {module}, by root"
         raise OSError(error.code, why) from error
-
-
-def _lose(switch: int, share: float) -> None:
-    """Have the switch drop a share of what it passes on."""
-    rules = f"""table bridge room {{
-        chain forward {{
-            type filter hook forward priority 0;
-            numgen random mod 1000000 < {round(share * 1e6)} counter drop
-        }}
-    }}"""
-
-    def run() -> None:
-        with namespaces.entered(switch):
-            done = subprocess.run(["nft", "-f", "-"], input=rules, capture_output=True, text=True, timeout=10)
-        if done.returncode:
-            raise OSError(f"nft: {done.stderr.strip()}")
-
-    namespaces.in_thread(run)

@@ -234,10 +234,10 @@ def session(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterator
             if room != deployment.room:
                 what += f", and room {deployment.room}, not {room}"
             raise ServerError(f"{VARIABLE} ({os.environ[VARIABLE]}) {what}: unset it to start servers here")
-        with rooms.inside(deployment.places.get("client")):
+        with rooms.entered(deployment.places.get("client")):
             yield deployment
     else:
-        with up(product, topology, room) as running, rooms.inside(running.deployment.places.get("client")):
+        with up(product, topology, room) as running, rooms.entered(running.deployment.places.get("client")):
             yield running.deployment
 
 

@@ -380,8 +380,6 @@ def keeper_command(
     }
     if place:
         host |= {"network_mode": f"ns:{place.namespace}", "cpuset_cpus": ",".join(map(str, place.processors)) or None}
-        if place.memory:
-            host |= {"mem_limit": place.memory, "memswap_limit": place.memory}
     if image.bridged:
         container["hostname"] = name
     else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from benchbook import processes, rooms
+from benchbook import processes
 from benchbook.deployment import Place, Role, Topology, roles
 from benchbook.folders import Folder
 from benchbook.rooms import LOOPBACK
@@ -250,18 +250,17 @@ class Fleet:
             # A disk that fills must not swallow the reason why servers end.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
-            with rooms.held(self.place):
-                return processes.spawn(
-                    command,
-                    user=user,
-                    group=group,
-                    cwd=self.folder.path,
-                    env={**environment(self.folder.path), **more},
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=file,
-                    death_signal=death_signal,
-                )
+            return processes.spawn(
+                command,
+                user=user,
+                group=group,
+                cwd=self.folder.path,
+                env={**environment(self.folder.path), **more},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                death_signal=death_signal,
+            )
 
     def trouble(self, what: str, process: "subprocess.Popen[bytes]", log: Path) -> str | None:
         """Return what is to be said of a program that ended, or waits for room on the disk; None while it runs."""

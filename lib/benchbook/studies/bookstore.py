@@ -218,7 +218,7 @@ def _served(parameters: Parameters, folder: Path, room: rooms.Standing) -> Itera
     """Be the room's client, and yield a connection with its server."""
     order = {"parameters": parameters.model_dump(mode="json"), "folder": str(folder)}
     starting = started(RECEIVER, order, address=room.addresses["server"], place=room.places["server"])
-    with rooms.inside(room.places["client"]), starting as server, connected(server, patience_s=0) as connection:
+    with rooms.entered(room.places["client"]), starting as server, connected(server, patience_s=0) as connection:
         yield connection
 
 

@@ -202,7 +202,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
     # Several connections are as many threads on either side: one processor would be no fair place for them.
     placeable = parameters.connections == 1 and (parameters.lane == "python" or shutil.which("taskset") is not None)
-    with rooms.standing(parameters.room, ("client", "server")) as room, rooms.inside(room.places.get("client")):
+    with rooms.standing(parameters.room, ("client", "server")) as room, rooms.entered(room.places.get("client")):
         in_room = room.places.get("server")
         placed = own_processors() if placeable and not (in_room and in_room.processors) else None
         if parameters.lane == "python":

@@ -136,7 +136,7 @@ def started(
     """
     secret = secrets.token_bytes(32)
     command = [*processes.PYTHON, "-m", module]
-    with on_processor(processor), rooms.inside(place):
+    with on_processor(processor), rooms.entered(place):
         process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     try:
