@@ -13,7 +13,6 @@ import pandas as pd
 from benchbook import rooms
 from benchbook.evidence import Evidence, claim_files
 from benchbook.evidence.claims import Tested, several
-from benchbook.evidence.measured import parameters
 from benchbook.papers import recomputed
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
