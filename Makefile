@@ -101,4 +101,4 @@ audit: setup
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:
-	rm -rf .venv harness/node/node_modules build dist site figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew
+	rm -rf .venv harness/node/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew

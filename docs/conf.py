@@ -37,7 +37,11 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"benchbook {release}"
-html_static_path = ["_static", "../lib/benchbook/explorer/page.css"]
+html_static_path = [
+    "_static",
+    "../lib/benchbook/explorer/assets/explorer.css",
+    "../lib/benchbook/explorer/assets/explorer.js",
+]
 html_css_files = ["wide-tables.css"]
 html_js_files = [("keyboard.js", {"defer": "defer"})]
 html_copy_source = False

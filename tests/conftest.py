@@ -62,7 +62,7 @@ CHAINS: Final = (
 
 LONGEST: Final = (
     *(name for chain in CHAINS for name in chain),
-    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "explorer_server", "explorer"),
+    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer"),
     *("reference", "lessons", "figures", "report", "manuscript", "plugins", "docs", "quiet", "servers_given"),
     *("simulations", "containers", "rooms", "verdicts", "wire_secret", "until", "wheel"),
 )

@@ -1,4 +1,4 @@
-"""The explorer and JupyterLab as their commands start them, and what any account can ask of their ports."""
+"""JupyterLab as its command starts it, and what any account can ask of its port."""
 
 import http.client
 import os
@@ -18,7 +18,7 @@ import psutil
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = {"explorer": ["benchbook.cli", "explore"], "lab": ["benchbook.jupyterlab", "--ServerApp.port=0"]}
+COMMAND = ["benchbook.jupyterlab", "--ServerApp.port=0"]
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
            "Sec-WebSocket-Key": "c3VjaCBhIGtleSBpcyBvbmU="}  # fmt: skip
 
@@ -81,10 +81,9 @@ class Served:
 
     @contextmanager
     def kernel(self) -> Iterator[str]:
-        """Yield the name of the kernel of a page that is open meanwhile, or of a notebook."""
-        method, path = ("POST", "/api/kernels") if "/lab" in self.address else ("GET", "/")
-        with self.asked(method, f"{path}?token={self.token}") as answer:
-            named = re.search(r'"(?:kernelId|id)": ?"([\w-]{36})"', answer.read().decode())
+        """Yield the name of the kernel of a notebook that is open meanwhile."""
+        with self.asked("POST", f"/api/kernels?token={self.token}") as answer:
+            named = re.search(r'"id": ?"([\w-]{36})"', answer.read().decode())
         assert named
         with self.asked("GET", f"/api/kernels/{named[1]}/channels?token={self.token}", UPGRADE) as channel:
             assert channel.status == 101
@@ -101,16 +100,16 @@ def words(process: psutil.Process) -> list[str]:
 
 
 @contextmanager
-def served(which: str, folder: Path, **environment: str) -> Iterator[Served]:
-    """Start the explorer or JupyterLab by its command, with a browser that only writes down what it was given."""
-    browser, argument, log = folder / "browser", folder / "argument", folder / f"{which}.log"
+def served(folder: Path, **environment: str) -> Iterator[Served]:
+    """Start JupyterLab by its command, with a browser that only writes down what it was given."""
+    browser, argument, log = folder / "browser", folder / "argument", folder / "lab.log"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{argument}.new" && mv "{argument}.new" "{argument}"\n')
     browser.chmod(0o755)
     own = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results"), "BROWSER": f"{browser} %s", **environment}
     own["PYTHONFAULTHANDLER"] = "1"
     with log.open("w") as file:
         server = subprocess.Popen(
-            [sys.executable, "-m", *COMMANDS[which]], env=own, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT
+            [sys.executable, "-m", *COMMAND], env=own, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT
         )
     try:
         pattern = re.compile(r"http://127\.0\.0\.1:\d+/\S*\?token=\w+")
@@ -121,10 +120,10 @@ def served(which: str, folder: Path, **environment: str) -> Iterator[Served]:
         assert comes_true(up.answers)
         yield up
     finally:
-        server.send_signal(signal.SIGINT if which == "explorer" else signal.SIGTERM)
+        server.send_signal(signal.SIGTERM)
         try:
             server.wait(60)
         except subprocess.TimeoutExpired:
             server.send_signal(signal.SIGABRT)  # which prints where each of its threads is
             server.wait()
-            raise AssertionError(f"{which} did not end:\n{log.read_text()}") from None
+            raise AssertionError(f"JupyterLab did not end:\n{log.read_text()}") from None

@@ -42,7 +42,7 @@ def finish(one: grid.Cell) -> None:
         (["rnu"], "COMMAND: there is no 'rnu': did you mean 'run'?"),
         (["clams"], "did you mean 'claims'?"),
         (["new", "engin", "tinystore"], "did you mean 'engine'?"),
-        (["xyzzy"], "there are claims, compare, doctor,"),
+        (["xyzzy"], "there are ask, claims, compare, doctor,"),
         (["run", "--porfile", "quick"], "unrecognized arguments"),
         (["run", "--timeout", "-1"], "above 0"),
         (["run", "crut"], "no such study: did you mean 'crud'?"),

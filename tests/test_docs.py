@@ -21,7 +21,9 @@ from lxml import html
 
 from benchbook import cli, evidence, processes
 from benchbook.evidence import Evidence
-from benchbook.explorer import contrasts, markup
+from benchbook.evidence.sides import shared
+from benchbook.explorer import contrasts
+from benchbook.explorer import site as explorer
 from benchbook.explorer.contrasts import Asked
 from benchbook.explorer.sources import Source
 from benchbook.grid import expansion
@@ -60,6 +62,10 @@ COMPARED = {
 """The comparison of each study whose answers tests look at: all of them take half a minute."""
 
 
+def is_compared(study: str, comparison: str) -> bool:
+    return COMPARED[study] == comparison
+
+
 @pytest.fixture(scope="module")
 def source() -> Source:
     return Source.of_reference()
@@ -72,7 +78,8 @@ def site(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
         beside.report(folder / "report", "../index.html")
-        beside.explorer(folder / "explorer", source, lambda study, comparison: COMPARED[study] == comparison)
+        for _ in explorer.write_answers(folder / explorer.ANSWERS, [source], is_compared):
+            pass
         said, _ = building.communicate()
     assert building.returncode == 0, said
     assert (folder / ".nojekyll").exists()
@@ -109,12 +116,12 @@ def test_the_sidebar_of_each_page_leads_to_the_report(site: Path):
 
 
 Questions: TypeAlias = list[tuple[dict[str, Any], Asked]]
-"""What is wanted, and what the live explorer makes of it."""
+"""What is wanted, and the question that `contrasts.ask` makes of it."""
 
 
 @pytest.fixture(scope="module")
 def questions(source: Source) -> dict[str, Questions]:
-    """Ask the live explorer some of what can be asked of each study, and last something that cannot be had."""
+    """Return some questions of each study, and last one that cannot be had."""
     asked = {}
     for study, name in COMPARED.items():
         measured = source.measured(study)
@@ -124,9 +131,9 @@ def questions(source: Source) -> dict[str, Questions]:
     return asked
 
 
-def test_an_answer_of_the_site_is_the_live_explorer_s(site: Path, questions: dict[str, Questions]):
+def test_an_answer_of_the_page_is_the_one_that_the_library_gives(site: Path, questions: dict[str, Questions]):
     for study, of_study in questions.items():
-        packed = re.search(r'"([^"]+)"\);', (site / "explorer" / f"{study}-0.js").read_text())
+        packed = re.search(r'"([^"]+)"\);', (site / "answers" / "0" / f"{study}-0.js").read_text())
         assert packed
         answers = json.loads(gzip.decompress(base64.b64decode(packed[1])))
         names = [control["name"] for control in answers["controls"]]
@@ -137,14 +144,20 @@ def test_an_answer_of_the_site_is_the_live_explorer_s(site: Path, questions: dic
         assert len(by_choice) == len(answers["contrasts"])
         for wanted, asked in of_study[:-1]:
             answer = contrasts.answer(asked.pair)
-            shown = by_choice[tuple(None if wanted[name] is None else beside.as_value(wanted[name]) for name in names)]
-            assert shown["headline"] == vars(markup.headline(answer))
+            shown = by_choice[
+                tuple(None if wanted[name] is None else explorer.as_value(wanted[name]) for name in names)
+            ]
+            assert shown["headline"] == vars(explorer.headline(answer))
             for name in ("ratio", "low", "high"):
                 number = getattr(answer.row, name)
                 assert shown[name] == (pytest.approx(number, rel=1e-3) if np.isfinite(number) else None)
-            assert [block["number"] for block in shown["blocks"]] == [*(answer.points["block"] + 1)]
+            sides = asked.pair.sides
+            blocks = shared(sides.values())
+            assert [block["number"] for block in shown["blocks"]] == [*(blocks + 1)]
             ratios = [np.nan if block["ratio"] is None else block["ratio"] for block in shown["blocks"]]
-            assert ratios == pytest.approx([*answer.points["ratio"]], rel=1e-3, nan_ok=True)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                expected = sides["a"].of(blocks) / sides["b"].of(blocks)
+            assert ratios == pytest.approx([*np.where(np.isfinite(expected), expected, np.nan)], rel=1e-3, nan_ok=True)
             assert shown["stand_in"] is answer.row.stand_in
 
 
@@ -174,15 +187,15 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, qu
         page.get_by_label("Filter", exact=True).fill("AMD two nodes 10,000")
         page.get_by_text("1 of ").wait_for()
 
-        # What each control offers and stands at, whatever is wanted, as in the live explorer.
+        # What each control offers and stands at, whatever is wanted, as `contrasts.ask` has it.
         for study, of_study in questions.items():
             for wanted, asked in of_study:
                 operation, *measure = asked.quantity
                 chosen = {"operation": operation, "measure": tuple(measure), "a": asked.a, "b": asked.b} | asked.factors
-                expected = [[name, beside.as_value(chosen[name]), [*map(beside.as_value, options)]]
+                expected = [[name, explorer.as_value(chosen[name]), [*map(explorer.as_value, options)]]
                             for name, options in asked.options.items()]  # fmt: skip
-                named = {name: beside.as_value(value) for name, value in wanted.items() if value is not None}
-                assert page.evaluate(SHOWN, [f"{study}-0.js", named]) == expected, (study, wanted)
+                named = {name: explorer.as_value(value) for name, value in wanted.items() if value is not None}
+                assert page.evaluate(SHOWN, [f"0/{study}-0.js", named]) == expected, (study, wanted)
 
         assert watched.complaints == []
         for width, scheme in ((1280, "light"), (390, "dark")):

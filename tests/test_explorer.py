@@ -1,15 +1,10 @@
-"""The explorer: what it answers is what the suite's own tables say, and its page works in a real browser."""
+"""The explorer's answers are those of the suite's tables, and its page works in a browser. A file's are measured."""
 
+import asyncio
 import itertools
-import json
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +12,15 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from benchbook import registry
-from benchbook.evidence import Evidence, judged
-from benchbook.evidence.claim_files import claims
+from benchbook import cli, registry
+from benchbook.evidence import Evidence
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.sides import shared
-from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
-from benchbook.explorer.page import Page
+from benchbook.explorer import contrasts, documents, site, your_documents
 from benchbook.explorer.sources import HERE, REFERENCE, Source
-from benchbook.inputs import InputError
 from browsers import Watched, needs_browser, started
 from own_files import export
 from waiting import comes_true
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +42,8 @@ def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
               ]  # fmt: skip
     for name in ("ratio", "low", "high", "p", "published_ratio"):
         assert getattr(found.row, name) == pytest.approx(row[name])
-    assert found.row.low < float(np.exp(np.log(found.points["ratio"]).mean())) < found.row.high
-
-
-@pytest.mark.parametrize("measure", [("client", "wall_time"), ("client", "cpu_time")])
-def test_every_repetition_behind_a_block_is_found(source: Source, measure: tuple[str, str]):
-    one = asked(source, "drivers", "mapper against driver", operation="insert", measure=measure)
-    found = contrasts.answer(one.pair)
-    for name, side in one.pair.sides.items():
-        means = (
-            source.repetitions(side, one.quantity).groupby("block")["value"].apply(lambda x: np.exp(np.log(x).mean()))
-        )
-        assert means.loc[found.points["block"]].to_numpy() == pytest.approx(found.points[name].to_numpy(), rel=0.2)
-        assert len(means) >= len(found.points)
+    a, b = (one.pair.sides[side].of(shared(one.pair.sides.values())) for side in ("a", "b"))
+    assert found.row.low < float(np.exp(np.log(a / b).mean())) < found.row.high
 
 
 def test_the_headline_counts_the_blocks_that_its_ratio_is_of(source: Source):
@@ -75,7 +54,7 @@ def test_the_headline_counts_the_blocks_that_its_ratio_is_of(source: Source):
     for asked_of, count in ((pair, blocks), (noisy, blocks - 1)):
         answer = contrasts.answer(asked_of)
         assert answer.row.blocks == count
-        assert markup.headline(answer).between.endswith(f"over {count} blocks")
+        assert site.headline(answer).between.endswith(f"over {count} blocks")
 
 
 def test_what_cannot_be_asked_is_set_to_the_nearest_that_can(source: Source):
@@ -106,297 +85,9 @@ def test_no_two_quantities_to_choose_from_say_the_same(source: Source, study: st
         assert len({(operation, contrasts.called_measure(*of_it)) for operation, *of_it in offered}) == len(offered)
 
 
-@pytest.mark.parametrize(
-    ("study", "comparison", "apart"),
-    [
-        ("crud", "engine against engine", ["engine"]),
-        ("bookstore", "by n", ["n"]),
-        ("replication", "by process", ["process", "model"]),
-    ],
-)
-def test_what_is_measured_of_a_contrast_is_both_its_sides(
-    source: Source, study: str, comparison: str, apart: list[str]
-):
-    one = asked(source, study, comparison)
-    rows = source.means.drop_duplicates("cell_id").set_index("cell_id")["parameters"]
-    given = [json.loads(rows[side.cells[-1]]) for side in one.pair.sides.values()]
-    chosen = {control.name: control.values for control in running.controls(study, *given)}
-    cells = [cell for request in running.requests(study, chosen, 1) for cell in request.cells()]
-    measured = {tuple(getattr(cell.parameters, name) for name in apart) for cell in cells}
-    assert measured == {tuple(side[name] for name in apart) for side in given}
-    assert len(measured) == 2
-
-
-def test_of_what_was_measured_here_only_what_can_be_compared_is_offered(source: Source):
-    one_engine = source.means[(source.means["study"] == "crud") & (source.means["cell_id"] == source.means.loc[
-        source.means["study"] == "crud", "cell_id"].iloc[0])]  # fmt: skip
-    page = Page({REFERENCE: source, HERE: Source(HERE, one_engine, {})})
-    (offered,) = [control.options for box in page.look.children for control in getattr(box, "children", ())
-                  if getattr(control, "description", "") == "Numbers of"]  # fmt: skip
-    assert [name for name, _ in offered] == [REFERENCE]
-
-
-def test_the_first_block_is_block_1_wherever_it_stands(source: Source):
-    one = asked(source, "bookstore", "XML against JSON")
-    found = contrasts.answer(one.pair)
-    assert found.points["block"].min() == 0
-    drawn = drawing.draw(
-        one, found, {name: source.repetitions(side, one.quantity) for name, side in one.pair.sides.items()}
-    )
-    assert drawn.frame["block"].min() == 1
-    said = markup.provenance("XML", source.provenance(str(found.points["cell_a"].iloc[0]), 0))
-    assert "<dt>block</dt><dd>1</dd>" in said
-
-
-def test_a_paper_s_claim_made_once_more_has_the_same_verdict(source: Source):
-    one = asked(source, "bookstore", "XML against JSON", operation="round_trip", case=2, n=1000, lane="python")
-    bearing = own_claims.bearing(source, one).set_index("id")
-    theirs = next(claim for claim in claims("bookstore") if claim.id == "bookstore.round-trip.xml-slower")
-    rows = judged(source.means[source.means["study"] == "bookstore"], [theirs])
-    at = (rows["contrast"] == "case=2, n=1000") & (rows["lane"] == "python") & (rows["host"] == one.pair.host)
-    (same,) = rows[at].to_dict("records")
-    assert bearing.loc[theirs.id, "verdict"] == same["verdict"]
-    own = own_claims.claim(one, "more", 1.1, "a codec's next version moves it by as much")
-    host = one.pair.host
-    assert own_claims.judge(source, own, host)["verdict"] == "reproduced"
-    assert own_claims.judge(source, own_claims.claim(one, "less", 1.1, "as above"), host)["verdict"] == "contradicted"
-    assert own_claims.judge(source, own, host, datetime.now(UTC))["verdict"] == "not testable here"
-
-
-def test_a_registered_claim_is_read_back(source: Source, results_folder: Path):
-    one = asked(source, "tcp", "XML against JSON")
-    own = own_claims.claim(one, "equal", 1.25, "we would switch beyond a quarter")
-    entry = own_claims.register(own, contrasts.answer(one.pair), source)
-    (kept,) = own_claims.registered()
-    assert kept == entry
-    assert kept.claim == own
-    assert kept.seen == len(contrasts.answer(one.pair).points)
-
-
-@pytest.mark.parametrize("margin", [1.0, 0.9, -1.0, float("nan"), 11.0])
-def test_a_margin_that_is_none_is_refused_in_words(source: Source, margin: float):
-    with pytest.raises(InputError, match="a ratio above 1"):
-        own_claims.claim(asked(source, "tcp", "XML against JSON"), "more", margin, "we would switch")
-
-
-def test_a_claim_names_the_levels_at_which_it_holds(source: Source):
-    one = asked(source, "bookstore", "XML against JSON", case=2, n=100, lane="python")
-    own = own_claims.claim(one, "more", 1.1, "we would switch")
-    said = own_claims.levels(own)
-    assert said.startswith("n 100; ")
-    assert {"case 2", "keys paper", "implementation Python"} <= set(said.split("; "))
-    entry = own_claims.Entry(claim=own, source="", registered="2026-11-24T10:00:00Z", seen=3)
-    assert said in markup.own({}, [entry])
-
-
-def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(source: Source, results_folder: Path):
-    one = asked(source, "tcp", "XML against JSON")
-    other = asked(source, "tcp", "XML against JSON", a=one.b, b=one.a)
-    elsewhere = asked(source, "tcp", "XML against JSON", n=100000)
-    found = contrasts.answer(one.pair)
-    first = own_claims.register(own_claims.claim(one, "more", 1.5, "we would switch", 1), found, source)
-    own_claims.remove(first.claim.id)
-    (kept,) = own_claims.registered()
-    assert kept.registered == first.registered <= kept.removed
-    assert own_claims.standing([kept]) == []
-    again = own_claims.register(own_claims.claim(other, "less", 1.1, "we would switch", 2), found, source)
-    third = own_claims.register(own_claims.claim(elsewhere, "more", 1.1, "we would switch", 3), found, source)
-    entries = own_claims.registered()
-    assert own_claims.earlier(again, entries) == [kept]
-    assert own_claims.earlier(third, entries) == []
-    said = markup.own({}, entries)
-    assert said.count("not new: registered") == 1
-    assert "Removed: 1" in said
-
-
-ENTRY = {"claim": {}, "source": "here", "registered": "2026-11-24T10:00:00Z", "seen": 1}
-
-
 def test_no_two_engines_to_choose_from_are_called_the_same():
     called = [contrasts.called_level("engine", engine) for engine in registry.ENGINES]
     assert len({*called}) == len(called) and {"MongoDB", "MongoDB, mongoengine", "MySQL (tables)"} < {*called}
-
-
-@pytest.mark.parametrize("damage", [b"", b"[{", b"\xff\xfe", b"null", b"{}", b"[1]", b"[" * 100_000,
-                                    json.dumps([ENTRY]).encode(), b'[{"claim": 1}]'])  # fmt: skip
-def test_a_damaged_file_of_claims_is_set_aside_with_a_line(damage: bytes, source: Source, results_folder: Path):
-    results_folder.mkdir()
-    file = results_folder / own_claims.FILE
-    asked_for = asked(source, "tcp", "XML against JSON")
-    own = own_claims.claim(asked_for, "equal", 1.25, "we would switch beyond a quarter")
-    for number in (1, 2):
-        file.write_bytes(damage)
-        assert own_claims.registered() == []
-        assert not file.exists()
-        assert (results_folder / f"own_claims.json.damaged.{number}").read_bytes() == damage
-    said = markup.own({}, own_claims.registered())
-    assert "own_claims.json.damaged.2" in said
-    assert "set aside" in said
-    entry = own_claims.register(own, contrasts.answer(asked_for.pair), source)
-    assert own_claims.registered() == [entry]
-    file.write_bytes(file.read_bytes().replace(b'Z"', b'"'))  # a moment without its time zone
-    assert own_claims.registered() == []
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Serve the explorer by its command and open it; the command must end on Ctrl-C and leave nothing behind."""
-    folder = tmp_path_factory.mktemp("explorer")
-    (folder / "tmp").mkdir()
-    environment = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results"), "TMPDIR": str(folder / "tmp")}
-    command = [sys.executable, "-m", "benchbook.cli", "explore", "--no-browser"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
-        assert server.stdout
-        address = server.stdout.readline().strip()
-        try:
-            with started() as browser:
-                watched = Watched(browser, re.match(r"http://127\.0\.0\.1:\d+/", address)[0], "data:", "blob:", "ws:")
-                watched.page.set_default_timeout(60_000)
-                watched.page.goto(address)
-                watched.page.wait_for_selector(".bb-figure svg")
-                yield watched
-        finally:
-            server.send_signal(signal.SIGINT)
-            assert server.wait(30) == 0
-    assert not list((folder / "tmp").iterdir())
-
-
-def choose(page: Any, label: str, option: str) -> None:
-    page.get_by_label(label, exact=True).select_option(label=option)
-
-
-@needs_browser
-def test_widgets_change_the_answer_and_its_figure(page: Any):
-    answer, figure = page.page.locator(".bb-answer"), page.page.locator(".bb-figure [role=img]")
-    before, drawn = answer.inner_text(), figure.get_attribute("aria-label")
-    assert re.search(r"[\d.]+ ×\s+95 % interval [\d.]+ to [\d.]+", before)
-    choose(page.page, "Study", "drivers")
-    page.page.wait_for_function("was => document.querySelector('.bb-answer').innerText != was", arg=before)
-    page.page.wait_for_function("was => document.querySelector('.bb-figure [role=img]').ariaLabel != was", arg=drawn)
-    assert "Mongoengine" in answer.inner_text()
-    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
-    page.page.get_by_role("button", name="Make files of this figure").click()
-    links = page.page.locator(".bb-links a")
-    links.first.wait_for()
-    assert [link.get_attribute("download").rpartition(".")[2] for link in links.all()] == ["svg", "pdf", "csv", "json"]
-
-
-@needs_browser
-def test_headline_and_claims_change_together_or_say_that_they_wait(page: Any):
-    choose(page.page, "Study", "drivers")
-    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
-    page.page.evaluate("""() => {
-        window.seen = [];
-        const text = selector => document.querySelector(selector)?.innerText ?? '';
-        window.observer = new MutationObserver(() => window.seen.push({
-            waits: document.querySelector('.bb-waiting') !== null,
-            headline: text('.bb-answer'), claims: text('[aria-label*="claims about it"]'),
-        }));
-        window.observer.observe(document.body, {subtree: true, childList: true, attributes: true});
-    }""")
-    choose(page.page, "Study", "bookstore")
-    page.page.get_by_text("bookstore.round-trip.xml-slower").first.wait_for()
-    page.page.wait_for_function("() => document.querySelector('.bb-waiting') === null")
-    seen = page.page.evaluate("() => { window.observer.disconnect(); return window.seen; }")
-    shown = {("XML" in one["headline"], "bookstore." in one["claims"]) for one in seen if not one["waits"]}
-    assert (True, True) in shown
-    assert shown <= {(True, True), (False, False)}
-    assert any(one["waits"] for one in seen)
-
-
-@needs_browser
-def test_what_is_measured_follows_the_study_and_takes_both_sides(page: Any):
-    choose(page.page, "Study", "crud")
-    command = page.page.locator(".bb-terminal code", has_text="benchbook run crud")
-    command.wait_for()
-    assert "codec" not in command.inner_text()
-    assert "engine=mysql+relational,postgresql+relational" in command.inner_text()
-    choose(page.page, "This", "MongoDB")
-    page.page.wait_for_function("() => document.querySelector('.bb-answer').innerText.includes('MongoDB')")
-    page.page.get_by_role("button", name="Take the contrast above").click()
-    page.page.locator("code", has_text="engine=mongodb,").wait_for()
-
-
-@needs_browser
-def test_a_contrast_of_one_s_own_is_registered_and_judged(page: Any):
-    choose(page.page, "Study", "drivers")
-    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
-    register = page.page.get_by_role("button", name="Register and judge")
-    register.click()
-    page.page.get_by_role("alert").get_by_text("Say why the margin is what it is").wait_for()
-    page.page.get_by_label("Why so much", exact=True).fill("we would not change the library for less")
-    page.page.get_by_label("Margin", exact=True).fill("1")
-    page.page.keyboard.press("Tab")
-    register.click()
-    page.page.get_by_role("alert").get_by_text("a ratio above 1").wait_for()
-    page.page.get_by_label("Margin", exact=True).fill("1.1")
-    page.page.keyboard.press("Tab")
-    register.click()
-    table = page.page.get_by_role("region", name="Claims of your own")
-    table.wait_for()
-    assert "reproduced" in table.inner_text()
-    assert "blocks were known" in table.inner_text()
-    assert "at n 1,000; attributes 89" in table.inner_text()
-
-
-@needs_browser
-def test_a_claim_of_one_s_own_can_be_removed_and_comes_back_with_its_history(page: Any):
-    table = page.page.get_by_role("region", name="Claims of your own")
-    page.page.get_by_role("button", name="Remove this claim").click()
-    table.wait_for(state="detached")
-    page.page.get_by_role("button", name="Register and judge").click()
-    table.wait_for()
-    assert "not new: registered" in table.inner_text()
-    page.page.get_by_text("Removed: 1").wait_for()
-
-
-@needs_browser
-def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_path: Path):
-    choose(page.page, "Study", "bookstore")
-    page.page.get_by_role("button", name="Take the contrast above").click()
-    page.page.locator("code", has_text="benchbook run bookstore").wait_for()
-    page.page.get_by_label("blocks", exact=True).first.fill("1")
-    page.page.get_by_label("n", exact=True).last.fill("10")
-    page.page.get_by_label("n", exact=True).last.press("Tab")
-    page.page.locator("code", has_text="n=10 ").wait_for()
-    for one in page.page.get_by_label("do not wait for a quiet machine").all():
-        one.check()
-    page.page.locator("code", has_text="--noisy").wait_for()
-    page.page.get_by_role("button", name="Measure", exact=True).click()
-    page.page.get_by_text("1 of 1 cells").wait_for()
-    page.page.wait_for_function(
-        "() => document.querySelector('.bb-ratio').innerText.includes('no interval, of 1 block')"
-    )
-    file = export(tmp_path)
-    page.page.get_by_label("or its path").fill(str(tmp_path / "missing.csv"))
-    for question in ("Which store?", "Driver or object mapper?", "What does a replica cost?"):
-        page.page.get_by_label(question).uncheck()
-    page.page.get_by_role("button", name="Measure and answer").click()
-    page.page.get_by_role("alert").get_by_text("missing.csv").wait_for()
-    page.page.get_by_label("or its path").fill(str(file))
-    page.page.get_by_label("or its path").press("Tab")
-    known = page.page.locator(".bb-understood")
-    known.get_by_text("UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma").wait_for()
-    assert "Leer is empty in every row, and left out." in known.inner_text()
-    assert re.search(r"Betrag\s+float\s+–\s+–\s+Menge\s+integer\s+\d+ %", known.inner_text())
-    page.page.get_by_label("Decimal mark").select_option("point .")
-    known.get_by_text("decimal point").wait_for()
-    assert re.search(r"Betrag\s+text", known.inner_text())
-    page.page.get_by_label("Decimal mark").select_option("as it looks")
-    known.get_by_text("decimal comma").wait_for()
-    assert page.page.get_by_label("records", exact=True).input_value() == "40"
-    page.page.get_by_role("button", name="Measure and answer").click()
-    told = page.page.locator(".bb-told")
-    told.wait_for()
-    # On a busy machine so few blocks cannot tell the two apart, and the answer says so.
-    slower = r"XML \(\w+\) took [\d.]+ \([^()]+\) times as long to read as JSON \(\w+\)"
-    open_yet = r"(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 3 blocks: "
-    assert re.search(f"{slower}|{open_yet}", told.inner_text())
-    assert "Time of 40 records" in told.inner_text() and "handled as one document, in a file." in told.inner_text()
-    page.page.get_by_role("checkbox", name="JSON or XML?").uncheck()
-    page.page.get_by_role("button", name="Measure and answer").click()
-    page.page.get_by_text("no question: tick what you want to know").wait_for()
-    assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", told.inner_text())
 
 
 def test_who_cannot_be_told_from_the_fastest_is_named_and_called_alike_only_within_the_margin():
@@ -431,42 +122,161 @@ def test_how_many_blocks_would_tell_two_sides_apart_is_what_they_then_need():
     assert documents.blocks_that_decide(replace(unclear, error=np.nan)) == 0
 
 
+@pytest.fixture
+def two_runs(source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
+    """Return results of this machine and a reference run, both a part of the committed run; the command has them."""
+    of_study = source.means["study"] == "crud"
+    here = Source(HERE, source.means[of_study & (source.means["engine"] != "couchdb") & (source.means["block"] < 6)])
+    reference = Source(REFERENCE, source.means[of_study])
+    monkeypatch.setattr(Source, "of_here", lambda: here)
+    monkeypatch.setattr(Source, "of_reference", lambda: reference)
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    return [here, reference]
+
+
+def test_explore_writes_a_page_and_opens_it_unless_told_not_to_or_without_a_display(
+    two_runs: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{opened}"\n')
+    browser.chmod(0o755)
+    page = tmp_path / "figures" / "explorer" / "index.html"
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    assert cli.main(["explore", "--no-open"]) == cli.DONE
+    assert capsys.readouterr().out == f"{page}\n"
+    assert page.is_file() and not opened.exists()
+    assert cli.main(["explore"]) == cli.DONE
+    assert comes_true(lambda: opened.exists() and opened.read_text() == page.as_uri())
+    opened.unlink()
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert cli.main(["explore"]) == cli.DONE
+    assert not opened.exists()
+
+
 @needs_browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_it_reads_well_in_the_dark_and_on_a_phone_and_asks_nothing_of_others(page: Any, width: int):
-    page.page.set_viewport_size({"width": width, "height": 800})
-    page.page.reload()  # what the tests before left on the page is still moving where the machine is busy
-    page.page.wait_for_selector(".bb-figure svg")
-    page.page.get_by_text("Where each block comes from").click()
-    for scheme in ("dark", "light"):
-        page.page.emulate_media(color_scheme=scheme)
-        dark = scheme == "dark"
-        page.page.wait_for_function(f"dark => (({COLOURS})()[0] < 0.2) === dark", arg=dark)
-        assert (page.page.evaluate(COLOURS)[1] > 0.5) is dark
-        comes_true(lambda: page.faults() == [], within_s=10)  # colours change over a moment
-        assert page.faults() == []
-    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
-    assert page.page.evaluate(CUT) == []
-    assert page.complaints == []
+def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs: list[Source], tmp_path: Path):
+    here, reference = two_runs
+    (page, *_) = site.write_page(tmp_path / "page", two_runs)
+    question = {"operation": "insert", "a": "mysql+relational", "b": "postgresql+relational", "n": 1000}
+    ours, theirs = (
+        site.headline(contrasts.answer(asked(source, "crud", "engine against engine", **question).pair))
+        for source in (here, reference)
+    )
+    with started() as browser:
+        watched = Watched(browser, "file:", "data:", "blob:")
+        watched.page.goto(page.as_uri())
+        answer, beside = watched.page.locator(".bb-answer"), watched.page.locator(".bb-beside")
+        beside.get_by_text("In the reference run: ").wait_for()
+        assert ours.words in answer.inner_text()
+        assert f"{theirs.ratio} ×, {theirs.between}" in beside.inner_text()
+
+        # The reference run has more, such as a database that did not run here; the address keeps which run it is.
+        watched.page.get_by_label("Numbers of", exact=True).select_option(REFERENCE)
+        beside.get_by_text("In this machine's results: ").wait_for()
+        assert theirs.words in answer.inner_text()
+        watched.page.get_by_label("This", exact=True).select_option(label="CouchDB")
+        beside.get_by_text("In this machine's results: not measured.").wait_for()
+        said = answer.inner_text()
+        watched.page.reload()
+        watched.page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=said)
+
+        assert watched.complaints == []
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            watched.page.set_viewport_size({"width": width, "height": 800})
+            watched.page.emulate_media(color_scheme=scheme)
+            assert watched.faults() == []
+            assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
-COLOURS = """() => {
-    const colour = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-    const light = (element, property) => {
-        colour.fillStyle = getComputedStyle(element)[property];
-        colour.fillRect(0, 0, 1, 1);
-        const [red, green, blue] = colour.getImageData(0, 0, 1, 1).data;
-        return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
-    };
-    const figure = document.querySelector('.bb-figure svg');
-    const ink = [...figure.querySelectorAll('g')].find(one => one.getAttribute('style')?.includes('--ink'));
-    return [light(document.body, 'backgroundColor'), light(ink, 'fill')];
-}"""
-"""How light the page and a figure's letters are, from 0 to 1."""
+@needs_browser
+def test_the_page_waits_for_answers_that_are_still_being_written(two_runs: list[Source], tmp_path: Path):
+    pages = site.write_page(tmp_path / "page", two_runs)
+    page = next(pages)
+    with started() as browser:
+        shown = browser.new_page()
+        shown.goto(page.as_uri())
+        shown.locator(".bb-ratio").wait_for()
+        shown.get_by_label("Numbers of", exact=True).select_option(REFERENCE)
+        shown.locator(".bb-waiting").wait_for()
+        assert [*pages]
+        shown.get_by_text("In this machine's results: ").wait_for()
 
-CUT = """() => [...document.querySelectorAll('body *')].filter(one => {
-    const of = getComputedStyle(one);
-    return one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 2 && of.overflowX != 'visible'
-        && !one.matches('.bb-scroll, input, select');
-}).map(one => one.outerHTML.slice(0, 200))"""
-"""What is wider than its place: a button or a label cut off, or a part that scrolls sideways and is no figure."""
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["missing.csv"], "missing.csv: there is no such file"),
+        (["export.csv", "json-or-xlm"], "did you mean 'json-or-xml'?"),
+        (["export.csv", "--blocks", "0"], "a number above 0, not 0"),
+    ],
+)
+def test_a_file_or_a_question_that_there_is_not_is_refused_before_anything_runs(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    export(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BENCHBOOK_HOME", str(Path(__file__).parents[1]))
+    assert cli.main(["ask", *words]) == cli.USAGE
+    assert says in capsys.readouterr().err
+
+
+TOLD = (
+    r"XML \(\w+\) took [\d.,]+ \([^()]+\) times as long to read as JSON \(\w+\)"
+    r"|(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 3 blocks: "
+)
+"""What is said of reading; on a busy machine few blocks may not tell the two apart."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a file of records; what is measured of it is kept for all tests."""
+    folder = tmp_path_factory.mktemp("own")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        yield export(folder)
+
+
+def test_json_or_xml_is_answered_in_a_terminal_with_what_is_understood_of_the_file(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["ask", str(measured)]) == cli.DONE
+    said, progress = capsys.readouterr()
+    assert "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma" in said
+    assert re.search(r"Betrag +float +– +–\n.*Menge +integer +\d+ %", said, re.DOTALL)
+    assert "Leer is empty in every row, and left out." in said
+    assert "JSON or XML? 40 records, handled as one document, in a file." in said
+    assert re.search(TOLD, said)
+    assert re.search(r"Size: XML [\d.]+ KB, JSON [\d.]+ KB: [\d.]+ times\.", said)
+    assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", said)
+    assert "cells: 3, 3 done" in progress
+
+
+def test_the_notebook_s_widgets_understand_a_file_measure_it_and_show_the_answer(measured: Path):
+    page = your_documents.YourDocuments()
+    page._measure.click()
+    assert "no file: pick one, or write its path" in page._status.value
+    page._path.value = str(measured.with_name("missing.csv"))
+    assert "missing.csv" in page._understood.value
+    page._path.value = f"{measured}#decimal=point"
+    assert "decimal point" in page._understood.value and '<td data-head="type">text</td>' in page._understood.value
+    page._path.value = str(measured)
+    assert "decimal comma" in page._understood.value
+    assert page._records.value == 40
+    asyncio.run(answered(page))
+    assert re.search(TOLD, page._answers.value)
+    assert "Time of 40 records" in page._answers.value
+    # A store's cells are planned with their servers, which only the main thread may start.
+    page._questions["json-or-xml"].value = False
+    page._questions["which-driver"].value = True
+    page._records.value = 10
+    asyncio.run(answered(page))
+    assert "Driver or object mapper?" in page._answers.value
+
+
+async def answered(page: your_documents.YourDocuments) -> None:
+    """Click, and wait until the answers are there, as a kernel's loop does."""
+    page._measure.click()
+    assert page._measure.disabled
+    await page._task
+    assert not page._measure.disabled

@@ -24,7 +24,7 @@ from browsers import dark_on_white, needs_browser, started
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
+NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0[0-5]*.ipynb"))
 IN_BROWSER = ("00_start_here.ipynb", "04_crud.ipynb")
 """Notebooks on which the button is clicked, with a server and without; the others run by themselves."""
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
@@ -113,6 +113,12 @@ def test_a_notebook_runs_to_its_end_and_an_own_plot_below_it_shows(name: str, la
 @pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name not in IN_BROWSER])
 def test_a_notebook_runs_to_its_end_without_a_browser(name: str, house: House):
     hold_an_answer_and_a_plot(name, executed(house, house.notebooks / name))
+
+
+def test_the_notebook_for_your_documents_shows_its_widgets(house: House):
+    cells = executed(house, house.notebooks / "06_your_documents.ipynb")
+    (shown,) = [output["data"] for cell in cells if cell["id"] == "ask" for output in cell["outputs"]]
+    assert "application/vnd.jupyter.widget-view+json" in shown
 
 
 def executed(house: House, notebook: Path) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from benchbook.evidence.contrasts import judged as judge_anew
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.evidence.kept import Kept
 from benchbook.evidence.runs import Run
-from benchbook.explorer import contrasts, markup
+from benchbook.explorer import contrasts, site
 from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
 from benchbook.plots.names import STACKS
@@ -202,10 +202,10 @@ def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: 
     found = [numbers.number(committed, key) for key, _, _ in HEADLINES]
     assert [one.text for one in found] == said
     tests = [committed.comparisons[committed.comparisons["comparison"] == name] for _, name, _ in HEADLINES]
-    for one, headline, table, text in zip(found, HEADLINES, tests, said, strict=True):
+    for one, asked_for, table, text in zip(found, HEADLINES, tests, said, strict=True):
         assert one.confidence == 0.95
-        question = asked(source, *headline)
-        assert {name: question.factors.get(name, level) for name, level in headline[2].items()} == headline[2]
+        question = asked(source, *asked_for)
+        assert {name: question.factors.get(name, level) for name, level in asked_for[2].items()} == asked_for[2]
         answer = contrasts.answer(question.pair)
         (row,) = [row for row in each(table) if row.settings == question.pair.common and row.study == one.studies[0]
                   and row.host == question.pair.host
@@ -215,7 +215,8 @@ def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: 
             assert value == pytest.approx((one.value, one.low, one.high))
         assert show.TEMPLATES.filters["estimate"](row) == text
         value, _, ends = text.partition(" (")
-        assert f"<b>{value} ×</b> <span>95 % interval {ends[:-1]}, over" in markup.answer(answer)
+        headline = site.headline(answer)
+        assert headline.ratio == value and headline.between.startswith(f"95 % interval {ends[:-1]}, over")
         assert text in row.words and text in answer.words
 
 

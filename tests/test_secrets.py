@@ -18,7 +18,7 @@ from stat import S_ISREG
 import psutil
 import pytest
 
-from jupyters import COMMANDS, ROOT, served
+from jupyters import ROOT, served
 from labs import Lab
 from standing import here
 
@@ -171,7 +171,6 @@ def printed(process: "subprocess.Popen[bytes]") -> bytes:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes as files")
 def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_path: Path, temporary: Path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "home" / "notebooks")
-    own = {"explorer": {}, "lab": {"BENCHBOOK_HOME": str(tmp_path / "home")}}
     products = [product for product in ENGINES if here(product, "replicated")]
     (folder := temporary / "hosts").mkdir(0o700)
     stranger, known = Stranger(temporary), Known(temporary)
@@ -182,18 +181,17 @@ def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_pa
         hosts = Lab(folder)
         standing.callback(hosts.end)
         hosts.workers("worker")
-        for name in COMMANDS:
-            (tmp_path / name).mkdir()
-            server = standing.enter_context(served(name, tmp_path / name, **own[name]))
-            known.note(server.token.encode(), name)
-            standing.enter_context(server.kernel())
+        (tmp_path / "lab").mkdir()
+        lab = standing.enter_context(served(tmp_path / "lab", BENCHBOOK_HOME=str(tmp_path / "home")))
+        known.note(lab.token.encode(), "lab")
+        standing.enter_context(lab.kernel())
         for product, process in kept.items():
             known.take(printed(process), product)
         said, _ = run.communicate()
         assert run.returncode == 0, said
     lines, texts = stranger.end()
     everywhere = set().union(*known.found.values())
-    assert {*COMMANDS, *products, "an environment"} <= everywhere
+    assert {"lab", *products, "an environment"} <= everywhere
     assert any(name.startswith("kernel-") for name in everywhere)
     assert not [where for secret, where in known.found.items() if any(secret in line for line in lines)]
     assert not [where for secret, where in known.found.items() if any(secret in text for text in texts)]

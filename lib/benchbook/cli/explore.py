@@ -1,98 +1,45 @@
-"""`benchbook explore`: the explorer as a page on this machine, by Voila; it ends with the command."""
+"""`benchbook explore`: the results of this machine beside the reference run, as a page that needs no server."""
 
 import argparse
-import secrets
-import signal
-import socket
-import subprocess
+import os
+import sys
 import threading
-import time
 import webbrowser
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Final
 
-from benchbook import cli, explorer, folders, jupyterlab, paths, processes
-
-_PATIENCE_S: Final = 60.0
-_LOOKS_S: Final = 0.05
-_TEMPLATES: Final = Path(explorer.__file__).parent / "jupyter"
+from benchbook import cli, paths
+from benchbook.cli import output
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    parser.add_argument("--port", type=int, default=0, metavar="PORT", help="of the page (default: any free one)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    parser.add_argument("--no-open", action="store_true", help="print the page's path and open no browser")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C."""
-    if find_spec("voila") is None:
-        raise cli.UsageError("explore needs voila, which is not installed here: run make setup")
-    port, token = _free(asked.port), secrets.token_hex(16)
-    address = f"http://127.0.0.1:{port}/?token={token}"
-    with folders.Folder("explore") as folder:
-        log, ready = folder / "log", folder / "ready"
-        with log.open("wb") as file:
-            server = processes.spawn(
-                _command(port, folder),
-                env=jupyterlab.environment(folder)
-                | {"BENCHBOOK_HOME": str(paths.root()), "JUPYTER_PATH": str(_TEMPLATES)}
-                | {explorer.READY: str(ready), explorer.TOKEN: token},
-                stdout=file,
-                stderr=file,
-                death_signal=signal.SIGTERM,
-            )
-        try:
-            if not _made(ready, server):
-                raise cli.UsageError(f"the page did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            print(f"{address}\n(Ctrl-C ends it)", flush=True)
-            if not asked.no_browser:
-                threading.Thread(target=webbrowser.open, args=[_redirect(folder, address)], daemon=True).start()
-            while server.poll() is None:  # wait() would miss a Ctrl-C that comes just before it
-                time.sleep(_LOOKS_S)
-            raise cli.UsageError(f"the page's server ended:\n{log.read_text(errors='replace')[-2000:]}")
-        except KeyboardInterrupt:
-            return cli.DONE
-        finally:
-            processes.stop(server)
+    """Write the page, open it once its first answers are there, and write the rest.
 
-
-def _command(port: int, folder: Path) -> list[str | Path]:
-    """Return what starts the server; its kernels' keys lie in a folder of ours."""
-    options = ("--no-browser", "--Voila.ip=127.0.0.1", f"--Voila.port={port}", "--Voila.port_retries=0",
-               f"--Voila.connection_dir_root={folder}", "--template=benchbook", "--show_tracebacks=True",
-               "--MappingKernelManager.transport_encryption=auto")  # fmt: skip
-    return [*processes.PYTHON, "-m", "benchbook.explorer.serving", paths.notebooks() / "explorer.ipynb", *options]
-
-
-def _redirect(folder: Path, address: str) -> str:
-    """Return the address of a file of the owner's alone that leads to the page: browsers are given it as an argument.
-
-    Every account of the machine can read arguments, and the page's address has the token in it.
+    Raises `benchbook.cli.UsageError` when nothing ran here and there is no reference run.
     """
-    file = folder / "open.html"
-    file.touch(mode=0o600)
-    file.write_text(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Explorer</a>\n')
-    return file.as_uri()
+    from benchbook.explorer import site  # here, for it is slow to import
+    from benchbook.explorer.sources import Source
+
+    output.report_damage()
+    sources = [source for source in (Source.of_here(), Source.of_reference()) if source.studies]
+    if not sources:
+        missing = f"nothing ran here, and there is no reference run in {paths.reference()}"
+        raise cli.UsageError(f"{missing}: benchbook run, or restore figures/reference from git")
+    opened = False
+    for page in site.write_page(paths.figures("explorer"), sources):
+        if not opened:
+            opened = True
+            print(page, flush=True)
+            if not asked.no_open and _has_display():
+                # A browser that runs in the foreground must not hold up the answers.
+                threading.Thread(target=webbrowser.open, args=[page.resolve().as_uri()], daemon=True).start()
+    return cli.DONE
 
 
-def _free(port: int) -> int:
-    """Return a port that is free: the one that was asked for, if any was."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError) as error:
-            raise cli.UsageError(f"--port {port}: {error}") from error
-        return int(probe.getsockname()[1])
-
-
-def _made(ready: Path, server: "subprocess.Popen[bytes]") -> bool:
-    """Return whether the page is there, as soon as it has been made: who opens it then waits for nothing."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while server.poll() is None and time.monotonic() < deadline:
-        if ready.exists():
-            return True
-        time.sleep(_LOOKS_S)
-    return False
+def _has_display() -> bool:
+    """Return whether a browser can open a window here, or the user named one."""
+    named = any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    return named or sys.platform in ("darwin", "win32")

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby, permutations, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-
-import pandas as pd
 
 from benchbook import papers, studies
 from benchbook.evidence import claim_files
@@ -83,16 +81,6 @@ class Answer:
     words: str  # the same in a sentence
     pair: Pair  # what was compared
 
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``."""
-        blocks = shared(self.pair.sides.values())
-        a, b = (self.pair.sides[name].only(blocks) for name in ("a", "b"))
-        cells = {"cell_a": a.cells, "cell_b": b.cells}
-        points = pd.DataFrame({"block": blocks, "campaign": a.campaigns, **cells, "a": a.values, "b": b.values})
-        points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
-        return points
-
 
 @dataclass(frozen=True)
 class Everything:
@@ -101,6 +89,7 @@ class Everything:
     options: Mapping[str, list[Option]]  # in the order that the controls of `Asked.options` have
     defaults: Mapping[str, Option]  # of a factor, where it has one; what a control stands at, else at its first
     pairs: list[tuple[Mapping[str, Option], Pair]]  # each with what is chosen; None of a factor that it lacks
+    fixed: CellSettings  # the factors that have one level in all pairs
 
 
 @lru_cache(16)
@@ -187,7 +176,10 @@ def everything(measured: Measured, name: str) -> Everything:
                 chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
                 chosen |= {factor: common.get(factor) for factor in factors}
                 pairs.append((chosen, _pair(comparison, quantity, common, sides, a, b)))
-    return Everything(options, defaults, pairs)
+    fixed: dict[str, object] = {}
+    for _, common, _ in rows:
+        fixed.update({name: level for name, level in common.items() if _is_factor(name) and name not in factors})
+    return Everything(options, defaults, pairs, fixed)
 
 
 def _pair(

@@ -1,4 +1,8 @@
-"""One's own documents measured by questions: which format, store, driver or mapper, replicated or not, which tables."""
+"""Your own documents measured by questions: which format, store or driver, what a replica costs, which tables.
+
+`requests` says what is to be measured of a file, and `answers` what the finished cells say. `benchbook ask` prints the
+answers, and `notebooks/06_your_documents.ipynb` shows them as cards.
+"""
 
 import json
 import os
@@ -13,37 +17,31 @@ import pandas as pd
 
 from benchbook import grid
 from benchbook.datasets import own_records
-from benchbook.digits import estimate, plural
+from benchbook.digits import estimate, number, plural, quantity
+from benchbook.evidence.claims import several
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, equivalent
 from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.means import Triple, ended
 from benchbook.evidence.measured import Measured, first_arms
-from benchbook.evidence.published import CellSettings
+from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import Side
 from benchbook.explorer.contrasts import called_level
-from benchbook.explorer.running import Request
 from benchbook.inputs import InputError
 from benchbook.plots import names
+from benchbook.plots.points import each
 from benchbook.registry import title
 from benchbook.stats.inference import quantile
 from benchbook.studies.cell import CellParameters
 
+RECORDS: Final = 200
+BLOCKS: Final = 3
+"""How much is measured if nothing else is asked for: of a file with fewer records all of them."""
 
-@dataclass(frozen=True)
-class Plan:
-    """How much is measured: of a file with fewer records all of them."""
+FIELDS: Final = 40
+"""Fields of a file that are listed at most."""
 
-    words: str
-    records: int
-    blocks: int  # how often each cell is measured, at different times
-
-
-PLANS: Final = (
-    Plan("a minute a question", 200, 3),
-    Plan("an hour for all", 1_000, 20),
-)
 MOST_BLOCKS: Final = 30
 """Who cannot be told apart in so many blocks is not worth the wait."""
 
@@ -60,7 +58,7 @@ class Question:
 
     text: str
     study: str
-    settings: CellSettings  # parameters of its cells, as `benchbook.explorer.running.Request` takes them
+    settings: CellSettings  # parameters of its cells, as `Request` takes them
     by: str  # the column whose levels are the possible answers
     loose: tuple[str, ...]  # what may differ beside it
     row: str  # the column whose levels are asked one by one; empty where there is one
@@ -71,7 +69,7 @@ class Question:
 
 _STORED: Final = {"insert": "to insert", "select": "to read", "update": "to update", "delete": "to delete"}
 QUESTIONS: Final[dict[str, Question]] = {
-    "format": Question(
+    "json-or-xml": Question(
         "JSON or XML?", "bookstore",
         {"lane": "python", "case": 1, "keys": "paper", "process": "together", "json_codec": "orjson",
          "xml_codec": "lxml", "room": "none", "repetitions": 10},
@@ -79,14 +77,14 @@ QUESTIONS: Final[dict[str, Question]] = {
         {"marshal": "to write", "unmarshal": "to read", "round_trip": "to write and read back"},
         "as one document, in a file",
     ),
-    "store": Question(
+    "which-store": Question(
         "Which store?", "crud",
         {"lane": "python", "engine": _STORES, "topology": "single", "constraints": "on", "repetitions": 2},
         "engine", ("model", "driver"), "", "elapsed_time", _STORED,
         f"{_ONE_BY_ONE}. Each store has its own default of what a write waits for: MongoDB answers before the disk has "
-        "it, PostgreSQL and MySQL after; in a terminal --set durability=strict has all of them wait",
+        "it, PostgreSQL and MySQL after; benchbook run crud --set durability=strict has all of them wait",
     ),
-    "mapper": Question(
+    "which-driver": Question(
         "Driver or object mapper?", "drivers",
         {"lane": "python", "driver": "pymongo+mongoengine", "process": "together", "attributes": 89,
          "repetitions": 3},
@@ -94,7 +92,7 @@ QUESTIONS: Final[dict[str, Question]] = {
         {"insert": "to insert", "find": "to find", "update": "to update", "delete": "to delete"},
         "in one call for all of them",
     ),
-    "replicated": Question(
+    "replica": Question(
         "What does a replica cost?", "crud",
         {"lane": "python", "engine": _PAIRS, "topology": "single,replicated", "constraints": "on", "repetitions": 2},
         "topology", (), "engine", "elapsed_time",
@@ -111,6 +109,48 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 
 @dataclass(frozen=True)
+class Request:
+    """Some cells of a study, as `benchbook run` is asked for them."""
+
+    study: str
+    settings: CellSettings  # of one parameter several as a tuple or by commas; others are as in the quick profile
+    blocks: int  # how often each cell is measured, at different times
+    noisy: bool  # whether it is measured at once, whatever else the machine does
+
+    @property
+    def changes(self) -> list[str]:
+        """The settings as ``--set`` takes them."""
+        named = {**self.settings, "blocks": self.blocks}
+        return [f"{name}={','.join(map(text, several(setting)))}" for name, setting in named.items()]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The words of the command."""
+        sets = [part for change in self.changes for part in ("--set", change)]
+        noisy = ["--noisy"] if self.noisy else []
+        return ["run", self.study, "--profile", _PROFILE, "--where", _ONE_ARM, *sets, *noisy]
+
+    def cells(self) -> list[grid.Cell]:
+        """Return its cells, done or not.
+
+        Raises
+        ------
+        benchbook.inputs.InputError
+            When a value is wrong, with the nearest right one; or when all refuse the records that they were given.
+        """
+        return grid.plan([self.study], _PROFILE, [_ONE_ARM], self.changes)
+
+    def refused(self) -> list[grid.LeftOut]:
+        """Return which of its cells refuse the records that they were given, and why."""
+        absent = grid.left_out([self.study], _PROFILE, [_ONE_ARM], self.changes)
+        return [left_out for left_out in absent if left_out.refused]
+
+
+_PROFILE: Final = "quick"
+_ONE_ARM: Final = "arm=a"
+
+
+@dataclass(frozen=True)
 class Reply:
     """An answer to a question."""
 
@@ -121,6 +161,27 @@ class Reply:
     through: tuple[str, ...] = ()  # the libraries that did the work, with their versions
     records: int = 0  # that each time is of
     blocks: int = 0  # that would decide what is open, if the estimates stay; 0: nothing is, or too many would
+    measured: int = 0  # cells and blocks that the answer is of
+    disturbed: int = 0  # of them, those that ran while other programs were busy
+
+    @property
+    def levels(self) -> int:
+        """How many levels raced."""
+        return self.table["level"].nunique() if len(self.table) else 0
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the times as they are read: a row per level, a column per operation."""
+        rows: dict[tuple[str, str], dict[str, str]] = {}
+        for raced in each(self.table):
+            shown = rows.setdefault((raced.what, raced.level), {"": f"{raced.what} {raced.level}".strip()})
+            times = (
+                "the fastest"
+                if isnan(raced.low) and raced.ratio == 1
+                else f"× {estimate(raced.ratio, raced.low, raced.high)}"
+            )
+            shown[self.question.operations[raced.operation]] = f"{number(raced.ms)} ms, {times}"
+        heads = ["", *self.question.operations.values()]
+        return [{head: row.get(head, "–") for head in heads} for row in rows.values()]
 
 
 @dataclass(frozen=True)
@@ -134,8 +195,33 @@ class Raced:
     high: float
 
 
+def field_rows(known: own_records.Understood, most: int = FIELDS) -> list[dict[str, str]]:
+    """Return a file's fields as they are read: the type of each, and how many documents do not have it."""
+    rows = []
+    for field in known.fields[:most]:
+        kind = _TYPES.get(field.type, field.type)
+        if field.item not in (None, "json"):
+            kind += f" of {_TYPES.get(field.item, field.item)}s"
+        shares = {"absent": _share(field.absent, field.of), "null": _share(field.null, field.of)}
+        rows.append({"field": field.path, "type": kind, **shares})
+    if len(known.fields) > most:
+        rows.append({"field": f"and {len(known.fields) - most} more", "type": "", "absent": "", "null": ""})
+    return rows
+
+
+def _share(count: int, of: int) -> str:
+    """Return a share in percent: one that is not none is not 0 %."""
+    if not count:
+        return "–"
+    percent = 100 * count / of if of else 0
+    return "< 1 %" if percent < 1 else f"{percent:.0f} %"
+
+
+_TYPES: Final = {"json": "differs in kind", "datetime": "moment", "date": "day", "string": "text"}
+
+
 def requests(
-    file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = PLANS[0].blocks
+    file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = BLOCKS, *, noisy: bool = True
 ) -> list[Request]:
     """Return what is to be measured to answer some questions of a file.
 
@@ -146,7 +232,11 @@ def requests(
     chosen
         Names in `QUESTIONS`.
     n
-        How many records; None: all, at most those of the first of `PLANS`.
+        How many records; None: all, at most `RECORDS`.
+    blocks
+        How often each cell is measured.
+    noisy
+        Whether it is measured at once, whatever else the machine does.
 
     Raises
     ------
@@ -155,8 +245,9 @@ def requests(
     """
     path = Path(file).expanduser().resolve()
     records = len(own_records.read(path).records)
-    given = {"dataset_file": str(path), "n": min(records, PLANS[0].records) if n is None else n}
-    return [Request(QUESTIONS[name].study, {**QUESTIONS[name].settings, **given}, blocks) for name in chosen]
+    given = {"dataset_file": str(path), "n": min(records, RECORDS) if n is None else n}
+    asked = [QUESTIONS[name] for name in chosen]
+    return [Request(question.study, {**question.settings, **given}, blocks, noisy) for question in asked]
 
 
 def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Reply]:
@@ -183,13 +274,29 @@ def _answer(question: Question, request: Request) -> Reply:
             more = max(wanting, default=0) if all(wanting) else 0
             sentences.append(_sentence(what, question.operations[operation], raced, leads[0].blocks, more))
             needed.append(more)
+    sentences += _compare_sizes(question, means)
     records = int(means["n"].max()) if len(means) else 0
     libraries, blocks = _libraries(means), max(needed, default=0)
-    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, records, blocks)
+    ran = means.drop_duplicates(["cell_id", "block"]) if len(means) else means
+    disturbed = int(ran["disturbed"].fillna(False).astype(bool).sum()) if len(ran) else 0
+    counts = (records, blocks, len(ran), disturbed)
+    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, *counts)
+
+
+def _compare_sizes(question: Question, means: pd.DataFrame) -> list[str]:
+    """Return which format's documents are larger, in a sentence; sizes are exact. Nothing of other questions."""
+    if question.by != "format" or means.empty:
+        return []
+    sizes = means[(means["operation"] == "marshal") & (means["metric"] == "size")].groupby("format")["value"].mean()
+    if len(sizes) < 2:
+        return []
+    small, large = sizes.nsmallest(1), sizes.nlargest(1)
+    said = [f"{called_level('format', side.index[0])} {quantity(side.iloc[0], 'B')}" for side in (large, small)]
+    return [f"Size: {said[0]}, {said[1]}: {number(large.iloc[0] / small.iloc[0])} times."]
 
 
 def without_folder(words: str, file: Path) -> str:
-    """Return words about a file without its folder: what was chosen in a browser lies elsewhere, and this is a copy."""
+    """Return words about a file without its folder: a file that was picked in a browser is a copy in another folder."""
     return words.replace(f"{file.parent}{os.sep}", "")
 
 

@@ -1,9 +1,10 @@
 "use strict";
-// The explorer without a kernel: every answer is in explorer/*.js already, as tools/site.py wrote it, and is chosen and
-// drawn here. Scripts, not data: a page that is opened as a file may load no data.
+// The explorer's page: every answer is in answers/ already, as benchbook.explorer.site wrote it, and is chosen and drawn
+// here. Scripts, not data: a page that is opened as a file may load no data.
 const explorer = (() => {
   // The first four controls choose what is compared; those after them are factors, shown where something varies.
   const [OPERATION, MEASURE, A, B, FACTORS] = [0, 1, 2, 3, 4];
+  const PATIENCE = 60;  // how often a missing file is asked for again
   const arrived = new Map(), texts = new Map(), unpacked = new Map(), selects = new Map();
   const parts = {};
   let wanted = {}, turn = 0, width = 0, drawnNow = () => {};
@@ -17,12 +18,20 @@ const explorer = (() => {
   };
   const element = maker("http://www.w3.org/1999/xhtml"), svg = maker("http://www.w3.org/2000/svg");
 
+  // Answers may still be being written while the page is open: a missing file is asked for again every second.
   function text(file) {
     if (!texts.has(file)) texts.set(file, new Promise((resolve, reject) => {
       arrived.set(file, resolve);
-      const script = element("script", { src: `explorer/${file}` });
-      script.onerror = () => reject(new Error(`explorer/${file} is missing`));
-      document.head.append(script);
+      const load = left => {
+        const script = element("script", { src: `answers/${file}` });
+        script.onerror = () => {
+          script.remove();
+          if (!left) reject(new Error(`answers/${file} is missing`));
+          else setTimeout(load, 1000, left - 1);
+        };
+        document.head.append(script);
+      };
+      load(PATIENCE);
     }));
     return texts.get(file);
   }
@@ -62,7 +71,7 @@ const explorer = (() => {
 
   // The address of a choice, of which a table's links are made.
   function address(all, contrast) {
-    const values = { study: wanted.study, comparison: wanted.comparison };
+    const values = { study: wanted.study, comparison: wanted.comparison, run: wanted.run };
     all.controls.forEach((control, place) => {
       const option = control.options[contrast.at[place]];
       if (option) values[control.name] = option.value;
@@ -76,29 +85,33 @@ const explorer = (() => {
     // Read before anything changes: afterwards the browser would have to lay out the page for it.
     width = parts.shown.clientWidth;
     parts.shown.classList.add("bb-waiting");
-    const study = explorer.studies.find(one => one.name === wanted.study) ?? explorer.studies[0];
+    const run = explorer.runs.find(one => one.name === wanted.run) ?? explorer.runs[0];
+    const study = run.studies.find(one => one.name === wanted.study) ?? run.studies[0];
     const comparison = study.comparisons.find(one => one.name === wanted.comparison) ?? study.comparisons[0];
-    wanted = { ...wanted, study: study.name, comparison: comparison.name };
+    wanted = { ...wanted, run: run.name, study: study.name, comparison: comparison.name };
     let all;
     try {
       all = await answers(comparison.file);
     } catch (error) {
-      const advice = "A browser of the last three years shows them, with all files of the site beside this page.";
+      const advice = "A browser of the last three years shows them, with all files of the folder beside this page.";
       const why = `The answers could not be read: ${error.message}. ${advice}`;
       parts.answer.replaceChildren(element("p", { class: "bb-refused" }, why));
-      for (const part of [parts.figure, parts.ranking, parts.settings]) part.replaceChildren();
+      for (const part of [parts.beside, parts.figure, parts.ranking, parts.settings]) part.replaceChildren();
       parts.shown.classList.remove("bb-waiting");
       return false;
     }
     if (mine !== turn) return false;
     const { shown, contrast } = ask(all, wanted);
     const named = listed => listed.map(({ name }) => ({ value: name, called: name }));
+    const ofRuns = { name: "run", called: "Numbers of", choices: named(explorer.runs), chosen: run.name };
     controls([
-      { name: "study", called: "Study", choices: named(explorer.studies), chosen: study.name },
+      ...(explorer.runs.length > 1 ? [ofRuns] : []),
+      { name: "study", called: "Study", choices: named(run.studies), chosen: study.name },
       { name: "comparison", called: "Compare", choices: named(study.comparisons), chosen: comparison.name },
       ...shown,
     ]);
     answer(contrast);
+    beside(run, all, contrast);
     drawnNow = () => draw(all, contrast);
     drawnNow();
     ranking(all, contrast);
@@ -137,7 +150,7 @@ const explorer = (() => {
 
   async function choose(name, value) {
     // What is kept of a study's choice is not what another paper compares.
-    wanted = name === "study" ? { study: value } : { ...wanted, ...chosen(), [name]: value };
+    wanted = name === "study" ? { run: wanted.run, study: value } : { ...wanted, ...chosen(), [name]: value };
     // The address may come after what is seen: changing it takes as long as all else.
     if (await show()) setTimeout(() => history.pushState(null, "", `#${new URLSearchParams(chosen())}`));
   }
@@ -149,6 +162,38 @@ const explorer = (() => {
     if (headline.ratio) lines.unshift(ratio);
     if (headline.test) lines.push(element("p", { class: "bb-small" }, headline.test));
     parts.answer.replaceChildren(...lines);
+  }
+
+  // The same contrast in the other run, once its answers are there; the host is each run's own.
+  async function beside(run, all, contrast) {
+    const mine = turn;
+    parts.beside.replaceChildren();
+    for (const other of explorer.runs.filter(one => one !== run)) {
+      const study = other.studies.find(one => one.name === wanted.study);
+      const comparison = study?.comparisons.find(one => one.name === wanted.comparison);
+      if (!comparison) continue;
+      const theirs = await answers(comparison.file).catch(() => null);
+      if (mine !== turn || !theirs) return;
+      const same = counterpart(all, contrast, theirs);
+      const words = same?.headline.ratio ? `${same.headline.ratio} ×, ${same.headline.between}` : same?.headline.words;
+      parts.beside.replaceChildren(element("p", {}, `In ${other.name}: ${words ?? "not measured"}.`));
+    }
+  }
+
+  // The contrast of other answers whose sides and factors are the same, those that do not vary included.
+  function counterpart(all, contrast, theirs) {
+    const mine = levels(all, contrast);
+    return theirs.contrasts.find(other => {
+      const its = levels(theirs, other);
+      const names = Object.keys({ ...mine, ...its });
+      return names.every(name => name === "host" || mine[name] === its[name]);
+    });
+  }
+
+  // What a contrast is of: the level of each factor by its name.
+  function levels(all, contrast) {
+    const chosen = all.controls.map((control, place) => [control.name, control.options[contrast.at[place]]?.value]);
+    return { ...all.fixed, ...Object.fromEntries(chosen) };
   }
 
   // A scale from values to pixels, and the values that its axis names.
@@ -260,7 +305,7 @@ const explorer = (() => {
     const unit = contrast.unit ? ` (${contrast.unit})` : "";
     drawing.append(head(top, `Block means: ${called(all, contrast, MEASURE)}${unit}`));
     let [low, high] = [Math.min(...values), Math.max(...values)];
-    // Logarithmic where values differ by several times, as in the live explorer.
+    // Logarithmic where values differ by several times, so that all of them can be told apart.
     const log = low > 0 && high / low > 3;
     const room = log ? (high / low) ** 0.06 : (high - low || Math.abs(high) || 1) * 0.08;
     [low, high] = log ? [low / room, high * room] : [low - room, high + room];
@@ -402,25 +447,26 @@ const explorer = (() => {
   }
 
   // Other addresses of this page are those of its headings.
+  const inAddress = () => new URLSearchParams(location.hash.slice(1));
+
   function follow() {
-    if (location.hash && !location.hash.startsWith("#study=")) return Promise.resolve();
-    wanted = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    if (location.hash && !inAddress().has("study")) return Promise.resolve();
+    wanted = Object.fromEntries(inAddress());
     return show();
   }
 
   // Once the first answer stands, the others are loaded and unpacked while nobody waits.
   async function others() {
     const idle = globalThis.requestIdleCallback ?? setTimeout;
-    for (const study of explorer.studies) {
-      for (const { file } of study.comparisons) {
-        await new Promise(resolve => idle(resolve));
-        await answers(file).catch(() => {});
-      }
+    const files = explorer.runs.flatMap(run => run.studies).flatMap(study => study.comparisons).map(({ file }) => file);
+    for (const file of files) {
+      await new Promise(resolve => idle(resolve));
+      await answers(file).catch(() => {});
     }
   }
 
   return {
-    studies: [],
+    runs: [],
     take: (file, packed) => arrived.get(file)(packed),
     ask,
     answers,
@@ -428,17 +474,18 @@ const explorer = (() => {
     start(place) {
       parts.controls = element("div", { class: "bb-controls" });
       parts.answer = element("div", { class: "bb bb-answer", role: "status" });
+      parts.beside = element("div", { class: "bb bb-beside", role: "status" });
       parts.figure = element("figure", { class: "bb bb-figure" });
       parts.ranking = element("section", { class: "bb" });
       parts.settings = element("section", { class: "bb" });
-      parts.shown = element("div", {}, parts.answer, parts.figure, parts.ranking, parts.settings);
+      parts.shown = element("div", {}, parts.answer, parts.beside, parts.figure, parts.ranking, parts.settings);
       place.replaceChildren(parts.controls, parts.shown);
       addEventListener("hashchange", follow);
       addEventListener("resize", () => {
         width = parts.shown.clientWidth;
         drawnNow();
       });
-      (location.hash.startsWith("#study=") ? follow() : show()).then(others);
+      (inAddress().has("study") ? follow() : show()).then(others);
     },
   };
 })();

@@ -1,0 +1,162 @@
+"""The widgets of ``notebooks/06_your_documents.ipynb``: a file, its fields, questions, a progress bar, the answers.
+
+The questions, what is measured for them and the answers are those of `benchbook ask`, which measures in a process of
+its own, so that the notebook stays usable meanwhile.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import ipywidgets as widgets
+
+from benchbook import grid, paths, processes
+from benchbook.datasets import own_records
+from benchbook.digits import plural
+from benchbook.explorer import documents
+from benchbook.explorer.site import ASSETS
+from benchbook.inputs import InputError
+from benchbook.report.show import templates
+
+_CARDS: Final[Any] = templates(ASSETS).get_template("cards.html.j2").module
+"""The parts of what is shown: each escapes what it is given."""
+
+_STYLE: Final = (ASSETS / "explorer.css").read_text(encoding="utf-8")
+_ACCEPTED: Final = ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet"
+_EVERY_S: Final = 0.5
+_COLOURED: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+
+
+class YourDocuments(widgets.VBox):  # type: ignore[misc]
+    """Asks questions of a file that is picked, and shows the answers."""
+
+    def __init__(self) -> None:
+        wide = widgets.Layout(width="auto")
+        self._pick = widgets.FileUpload(accept=_ACCEPTED, description="Pick a file")
+        hint = "or its path, such as export.csv or export.csv#decimal=comma"
+        self._path = widgets.Text(placeholder=hint, layout=widgets.Layout(width="32rem"), continuous_update=False)
+        self._understood = widgets.HTML()
+        self._questions = {name: widgets.Checkbox(name == "json-or-xml", description=question.text, indent=False)
+                           for name, question in documents.QUESTIONS.items()}  # fmt: skip
+        self._records = widgets.BoundedIntText(documents.RECORDS, 1, 1_000_000, description="records", layout=wide)
+        self._blocks = widgets.BoundedIntText(
+            documents.BLOCKS, min=2, max=documents.MOST_BLOCKS, description="blocks", layout=wide
+        )
+        self._measure = widgets.Button(description="Measure and answer", button_style="primary", layout=wide)
+        self._stop = widgets.Button(description="Stop", tooltip="what is finished is kept", disabled=True)
+        self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="16rem", visibility="hidden"))
+        self._status, self._answers = widgets.HTML(), widgets.HTML()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pick.observe(self._take, "value")
+        self._path.observe(self._look, "value")
+        self._measure.on_click(self._ask)
+        self._stop.on_click(self._interrupt)
+        super().__init__([
+            widgets.HTML(f"<style>{_STYLE}</style>"),
+            widgets.HBox([self._pick, self._path]),
+            self._understood,
+            widgets.HBox([*self._questions.values()]),
+            widgets.HBox([self._records, self._blocks]),
+            widgets.HBox([self._measure, self._stop, self._bar]),
+            self._status,
+            self._answers,
+        ])  # fmt: skip
+        self.add_class("bb-part")
+
+    def _take(self, _: object) -> None:
+        """Keep a copy of the file that was picked, for the cells to read."""
+        for picked in self._pick.value:
+            folder = paths.results() / ".own"
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / Path(picked["name"]).name
+            file.write_bytes(bytes(picked["content"]))
+            # A file that is picked again may hold something else.
+            self._path.value = ""
+            self._path.value = str(file)
+
+    def _look(self, _: object) -> None:
+        """Show what is understood of the file, before anything is measured."""
+        self._answers.value = self._status.value = self._understood.value = ""
+        path = self._path.value.strip()
+        if not path:
+            return
+        try:
+            known = own_records.understood(Path(path).expanduser())
+        except InputError as error:
+            self._understood.value = _CARDS.refused(documents.without_folder(str(error), Path(path)))
+            return
+        fields = documents.field_rows(known)
+        self._understood.value = _CARDS.understood(known.words, known.notes, fields)
+        self._records.value = min(documents.RECORDS, known.records)
+
+    def _ask(self, _: object) -> None:
+        """Start measuring what answers the chosen questions."""
+        chosen = [name for name, box in self._questions.items() if box.value]
+        path = self._path.value.strip()
+        try:
+            if not path:
+                raise InputError("no file", "pick one, or write its path: JSON, CSV or Parquet")
+            if not chosen:
+                raise InputError("no question", "tick what you want to know")
+            requests = documents.requests(path, chosen, self._records.value, self._blocks.value)
+        except InputError as error:
+            self._status.value = _CARDS.refused(str(error))
+            return
+        sizes = ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
+        file = Path(path).expanduser().resolve()
+        command = [*processes.PYTHON, "-m", "benchbook.cli", "ask", str(file), *chosen, *sizes]
+        self._measure.disabled, self._stop.disabled = True, False
+        self._answers.value = ""
+        self._bar.value, self._bar.layout.visibility = 0, "visible"
+        self._task = asyncio.ensure_future(self._run(command, chosen, requests))
+
+    def _interrupt(self, _: object) -> None:
+        """Stop as Ctrl-C does."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+
+    async def _run(self, command: list[str], chosen: list[str], requests: list[documents.Request]) -> None:
+        """Measure in a process of its own, show how far it is, and at the end the answers."""
+        cells = _cells(requests)
+        self._bar.max = max(len(cells), 1)
+        # Jupyter's kernels are told to colour what they print, which a notebook would show as it is sent.
+        plain = {name: value for name, value in os.environ.items() if name not in _COLOURED}
+        with tempfile.TemporaryFile() as log:
+            # In the main thread, with which the process dies.
+            self._process = processes.spawn(command, env=plain, stdout=log, stderr=log, death_signal=signal.SIGTERM)
+            while self._process.poll() is None:
+                done = sum(cell.path.is_file() for cell in cells)
+                self._bar.value = done
+                words = f"{done} of {plural(len(cells), 'cell')} measured"
+                self._status.value = f'<div class="bb" role="status">{words}</div>'
+                await asyncio.sleep(_EVERY_S)
+            log.seek(0)
+            said = escape(log.read().decode(errors="replace"))
+        details = f"<details><summary>all that was said</summary><pre>{said}</pre></details>"
+        self._status.value = f'<div class="bb">{details}</div>'
+        self._bar.layout.visibility = "hidden"
+        self._measure.disabled, self._stop.disabled = False, True
+        try:
+            self._answers.value = "".join(map(_card, documents.answers(chosen, requests)))
+        except InputError as error:
+            self._answers.value = _CARDS.refused(str(error))
+
+
+def _cells(requests: list[documents.Request]) -> list[grid.Cell]:
+    """Return the cells that are measured; a request that refuses the records has none, and its answer says why."""
+    cells: list[grid.Cell] = []
+    for request in requests:
+        try:
+            cells += [cell for cell in request.cells() if not cell.missing]
+        except InputError:
+            continue
+    return cells
+
+
+def _card(reply: documents.Reply) -> str:
+    return str(_CARDS.card(reply, reply.rows(), plural(reply.records, "record")))
