@@ -23,6 +23,7 @@ from benchbook.grid import planning
 from benchbook.measure import timed
 from benchbook.studies import cell
 
+ROOT = Path(__file__).parents[1]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -480,3 +481,18 @@ def test_a_table_on_a_terminal_is_no_wider_than_it(monkeypatch: pytest.MonkeyPat
     assert len(capsys.readouterr().out.partition("\n\n")[0].splitlines()) < len(engines), (
         "a pipe's reader wants a row a line"
     )
+
+
+def test_claims_of_a_users_own_file_are_judged_like_the_papers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (shown,) = re.findall(r"```yaml\n(study: .*?)```", (ROOT / "docs" / "method.md").read_text(), re.DOTALL)
+    (file := tmp_path / "mine.yaml").write_text(shown)
+    assert cli.main(["claims", "--claims", str(file), "--reference", "--json"]) == cli.DONE
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["id"] == "bookstore.mine.xml-slower"
+    assert 1.2 < row["low"] < row["ratio"] < row["high"]
+    file.write_text(shown.replace("claimed: more", "claimed: mroe"))
+    assert cli.main(["claims", "--claims", str(file), "--reference"]) == cli.USAGE
+    assert re.search(r"mine\.yaml:\d+: .*claimed", capsys.readouterr().err)
+    file.write_text(shown.replace("study: bookstore", "study: bookstor"))
+    assert cli.main(["claims", "--claims", str(file), "--reference"]) == cli.USAGE
+    assert "mine.yaml:1: study: one of bookstore, " in capsys.readouterr().err

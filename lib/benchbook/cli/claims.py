@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchbook import cli, studies
@@ -13,6 +14,9 @@ from benchbook.cli import output, selection
 from benchbook.digits import estimate, number
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchbook.evidence import Evidence
     from benchbook.evidence.verdicts import Outcome
 
 NARROW: Final = 60
@@ -30,6 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verdict", type=_verdicts, default=[], metavar="V,...", help=text)
     text = "of each also its sentence, what every contrast found, and what it waits for"
     parser.add_argument("--full", action="store_true", help=text)
+    text = "judge the claims of this file instead, written as those of data/claims are"
+    parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
     output.add_json(parser)
     selection.add_run_options(parser)
 
@@ -53,7 +59,8 @@ def main(asked: argparse.Namespace) -> int:
         evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence
         if in_full:
             waits = ahead.waits(asked.profile, cells, evidence)
-    outcomes = _chosen(asked, Outcome.of(evidence.outcomes))
+    table = _judged_own(asked.claims, evidence) if asked.claims else evidence.outcomes
+    outcomes = _chosen(asked, Outcome.of(table))
     if nothing_ran:  # of which the claims are listed all the same
         print(f"benchbook: {selection.nothing_ran(asked.profile, 'ask for --reference')}", file=sys.stderr)
 
@@ -73,6 +80,14 @@ def main(asked: argparse.Namespace) -> int:
             print(f"{study}: {counts(of_study).listed_with_sittings}\n{_listed(of_study)}\n")
         print(f"benchbook claims ID, or --full: what is claimed, and why the verdict is so\n{total}")
     return cli.DONE
+
+
+def _judged_own(file: Path, evidence: "Evidence") -> "pd.DataFrame":
+    """Return the claims of a user's file with their results, as `benchbook.evidence.outcomes` returns them."""
+    from benchbook.evidence import claim_files, judged, outcomes, verdicts  # here, for they are slow to import
+
+    own = claim_files.read(file, is_own=True).claims
+    return outcomes(verdicts(judged(evidence.means, own, evidence.controls), own))
 
 
 def _verdicts(text: str) -> list[str]:

@@ -112,15 +112,15 @@ def _all(folder: Path, published: Path) -> dict[str, Claims]:
     return {file.stem: read(file) for file in files}
 
 
-def read(path: Path) -> Claims:
-    """Read one study's claims.
+def read(path: Path, *, is_own: bool = False) -> Claims:
+    """Read one study's claims; a user's own file may have any name.
 
     Raises
     ------
     benchbook.inputs.InputError
         When a name in it is wrong or a number is not published.
     """
-    study, parts = sections(path, SECTIONS, "a file of claims")
+    study, parts = sections(path, SECTIONS, "a file of claims", is_own=is_own)
     margins = parts["margins"].mapping("margins") if "margins" in parts else {}
     own = valid(Stack, parts["stack"], "stack").root if "stack" in parts else Claims.stack
     if "lanes" in parts:
@@ -154,16 +154,17 @@ def read(path: Path) -> Claims:
     return Claims(tuple(claims.values()), compared, own)
 
 
-def sections(path: Path, known: Sequence[str], what: str) -> tuple[str, dict[str, Located]]:
-    """Return the study that a file of data is of, which its name says, too, and its sections."""
+def sections(path: Path, known: Sequence[str], what: str, *, is_own: bool = False) -> tuple[str, dict[str, Located]]:
+    """Return the study that a file of data is of, which its name says, too, unless it is a user's own; its sections."""
     whole = load(path)
     parts = whole.mapping(what)
     for name, place in parts.items():
         if name not in known:
             raise InputError(place.where, f"no section {name!r}: {nearest(name, known)}")
     study = parts["study"].plain() if "study" in parts else None
-    if study not in SLUGS or study != path.stem:
-        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
+    if study not in SLUGS or not (is_own or study == path.stem):
+        of_file = "" if is_own else f"the study of this file, {path.stem}, "
+        raise InputError(whole.where, f"study: {of_file}one of {', '.join(SLUGS)}")
     return study, parts
 
 
