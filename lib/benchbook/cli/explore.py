@@ -27,7 +27,7 @@ def main(asked: argparse.Namespace) -> int:
     sources = [source for source in (Source.of_here(), Source.of_reference()) if source.studies]
     if not sources:
         missing = f"nothing ran here, and there is no reference run in {paths.reference()}"
-        raise cli.UsageError(f"{missing}: benchbook run, or restore figures/reference from git")
+        raise cli.UsageError(f"{missing}: benchbook run, or {paths.remedy()}")
     opened = False
     for page in site.write_page(paths.figures("explorer"), sources):
         if not opened:
