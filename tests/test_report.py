@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +21,6 @@ from nbconvert.filters import markdown2html
 import constructed
 from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
-from benchbook.explorer import contrasts, drawing, markup
-from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.plots.provenance import measured_by
 from benchbook.report import builder, merge, show, words
@@ -301,27 +298,24 @@ def test_no_text_of_a_result_runs_in_a_page(
         ["report", "--profile", "smoke"],
     ):
         assert cli.main(command) == cli.DONE, command
-    page, explored = paths.figures("smoke") / builder.PAGE, tmp_path / "explored.html"
-    explored.write_text(f"<title>explored</title>{''.join(_explored(Source.of_here()))}", encoding="utf-8")
+    assert cli.main(["explore", "--no-open"]) == cli.DONE
+    page, explorer = paths.figures("smoke") / builder.PAGE, paths.figures("explorer") / "index.html"
     with started() as browser:
-        for shown, title in ((page, "benchbook: smoke"), (explored, "explored")):
-            watched = Watched(browser, "file:", "data:")
-            watched.page.goto(shown.as_uri())
-            assert "document.title='PWN'" in watched.page.locator("body").text_content(), "it is shown"
-            assert (watched.page.title(), watched.complaints) == (title, [])
-            assert watched.page.locator(MARKS).count() == 0
+        watched = Watched(browser, "file:", "data:")
+        watched.page.goto(page.as_uri())
+        assert "document.title='PWN'" in watched.page.locator("body").text_content(), "it is shown"
+        assert (watched.page.title(), watched.complaints) == ("benchbook: smoke", [])
+        assert watched.page.locator(MARKS).count() == 0
 
-
-def _explored(source: Source) -> Iterator[str]:
-    """Yield what the explorer shows of each answer of a study, as its page puts it."""
-    measured = source.measured("bookstore")
-    for name in contrasts.comparisons(measured):
-        asked = contrasts.ask(measured, name, {})
-        answer = contrasts.answer(asked.pair)
-        repetitions = {side: source.repetitions(of, asked.quantity) for side, of in asked.pair.sides.items()}
-        yield markup.answer(answer) + markup.figure(drawing.draw(asked, answer, repetitions), answer)
-        for side, of in asked.pair.sides.items():
-            yield markup.provenance(asked.pair.words(side), source.provenance(str(of.cells[0]), int(of.blocks[0])))
+        # Every comparison of the explorer, on a page that lets only its own scripts run.
+        watched = Watched(browser, "file:", "data:", "blob:")
+        watched.page.goto(explorer.as_uri())
+        compare = watched.page.get_by_label("Compare")
+        for comparison in compare.locator("option").all_inner_texts():
+            compare.select_option(comparison)
+            watched.page.locator(".bb-answer").wait_for()
+        assert (watched.page.title(), watched.complaints) == ("benchbook explorer", [])
+        assert watched.page.locator(MARKS).count() == 0
 
 
 def test_a_durability_in_a_sentence_shows_as_it_is_and_does_nothing():
