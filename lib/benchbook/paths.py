@@ -112,11 +112,6 @@ def claims() -> Path:
     return root() / "data" / "claims"
 
 
-def findings() -> Path:
-    """Return the folder of what follows from the numbers that the papers print, and what does not."""
-    return root() / "data" / "findings"
-
-
 def compliance() -> Path:
     """Return the record of the servers on which this very code passed the compliance tests."""
     return own() / "data" / "compliance.csv"

@@ -2,8 +2,8 @@
 
 In come a run's `benchbook.evidence.Evidence`, and of ``data`` what the papers print and what is said of it. Out come
 every figure and table by name (`exhibits`, written by `exhibits.draw_all`), single numbers by key (`numbers`), and the
-papers' own analyses, recomputed (`recomputed`, by `formulas`). Begin with `exhibits`, then one paper: its ``FIGURES``,
-``TABLES``, ``HEADLINES``, what its words are in print (``CALLED``), and the functions that ``data/findings`` names.
+papers' own analyses, recomputed (`recomputed`, of which `checks` has a module per paper). Begin with `exhibits`, then
+one paper: its ``FIGURES``, ``TABLES``, ``HEADLINES``, and what its words are in print (``CALLED``).
 """
 
 import importlib

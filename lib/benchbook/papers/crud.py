@@ -1,14 +1,12 @@
 """Document and relational databases, single and replicated (study `crud`).
 
 In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end; `null_baseline` says what of an engine's time is the harness's own, and the functions from `time`
-to `steps` what no formula of ``data/findings/crud.yaml`` says of the printed numbers.
+``TABLES`` at the end; `null_baseline` says what of an engine's time is the harness's own.
 """
 
 import math
-from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from typing import Final
 
 import pandas as pd
@@ -19,9 +17,6 @@ from benchbook.evidence.comparisons import A_OVER_B, pairs
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.measured import Measured, first_arms
-from benchbook.papers import recomputed
-from benchbook.papers.formulas import Value
-from benchbook.papers.recomputed import SIMILAR
 from benchbook.papers.setups import setup
 from benchbook.plots import names, style
 from benchbook.plots.dots import dots
@@ -181,64 +176,6 @@ def _percent(share: float) -> str:
     if share < 0.01:
         return f"{share:.2%}"
     return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
-
-
-SIZES: Final = (1000, 10_000, 100_000)
-DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
-RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
-
-
-def time(source: str, engine: str, n: int) -> float:
-    """Return a printed time in ms."""
-    return recomputed.printed("crud", source, engine, str(n)).value
-
-
-def places() -> Iterator[tuple[str, int, str]]:
-    """Yield each table and number of records, and the two in words."""
-    for (source, timed), n in product(TIMED.items(), SIZES):
-        yield source, n, f"{' '.join(timed)}, {n:,}"
-
-
-def couchbase_postgresql() -> dict[str, Value]:
-    """Return in how many places PostgreSQL's time is similar to Couchbase's, and where it is longest beside it."""
-    slower = [(time(source, "PostgreSQL", n) / time(source, "Couchbase", n), place) for source, n, place in places()]
-    near = sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in slower)
-    most, place = max(slower)
-    return {"factor": SIMILAR, "near": near, "places": len(slower), "most": most, "where": place}
-
-
-def better_than_relational() -> dict[str, Value]:
-    """Return where MongoDB is slower than the quickest relational store."""
-    lost = []
-    for source, n, place in places():
-        quickest, rival = min((time(source, engine, n), engine) for engine in RELATIONAL)
-        if (ratio := time(source, "MongoDB", n) / quickest) > 1:
-            lost.append(f"{place} ({rival}, {ratio:.2f})")
-    return {"lost": len(lost), "places": len(TIMED) * len(SIZES), "which": "; ".join(lost)}
-
-
-def overall() -> dict[str, Value]:
-    """Return where a document store is no quicker than a relational one, pair by pair."""
-    rivals = list(product(places(), DOCUMENT, RELATIONAL))
-    lost = [
-        f"{document} behind {relational}, {place}"
-        for (source, n, place), document, relational in rivals
-        if time(source, document, n) >= time(source, relational, n)
-    ]
-    selects = [pair for pair in lost if "select" in pair]
-    return {"pairs": len(rivals), "lost": len(lost), "selects": len(selects), "which": "; ".join(selects)}
-
-
-def steps() -> dict[str, Value]:
-    """Return how far times grow from one number of records to ten times as many."""
-    grown = [
-        (time(source, engine, more) / time(source, engine, fewer), f"{engine}, {' '.join(timed)}")
-        for (source, timed), engine, (fewer, more) in product(TIMED.items(), DOCUMENT + RELATIONAL, pairwise(SIZES))
-    ]
-    outside = sum(not 5 <= ratio <= 20 for ratio, _ in grown)
-    (least, lowest_of), (most, highest_of) = min(grown), max(grown)
-    extremes: dict[str, Value] = {"least": least, "lowest_of": lowest_of, "most": most, "highest_of": highest_of}
-    return {"steps": len(grown), "outside": outside, **extremes}
 
 
 LOOKS: Final = {

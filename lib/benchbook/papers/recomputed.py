@@ -1,53 +1,32 @@
-"""The papers' own analyses, recomputed from the numbers they print: what agrees, and what does not follow.
+"""The papers' own analyses, recomputed from the numbers they print: what agrees and what does not.
 
-Two kinds, which ``data/findings/<study>.yaml`` states. A *check* holds one printed number, bound or ordering against
-what other printed numbers make it; checks are counted. A *finding* says what does not follow, as printed, as
-recomputed, and why. Both read ``data/published`` alone.
-
-A file names its lists of words or numbers. In a key ``[source, row, column]`` of printed numbers, and in a sentence,
-``{name}`` stands for a level of ``each``, of which every combination is a check of its own; in a key a list, or the
-name of one in braces, makes it a list of numbers. `benchbook.papers.formulas` says what a formula may hold. What no
-formula says is a function of the paper's own module, which ``code`` names: it yields checks, or returns values for a
-finding's sentences by name.
+A *check* compares one printed number, bound or ordering with what other printed numbers make it.
+Checks are counted. A *finding* says what does not follow: as printed, as recomputed, and why.
+Each paper's checks and findings are in its module of `benchbook.papers.checks`; they read
+``data/published`` only.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import importlib
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from functools import cache
-from itertools import product
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from types import ModuleType
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, RootModel
+from numpy.typing import NDArray
 
-from benchbook import papers, paths
-from benchbook.evidence.claim_files import nearest_number, sections, stated_at
-from benchbook.evidence.claims import Strict, Text
+from benchbook.evidence.claim_files import nearest_number
 from benchbook.evidence.published import Number, printed_number, published
-from benchbook.inputs import InputError
-from benchbook.papers.formulas import Names, Printed, Value, evaluate, sentence
-from benchbook.strict import Located, nearest, valid
 from benchbook.studies import SLUGS
+
+Values: TypeAlias = NDArray[np.float64]
+"""Values of several printed numbers, or what is computed from them."""
 
 FindingKind: TypeAlias = Literal["misprint", "contradiction", "implausible", "unsupported", "not shown"]
 """``misprint``: a slip that another number corrects; ``contradiction``: two places cannot both be right;
 ``implausible``: possible on paper, not on a machine; ``unsupported``: a sentence that the numbers do not carry;
 ``not shown``: what the reader would need and does not get."""
-
-Word: TypeAlias = str | int | float
-Words: TypeAlias = Annotated[tuple[Word | tuple[Word, ...], ...], Field(min_length=1)]
-"""A list of words or numbers, or of rows of them."""
-
-Place: TypeAlias = tuple[Word | tuple[Word, ...], Word | tuple[Word, ...], Word | tuple[Word, ...]]
-"""Source, row and column of a printed number; of several where a part is a list."""
-
-Extreme: TypeAlias = Annotated[dict[Literal["least", "most"], Place], Field(min_length=1, max_length=1)]
-"""The smallest or the largest of several printed numbers."""
-
-SECTIONS: Final = ("study", "lists", "checks", "findings")
 
 SIMILAR: Final = 1.25
 """Two times within this factor count as "close", "very similar" or "slightly" apart: lenient, so that what fails it
@@ -57,6 +36,7 @@ _ROUNDED: Final = 1 + 1e-9
 """Leeway for the computer's own rounding, beside that of print."""
 
 Compute: TypeAlias = Callable[..., float]
+Side: TypeAlias = Literal["above", "below"]
 CheckKind: TypeAlias = Literal["number", "bound", "order", "likeness"]
 """``number``: a printed value; ``bound``: a limit that a value must keep; ``order``: which of two is larger;
 ``likeness``: that two are about the same."""
@@ -101,7 +81,7 @@ def follows(claim: Number, compute: Compute, *of: Number, says: str, rounding: f
     return _check("number", says, claim, of, value, tolerance, agrees)
 
 
-def bound(claim: Number, side: Literal["above", "below"], compute: Compute, *of: Number, says: str) -> Check:
+def bound(claim: Number, side: Side, compute: Compute, *of: Number, says: str) -> Check:
     """Return whether a value keeps a printed bound, up to the rounding of what it is computed from."""
     value, reach = propagate(compute, *of)
     excess = claim.value - value if side == "above" else value - claim.value
@@ -164,232 +144,61 @@ class Finding:
         return self.name.partition(".")[0]
 
 
-class Lists(RootModel[dict[str, Words]]):
-    """A file's lists by name."""
-
-
-class CodeForm(Strict):
-    """Checks that a function of the paper's own module makes."""
-
-    code: str
-
-
-class CheckForm(Strict):
-    """A check, or one for every combination of levels, as a file states it."""
-
-    # ``equal``: the printed number is what the formula gives; ``above`` and ``below``: the formula keeps the printed
-    # bound, or the ``limit`` that nobody prints; ``less``: it is less than 1, as ``where`` says; ``alike``: about 1
-    check: Literal["equal", "above", "below", "less", "alike"]
-    says: Text
-    where: str = ""
-    # levels by name, or of several names in rows (``"format, table"``): a list, or the name of one
-    each: dict[str, str | Words] = Field(default_factory=dict)
-    printed: Place | None = None
-    limit: float | None = None
-    of: dict[str, Place | Extreme] = Field(default_factory=dict)  # what it is computed from, by names in the formula
-    formula: str = ""  # without one it is the number in ``of``, or the first over the second
-    rounding: str = ""  # a formula for half a unit of the last digit, where the printed characters leave zeros out
-
-
-class FindingForm(Strict):
-    """A finding as a file states it; ``values`` are formulas by name, and ``code`` a function that returns values."""
-
-    name: Text
-    title: Text
-    kind: FindingKind
-    source: Text
-    of: dict[str, Place | Extreme] = Field(default_factory=dict)
-    values: dict[str, str] = Field(default_factory=dict)
-    code: str = ""
-    printed: Text
-    recomputed: Text
-    why: Text
-
-
-@dataclass(frozen=True)
-class Recomputed:
-    """What one file states, each form with where it stands."""
-
-    study: str
-    lists: Mapping[str, Words]
-    stated: tuple[tuple[CheckForm | CodeForm, Located], ...]
-    named: Mapping[str, tuple[FindingForm, Located]]
-
-    def checks(self) -> Iterator[Check]:
-        """Yield what each check comes to, in the order of the file; an InputError says what is wrong in which line."""
-        for form, item in self.stated:
-            with stated_at(item):
-                if isinstance(form, CodeForm):
-                    yield from self._code(form.code)()
-                else:
-                    for levels in self._levels(form.each):
-                        yield self._check(form, item, self._names(levels))
-
-    def finding(self, name: str) -> Finding:
-        """Return a finding, computed anew; an InputError says what is wrong in which line."""
-        form, item = self.named[name]
-        with stated_at(item):
-            names: dict[str, Value | Printed] = {**self._names({}), **self._printed(form.of, item, self._names({}))}
-            if form.code:
-                names |= self._code(form.code)()
-            for value, formula in form.values.items():
-                with stated_at(item.value["values"].value[value]):
-                    names[value] = evaluate(formula, names)
-            texts = []
-            for part in ("printed", "recomputed", "why"):
-                with stated_at(item.value[part]):
-                    texts.append(sentence(getattr(form, part), names))
-        return Finding(name, form.title, form.kind, form.source, *texts)
-
-    def _code(self, name: str) -> Callable[[], Any]:
-        """Return a function of the paper's own code."""
-        known = vars(papers.load(self.study))
-        if name not in known:
-            raise ValueError(f"papers/{self.study} has no function {name!r}: {nearest(name, known)}")
-        function: Callable[[], Any] = known[name]
-        return function
-
-    def _names(self, levels: Mapping[str, Word]) -> dict[str, Value | Printed]:
-        """Return what a key and a formula may name: the lists, but for those of rows, and the levels."""
-        lists = {name: np.array(words) for name, words in self.lists.items() if not isinstance(words[0], tuple)}
-        return {**lists, **levels}
-
-    def _levels(self, each: Mapping[str, str | Words]) -> Iterator[dict[str, Word]]:
-        """Yield every combination of levels."""
-        factors: list[list[dict[str, Word]]] = []
-        for heading, words in each.items():
-            if isinstance(words, str) and words not in self.lists:
-                raise ValueError(f"no list {words!r}: {nearest(words, self.lists)}")
-            names, factor = heading.split(", "), []
-            for row in self.lists[words] if isinstance(words, str) else words:
-                levels = row if isinstance(row, tuple) else (row,)
-                if len(levels) != len(names):
-                    raise ValueError(f"each: {row!r} is not a level for each of {heading}")
-                factor.append(dict(zip(names, levels, strict=True)))
-            factors.append(factor)
-        for combination in product(*factors):
-            yield {name: word for row in combination for name, word in row.items()}
-
-    def _check(self, form: CheckForm, item: Located, names: Names) -> Check:
-        """Return a check of one combination of levels."""
-        of, claimed = self._printed(form.of, item, names), None
-        if form.printed:
-            with stated_at(item.value["printed"]):
-                claimed = self._numbers(form.printed, names)
-                names = {**names, "printed": claimed}
-        names = {**names, **of}
-        says, where = sentence(form.says, names), sentence(form.where, names)
-        compute = _compute(form.formula or " / ".join(of), names, of)
-        numbers = [number for given in of.values() for number in given.numbers]
-        match form.check, claimed:
-            case "equal", Printed(numbers=(claim,)):
-                rounding = float(evaluate(form.rounding, names)) if form.rounding else None
-                return follows(claim, compute, *numbers, says=says, rounding=rounding)
-            case ("above" | "below") as side, Printed(numbers=(claim,)):
-                return bound(claim, side, compute, *numbers, says=says)
-            case "below", None if where and form.limit is not None:
-                return limit(where, form.limit, compute, *numbers, says=says)
-            case "less", None if where:
-                return less(where, compute, *numbers, says=says)
-            case "alike", None if where:
-                return alike(where, compute, *numbers, says=says)
-        raise ValueError(f"{form.check} asks for the printed number, or for where a sentence has no number")
-
-    def _printed(self, of: Mapping[str, Place | Extreme], item: Located, names: Names) -> dict[str, Printed]:
-        """Return the printed numbers by name; `item` is what holds their keys under ``of``."""
-        numbers = {}
-        for name, place in of.items():
-            with stated_at(item.value["of"].value[name]):
-                if isinstance(place, dict):
-                    ((which, among),) = place.items()
-                    extreme = min if which == "least" else max
-                    of_all = self._numbers(among, names).numbers
-                    numbers[name] = Printed((extreme(of_all, key=lambda number: number.value),))
-                else:
-                    numbers[name] = self._numbers(place, names)
-        return numbers
-
-    def _numbers(self, place: Place, names: Names) -> Printed:
-        """Return the number at a place, or the numbers at all the places that its lists make."""
-        parts = [_words(part, names) for part in place]
-        keys = product(*([part] if isinstance(part, str) else part for part in parts))
-        shape = tuple(len(part) for part in parts if not isinstance(part, str))
-        return Printed(tuple(printed(self.study, *key) for key in keys), shape)
-
-
-def _words(part: Word | tuple[Word, ...], names: Names) -> str | list[str]:
-    """Return a part of a key with its names replaced; of each word, where it is a list or names one."""
-    if isinstance(part, tuple):
-        return [sentence(str(word), names) for word in part]
-    for name in re.findall(r"{(\w+)}", str(part)):
-        if isinstance(words := names.get(name), np.ndarray):
-            return [sentence(str(part), {**names, name: word}) for word in words]
-    return sentence(str(part), names)
-
-
-def _compute(formula: str, names: Names, of: Mapping[str, Printed]) -> Compute:
-    """Return what computes a formula from the values of its printed numbers, in their order."""
-
-    def compute(*values: float) -> float:
-        left = iter(values)
-        moved = {name: given.shaped([next(left) for _ in given.numbers]) for name, given in of.items()}
-        return float(evaluate(formula, {**names, **moved}))
-
-    return compute
-
-
-def printed(study: str, source: str, row: str, column: str) -> Number:
-    """Return one number as a paper prints it; a ValueError says what the paper does not have, and the nearest."""
-    number = printed_number(study, source, row, column)
-    if number is None:
-        raise ValueError(f"data/published/{study}.csv: {nearest_number(study, (source, row, column))}")
-    return number
-
-
-@cache
-def read(path: Path) -> Recomputed:
-    """Read what one file states of its study's paper.
+def get_number(study: str, source: str, row: str | int, column: str | int) -> Number:
+    """Return one number as a paper prints it.
 
     Raises
     ------
-    benchbook.inputs.InputError
-        When it has another form, with the line.
+    ValueError
+        When the paper does not print it; the message has the nearest name.
     """
-    study, parts = sections(path, SECTIONS, "a file of findings")
-    lists = valid(Lists, parts["lists"], "lists").root if "lists" in parts else {}
-    stated: list[tuple[CheckForm | CodeForm, Located]] = []
-    for item in parts["checks"].sequence("checks") if "checks" in parts else []:
-        form: type[CheckForm | CodeForm] = CodeForm if "code" in item.mapping("a check") else CheckForm
-        stated.append((valid(form, item, "a check"), item))
-    named: dict[str, tuple[FindingForm, Located]] = {}
-    for item in parts["findings"].sequence("findings") if "findings" in parts else []:
-        finding = valid(FindingForm, item, "a finding")
-        if (name := f"{study}.{finding.name}") in named:
-            raise InputError(item.where, f"{name} stands here twice")
-        named[name] = finding, item
-    return Recomputed(study, lists, tuple(stated), named)
+    number = printed_number(study, source, str(row), str(column))
+    if number is None:
+        nearest = nearest_number(study, (source, str(row), str(column)))
+        raise ValueError(f"data/published/{study}.csv: {nearest}")
+    return number
 
 
-def _files(study: str | None = None) -> list[Recomputed]:
-    return [read(paths.findings() / f"{slug}.yaml") for slug in SLUGS if study in (None, slug)]
+def get_values(numbers: Iterable[Number]) -> Values:
+    """Return the values of printed numbers."""
+    return np.array([number.value for number in numbers])
+
+
+def list_values(values: Iterable[float | str], form: str = "") -> str:
+    """Return values as a sentence lists them, each in a format: ``1.39, 20.1 and 142.0``."""
+    *first, last = (format(value, form) for value in values)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def checks(study: str | None = None) -> pd.DataFrame:
-    """Return every recomputation of one study, or of all: a row each, a column for each field of `Check`."""
-    return pd.DataFrame([asdict(check) for file in _files(study) for check in file.checks()])
+    """Return the checks of one study, or of all: a row each, a column for each field of `Check`."""
+    rows = []
+    for module in _load_modules(study):
+        rows += [asdict(check) for check in module.checks()]
+    return pd.DataFrame(rows)
 
 
 def findings(study: str | None = None) -> list[Finding]:
-    """Return what does not follow, of one study or of all, computed anew."""
-    return [file.finding(name) for file in _files(study) for name in file.named]
+    """Return the findings of one study, or of all."""
+    listed: list[Finding] = []
+    for module in _load_modules(study):
+        listed += module.findings()
+    return listed
 
 
 def finding(name: str) -> Finding:
     """Return one finding by its name; a KeyError lists the names."""
-    files = {known: file for file in _files() for known in file.named}
-    if name not in files:
-        raise KeyError(f"no finding {name!r}: there are {', '.join(files)}")
-    return files[name].finding(name)
+    by_name = {one.name: one for one in findings()}
+    if name not in by_name:
+        raise KeyError(f"no finding {name!r}: there are {', '.join(by_name)}")
+    return by_name[name]
+
+
+def _load_modules(study: str | None) -> list[ModuleType]:
+    """Return the modules with the checks of one paper, or of all papers."""
+    # They import this module, so they cannot be imported at its top.
+    slugs = [slug for slug in SLUGS if study in (None, slug)]
+    return [importlib.import_module(f"benchbook.papers.checks.{slug}") for slug in slugs]
 
 
 def tally(table: pd.DataFrame) -> pd.DataFrame:

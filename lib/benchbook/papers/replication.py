@@ -1,7 +1,7 @@
 """JSON and XML documents replicated one way (study `replication`).
 
 In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end; `single_readings` is what no formula says of the printed numbers.
+``TABLES`` at the end.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,6 @@ import pandas as pd
 from benchbook import rooms
 from benchbook.evidence import Evidence, claim_files
 from benchbook.evidence.claims import Tested, several
-from benchbook.papers import recomputed
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
 from benchbook.plots.dots import dots
@@ -112,13 +111,6 @@ def _place(row: str) -> tuple[int, str]:
     engine, _, node = (row.removesuffix(THEIRS), "", "") if row.endswith(THEIRS) else row.rpartition(", ")
     engines = list(names.ENGINES.values())
     return engines.index(engine) if engine in engines else len(engines), node
-
-
-def single_readings() -> dict[str, int]:
-    """Return how many averages there are, and how many are means of five readings: counted from the checks of them."""
-    table = recomputed.checks("replication")
-    agree = table[table["says"].str.contains("nearest mean of five readings")]["agrees"]
-    return {"averages": len(agree), "agree": int(agree.sum())}
 
 
 LOOKS: Final = {

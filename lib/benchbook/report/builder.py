@@ -130,7 +130,7 @@ def fingerprint(profile: str) -> str:
         digest.update(f"{path.parent.name}/{path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
-    sources += [*paths.claims().glob("*.yaml"), *paths.findings().glob("*.yaml"), *paths.reference().glob("*.parquet")]
+    sources += [*paths.claims().glob("*.yaml"), *paths.reference().glob("*.parquet")]
     for file in sorted([*sources, *code.rglob("*.py"), *code.rglob("*.j2")]):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -1,21 +1,9 @@
 """JSON and XML sent to a multi-threaded TCP server (study `tcp`).
 
 In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end of `figures`; `students` repeats the paper's tests, on its numbers and on new data, and checks the
-printed ones by them.
+``TABLES`` at the end of `figures`; `students` repeats the paper's tests, on its numbers and on new data.
 """
 
 from benchbook.papers.tcp.figures import FIGURES, HEADLINES, LOOKS, PAPERS_WAY, TABLES
-from benchbook.papers.tcp.students import pooled_sizes, system_cpu_p, table_8, two_of_five
 
-__all__ = [
-    "FIGURES",
-    "HEADLINES",
-    "LOOKS",
-    "PAPERS_WAY",
-    "TABLES",
-    "pooled_sizes",
-    "system_cpu_p",
-    "table_8",
-    "two_of_five",
-]
+__all__ = ["FIGURES", "HEADLINES", "LOOKS", "PAPERS_WAY", "TABLES"]
