@@ -15,7 +15,6 @@ import pytest
 from typing_extensions import override
 from xdist.scheduler import LoadFileScheduling
 
-import servers_used
 import standing
 from benchbook import databases, servers
 from benchbook.databases import Engine
@@ -37,21 +36,14 @@ MAY_LACK = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed wit
 TURN = standing.Turn()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the one way to write the record of what passed on which servers."""
-    said = "write into data/compliance.csv on which servers a product's adapters passed all of their tests"
-    parser.addoption("--record-compliance", action="store_true", help=said)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse addresses at which no test can run; count what tests run on."""
+def pytest_configure() -> None:
+    """Refuse addresses at which no test can run."""
     standing.check()
-    config.pluginmanager.register(servers_used.Counts())
 
 
 def pytest_report_header() -> list[str]:
-    """Say which products the tests that share servers run on, and where those are."""
-    return servers_used.header()
+    """Return a line per product whose servers tests share, with its version and where it is."""
+    return ["servers that tests share:", *(f"  {line}" for line in standing.describe_products())]
 
 
 CHAINS: Final = (
@@ -117,7 +109,6 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     Our own ones stop before the first file that shares none: idle ones take processor time from other tests.
     """
-    standing.USED.clear()
     if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
         TURN.take()
     done = yield
@@ -130,9 +121,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Report what the test ran on. In CI no skip hides what is missing: it is a failure there."""
+    """In CI no skip hides what is missing: it is a failure there."""
     report = yield
-    report.user_properties += [(servers_used.PROPERTY, tuple(one)) for one in sorted(standing.USED)]
     if report.skipped and os.environ.get("CI") and not any(reason in str(report.longrepr) for reason in MAY_LACK):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
@@ -218,9 +208,7 @@ def deployed() -> Iterator[Deployed]:
         if product == "none":
             return NONE
         started = given.deployment if is_given(product) and not own else standing.own
-        now = started(product, topology)
-        standing.use(now, engine)
-        return now
+        return started(product, topology)
 
     yield deployment
     given.end()
@@ -233,11 +221,8 @@ def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def announced(product: str, topology: Topology, *, own: bool = False) -> Deployment:
         if product == "none":
             return NONE
-        if is_given(product) and not own:
-            now = deployed(product, topology)
-        else:
-            now = standing.own(product, topology)
-            standing.use(now)
+        started = deployed if is_given(product) and not own else standing.own
+        now = started(product, topology)
         path = tmp_path / "deployment.json"
         path.write_text(now.to_json())
         monkeypatch.setenv(VARIABLE, str(path))

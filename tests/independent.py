@@ -55,7 +55,7 @@ UNITS = {"ms": 1e6, "s": 1e9, "MB": 1e3, "%": 0.01}
 # "Five looks"
 LOOKS = {5: 3.72, 8: 3.58, 12: 3.16, 20: 2.75, 30: 2.59}
 EXCEEDED = {units: 2 * stats.t.sf(t, units - 1) for units, t in LOOKS.items()}
-UNTESTED = {"couchbase", "sqlserver", "arangodb"}  # adapters that have not met the product
+EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}  # adapters that have not met the product
 
 HOLDS, AGAINST, OPEN = ("reproduced", "direction only"), ("contradicted", "other way"), ("inconclusive", "other way")
 
@@ -87,14 +87,14 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Return all cells, those that support no verdict among them: stand-ins' and untested adapters'."""
+    """Return all cells, those that support no verdict among them: stand-ins' and experimental adapters'."""
     found: dict[tuple[Any, ...], Cell] = {}
     named = ["operation", "format", "codec", "driver", "model", "engine"]
     columns = ["host", "study", "lane", "arm", "cell_id", "campaign", "block", "parameters"]
     columns += ["stand_in", "disturbed", "role", "metric", "value", "deviation", "resolution", "measured"]
     table = pd.read_parquet(REFERENCE / "block_means.parquet", columns=columns + named)
     parameters = {text: json.loads(text) for text in table["parameters"].unique()}
-    table["judged"] = ~table["stand_in"] & ~table["engine"].str.split("[@+]", regex=True).str[0].isin(UNTESTED)
+    table["judged"] = ~table["stand_in"] & ~table["engine"].str.split("[@+]", regex=True).str[0].isin(EXPERIMENTAL)
     for row in table.to_dict("records"):
         side = {name: row[name] for name in named if isinstance(row[name], str)}
         key = (row["host"], row["cell_id"], row["campaign"], row["block"], row["arm"], *side.values())

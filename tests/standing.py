@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 
 import pandas as pd
 import pytest
@@ -91,6 +91,29 @@ def check() -> None:
             raise pytest.UsageError("; ".join(dict.fromkeys(one.why for one in sought)))
 
 
+def describe_products() -> list[str]:
+    """Return a line per product that is here, or was given by its address: its version, and where it is."""
+    lines = []
+    for product in registry.PRODUCTS:
+        if is_given(product):
+            lines.append(_describe_given(product))
+            continue
+        one = found(product, "single")
+        if isinstance(one, servers.Found):
+            lines.append(f"{product} {one.version}, started here")
+    return lines
+
+
+def _describe_given(product: str) -> str:
+    topologies = []
+    for topology in servers.topologies(product):
+        one = found(product, topology)
+        said = one.version if isinstance(one, servers.Found) else f"skipped ({one.why})"
+        topologies.append(f"{topology} {said}")
+    names = ", ".join(name for name in ADDRESSES[product] if name in GIVEN)
+    return f"{product} at {names}: {'; '.join(topologies)}"
+
+
 @cache
 def here(product: str, topology: Topology = "single") -> bool:
     """Return whether a product runs here, or must: one that is installed with the suite is never left out."""
@@ -140,7 +163,6 @@ class Given:
     def deployment(self, product: str, topology: Topology) -> Deployment:
         """Return the deployment in that topology; the test is skipped where no address fits it."""
         if isinstance(missing := found(product, topology), servers.Missing):
-            USED.add(Used(product, "", topology, "", stand_in=False, given=True))
             pytest.skip(f"no address that was given fits a {topology} {product}: {missing.why}")
         if (now := self._deployments.get(product)) is None or now.topology != topology:
             self.release(product)
@@ -180,27 +202,6 @@ class Turn:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-class Used(NamedTuple):
-    """What a test ran on, or would have, had an address fitted: then there is no version."""
-
-    product: str
-    engine: str  # empty where a study opened it
-    topology: Topology
-    version: str
-    stand_in: bool
-    given: bool
-
-
-USED: Final[set[Used]] = set()
-"""What the present test ran on."""
-
-
-def use(deployment: Deployment, engine: str = "") -> None:
-    """Note what the present test runs on."""
-    node = deployment.node()
-    USED.add(Used(deployment.product, engine, deployment.topology, node.version, node.stand_in, deployment.given))
 
 
 def lane_needed(lane: str, *tools: str) -> lanes.Found:

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import benchbook
-from benchbook import compliance, databases, paths, registry
-from benchbook.compliance import Passed
+from benchbook import databases, registry
 from benchbook.studies import SLUGS
 
 ADAPTER = """
@@ -53,8 +52,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path
     """Return a copy of the library, which what is started from here uses."""
     copy = tmp_path / "lib" / "benchbook"
     shutil.copytree(Path(benchbook.__path__[0]), copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "data").mkdir()
-    shutil.copy(paths.compliance(), tmp_path / "data")
     monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(copy.parent))
     return copy
 
@@ -112,7 +109,7 @@ def append(library: Path, *modules: str) -> None:
 
 
 def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -> None:
-    """Not when a database, a dataset, a figure or a row of the record of compliance is added.
+    """Not when a database, a dataset or a figure is added, or the versions that a product was tested on change.
 
     Of a database that changes its own cells alone.
     """
@@ -121,12 +118,8 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
     add_newcomer(library)
     (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
     (library / "plots" / "newcomer.py").write_text("from benchbook.plots import sheet\n")
-    others = ("papers/tcp/figures.py", "cli/plan.py", "compliance.py")
+    others = ("papers/tcp/figures.py", "cli/plan.py", "databases/mysql/__init__.py")
     append(library, *others, "databases/couchdb/adapter.py")
-    compliance.write(
-        library.parents[1] / "data" / "compliance.csv",
-        [Passed("postgresql", "99.0", "single", ("postgresql+jsonb",), "given", "2026-11-22", 1, 1, 1)],
-    )
     assert identities() == before
 
     append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/receiver.py")
@@ -160,3 +153,10 @@ print(json.dumps([sorted(pairs), names.engine("newcomer")]))
 
 def test_stores_are_databases_by_themselves() -> None:
     assert set(databases.NAMES) - set(registry.STORES) == {"mongodb+mongoengine", "noop"}
+
+
+def test_an_adapter_is_experimental_where_no_version_of_its_product_was_tested() -> None:
+    experimental = {name for name in registry.ENGINES if registry.is_experimental(name)}
+    assert experimental == {"couchbase", "sqlserver+relational", "arangodb"}
+    assert registry.product("couchdb").tested_on == "3.5.0"
+    assert not registry.is_experimental("noop") and not registry.is_experimental("unheard of")

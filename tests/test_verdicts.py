@@ -419,7 +419,7 @@ def test_a_stand_in_never_supports_a_verdict() -> None:
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
     found = verdict(ratio(a={"engine": "arangodb"}), measured([9e6] * 5, engine="arangodb"), pair(1)[1])
     assert found["verdict"] == "not testable here"
-    assert found["why"] == "ArangoDB ran through an untested adapter"
+    assert found["why"] == "ArangoDB ran through an experimental adapter"
 
 
 def test_a_wait_that_ran_out_is_a_bound() -> None:
@@ -657,14 +657,14 @@ def test_a_claim_over_products_is_judged_on_those_present(factors: Any, expected
     assert found["products_missing"] == missing[len(factors)]
 
 
-def test_a_product_that_ran_on_one_side_alone_through_a_stand_in_or_an_untested_adapter_is_missing() -> None:
+def test_a_product_that_ran_on_one_side_alone_through_a_stand_in_or_an_experimental_adapter_is_missing() -> None:
     couch = replicating(1.5, engines=("couchdb",), stand_in=True)
     arango = replicating(1.5, engines=("arangodb",))
     found = verdict(in_each(A, B, "couchdb", "arangodb"), *replicating(1.5, 1.6)[:-1], *couch, *arango)
     assert of_products(found) == ("reproduced in part", "reproduced in 1 of the 4 products", 1, 4)
     assert found["products_missing"] == (
         "MongoDB did not run with topology=single; CouchDB had only a stand-in; "
-        "ArangoDB ran through an untested adapter"
+        "ArangoDB ran through an experimental adapter"
     )
 
 

@@ -3,7 +3,7 @@
 A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
 ``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
 capability: what is not declared must work, and what is declared must fail as is said here. On which servers that was
-held, the record of compliance says.
+held, the products' ``tested_on`` says. Experimental engines have no row: nothing was held of them.
 """
 
 import sys
@@ -13,25 +13,22 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from benchbook import compliance, databases, plugins, servers
+from benchbook import databases, plugins
 from benchbook.databases import Engine, EngineError, GapError, RefusedError
-from benchbook.deployment import Topology
-from benchbook.registry import product
+from benchbook.registry import is_experimental, known
 from tools.pages import table
 
 BEGIN: Final = "<!-- capabilities: python -m tools.capabilities docs/engines.md -->"
 END: Final = "<!-- /capabilities -->"
 
-_SERVER, _STAND_IN, _UNTESTED, _GAP = "✓", "◐", "○", "–"
+_HELD, _GAP = "✓", "–"
 _DIGITS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_OF_REPLICAS: Final = ("wait_for", "bytes_received", "read_only_replica")
 _BOTH_WAYS: Final = "both ways"
 _ONE_WAY: Final = "the suite sets two-way replication up for CouchDB alone"
 
 _LEGEND: Final = (
-    f"{_SERVER} the suite held it on the product itself, in the versions named; {_STAND_IN} on a stand-in only; "
-    f"{_UNTESTED} written by the documentation, and never run against what can do it; {_GAP} a gap: asked for all the "
-    "same, it fails, which the suite holds too."
+    f"{_HELD} the suite held it on the product itself, in the versions named; {_GAP} a gap: asked for all the same, it "
+    "fails, which the suite holds too."
 )
 _DETAILS: Final = "<details><summary>Each gap's reason</summary>"
 _WIDTH: Final = 160
@@ -75,9 +72,9 @@ def matrix(engines: Iterable[str] = databases.NAMES) -> str:
     def note(why: str) -> str:
         return str(notes.setdefault(why, len(notes) + 1)).translate(_DIGITS)
 
-    shown = [name for name in engines if name != "noop"]
+    shown = [name for name in engines if name != "noop" and not is_experimental(name)]
     asked = [name for name in CAPABILITIES if name != "contents"]
-    rows = [[f"`{name}`", _held(name), *_row(databases.load(name), asked, note)] for name in shown]
+    rows = [[f"`{name}`", str(known(name).tested_on), *_row(databases.load(name), asked, note)] for name in shown]
     first, *rest = (CAPABILITIES[name].title for name in asked)
     head = ["engine", "held on", first, _BOTH_WAYS, *rest]
     means = "; ".join(f"**{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked)
@@ -99,23 +96,6 @@ def rewritten(text: str) -> str:
     return f"{before}{begin}\n{matrix(own)}\n{end}{after}"
 
 
-def _held(engine: str) -> str:
-    """Return the versions that an engine was held on, with the topologies of those not held in all."""
-    held: dict[str, list[str]] = {}
-    ways = servers.topologies(servers.product_of(engine))
-    for topology in ways:
-        for version in compliance.versions(engine, topology):
-            held.setdefault(version, []).append(topology)
-    versions = [
-        version if len(topologies) == len(ways) else f"{version} ({', '.join(topologies)})"
-        for version, topologies in held.items()
-    ]
-    if versions:
-        return ", ".join(versions)
-    stand_in = compliance.stand_in(servers.product_of(engine))
-    return f"stand-in: {stand_in}" if stand_in else "no server"
-
-
 def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
     for name in asked:
         if name == "reference_without_index" and "constraints" in engine.lacks:
@@ -123,28 +103,16 @@ def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
         else:
             yield _cell(engine, name, note)
         if name == "wait_for":
-            both = product(engine.product).bidirectional
-            yield _met(engine, "bidirectional") if both else _GAP + note(_ONE_WAY)
+            yield _HELD if known(engine.product).bidirectional else _GAP + note(_ONE_WAY)
 
 
 def _cell(engine: type[Engine], capability: str, note: Note) -> str:
     if why := engine.lacks.get(capability) or engine.server_lacks.get(capability):
         return _GAP + note(why)
-    met = _met(engine, "replicated" if capability in _OF_REPLICAS else "single")
-    if met != _SERVER and (why := engine.stand_in_lacks.get(capability)):
-        return _UNTESTED + note(why)
     if capability in engine.since:
         version, why = engine.since[capability]
-        return met + note(f"before {version}: {why}")
-    return met
-
-
-def _met(engine: type[Engine], topology: Topology) -> str:
-    """Return the mark of what the compliance suite met in a topology: the product, its stand-in or neither."""
-    if compliance.versions(engine.name, topology):
-        return _SERVER
-    stand_in = product(engine.product).stand_in
-    return _STAND_IN if stand_in and (stand_in.pairs or topology == "single") else _UNTESTED
+        return _HELD + note(f"before {version}: {why}")
+    return _HELD
 
 
 if __name__ == "__main__":

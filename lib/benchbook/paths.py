@@ -1,7 +1,7 @@
 """The one place that knows where things lie.
 
 A working folder holds notebooks, grids, the papers' numbers and the reference run: a checkout, or what `benchbook init`
-laid out. This code's own files (other stacks, the record of compliance) lie beside it: in its checkout, or its wheel.
+laid out. This code's own files (other stacks) lie beside it: in its checkout, or its wheel.
 """
 
 import os
@@ -110,11 +110,6 @@ def papers() -> Path:
 def claims() -> Path:
     """Return the folder of what the papers claim."""
     return root() / "data" / "claims"
-
-
-def compliance() -> Path:
-    """Return the record of the servers on which this very code passed the compliance tests."""
-    return own() / "data" / "compliance.csv"
 
 
 def results() -> Path:

@@ -136,6 +136,11 @@ class Product:
     bidirectional: bool = False  # whether each of two nodes can replicate from the other
     several_hosts: bool = False  # whether its driver finds the right one among several hosts in one address
     host_option: str = ""  # the option by which an address may name its host, too
+    tested_on: str | None = None  # the versions that its adapters passed all tests on; None: experimental
+
+
+EXPERIMENTAL: Final = "experimental: never run against the product"
+"""What is said of an engine whose product has no ``tested_on``."""
 
 
 def adapter(engine: str) -> tuple[str, str]:
@@ -169,6 +174,12 @@ def known(engine: str) -> Product:
 def lacks(engine: str, capability: str) -> bool:
     """Return whether a product is known to lack something in every way that it is used."""
     return capability in known(engine).lacks
+
+
+def is_experimental(engine: str) -> bool:
+    """Return whether an engine's adapter never ran against its product: then it decides no claim."""
+    name = parsed(engine).product
+    return name in PRODUCTS and product(name).tested_on is None
 
 
 def title(engine: str) -> str:

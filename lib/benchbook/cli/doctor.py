@@ -11,7 +11,6 @@ from typing import Final
 
 from benchbook import cli, databases, folders, lanes, registry, rooms, servers
 from benchbook.cli import output
-from benchbook.compliance import untested
 from benchbook.measure.machine import QUIET, environment, load, snapshot
 from benchbook.servers import containers
 
@@ -54,8 +53,8 @@ def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -
     server, why = ask(product)
     if server is not None:
         row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
-    unproven = untested(name) and f"untested against a server: {untested(name)}"
-    return {**row, "why": "; ".join(filter(None, (unproven, why))) or None}
+    experimental = registry.EXPERIMENTAL if registry.is_experimental(name) else ""
+    return {**row, "why": "; ".join(filter(None, (experimental, why))) or None}
 
 
 def _servers(product: str) -> tuple[servers.Found | None, str]:

@@ -9,7 +9,6 @@ from typing import Final
 import pandas as pd
 
 from benchbook import stats
-from benchbook.compliance import untested
 from benchbook.digits import detectable, estimate, interval, number, plural
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
@@ -34,7 +33,7 @@ from benchbook.evidence.measured import Measured, Place, by_study, first_arms
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side, shared
-from benchbook.registry import title
+from benchbook.registry import is_experimental, title
 from benchbook.stats.campaigns import FEWEST, FEWEST_HOSTS
 from benchbook.stats.sequential import LOOKS, confidence
 
@@ -241,8 +240,8 @@ def _why_not(side: Side, blocks: int, repetitions: int) -> str:
     """Return why a side that ran cannot be judged; empty when it can."""
     if side.stand_in:
         return "had only a stand-in"
-    if untested(str(side.settings.get("engine") or "")):
-        return "ran through an untested adapter"
+    if is_experimental(str(side.settings.get("engine") or "")):
+        return "ran through an experimental adapter"
     if side.repetitions < repetitions:
         return FEW_REPETITIONS
     return _few(side) if len(side.undisturbed.blocks) < blocks else ""

@@ -5,7 +5,6 @@ from typing import Final
 import pandas as pd
 
 from benchbook import registry, rooms
-from benchbook.compliance import untested
 from benchbook.evidence.measured import stood_in
 
 ENGINES: Final[dict[str, str]] = {
@@ -43,7 +42,7 @@ CODECS: Final = {
 """Libraries whose names in print are not those of their codecs."""
 
 STAND_IN: Final = "stand-in"
-UNTESTED: Final = "untested adapter"
+EXPERIMENTAL: Final = "experimental"
 """The marks in a table's cells."""
 
 
@@ -80,24 +79,22 @@ def _caveat(name: str, rows: pd.DataFrame) -> str:
         versions = {str(text).removesuffix(" (stand-in)") for text in rows["engine_version"].dropna()}
         listed = ", ".join(sorted(versions)) or "of unknown version"
         return f"a stand-in ran, {listed}, not {engine(name)} itself"
-    if why := untested(name):
-        return f"{UNTESTED}, {engine(name)}: {why}"
-    return ""
+    return f"{engine(name)} is {registry.EXPERIMENTAL}" if registry.is_experimental(name) else ""
 
 
 def mark(caveat: str, *, stand_in: bool) -> str:
     """Return the mark of a number, to stand behind it in a table; empty when nothing must be said of it."""
     if stand_in:
         return STAND_IN
-    return UNTESTED if caveat else ""
+    return EXPERIMENTAL if caveat else ""
 
 
 def versions(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the versions of each engine's servers, those of stand-ins and of untested adapters marked as such."""
+    """Return the versions of each engine's servers, those of stand-ins and of experimental adapters marked as such."""
     rows = rows.dropna(subset=["engine", "engine_version"])
     by_engine = {}
     for name, group in rows[rows["engine_version"] != ""].groupby("engine"):
         text = ", ".join(sorted(set(group["engine_version"])))
-        word = mark(untested(str(name)), stand_in=bool(stood_in(group).any()))
+        word = mark(_caveat(str(name), group), stand_in=bool(stood_in(group).any()))
         by_engine[str(name)] = text if not word or word in text else f"{text} ({word})"
     return by_engine

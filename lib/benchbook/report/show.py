@@ -14,7 +14,6 @@ from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from benchbook.compliance import untested
 from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value, plural
 from benchbook.evidence import Counts, notes
 from benchbook.evidence.comparisons import estimated
@@ -27,6 +26,7 @@ from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
 from benchbook.plots.provenance import measured_by
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.verdicts import UNTRUSTED
+from benchbook.registry import EXPERIMENTAL, is_experimental
 from benchbook.report import words
 from benchbook.report.builder import picture
 from benchbook.report.merge import Merged
@@ -241,9 +241,10 @@ def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
 
 
 def _mark(row: FrameRow) -> str:
-    """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is untested."""
+    """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is experimental."""
     engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
-    return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
+    experimental = any(map(is_experimental, engines))
+    return mark(EXPERIMENTAL if experimental else "", stand_in=row.stand_in)
 
 
 def _ratio(row: FrameRow) -> str:

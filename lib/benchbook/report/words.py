@@ -8,8 +8,7 @@ from math import isnan
 
 import pandas as pd
 
-from benchbook import grid, papers, paths, studies
-from benchbook.compliance import untested
+from benchbook import grid, papers, paths, registry, studies
 from benchbook.digits import between, estimate, interval, number, plural, rounded
 from benchbook.evidence import Counts, claim_files
 from benchbook.evidence.claims import in_words, several
@@ -133,9 +132,10 @@ def _stand_ins(means: pd.DataFrame) -> str:
     names = plain(", ".join(sorted(set(rows["engine"].dropna()))))
     sentences = f"Stand-ins, not the products themselves: {names}." if names else "No stand-in was used."
     real = means.drop(rows.index)["engine"].dropna().unique()
-    if unproven := [engine for engine in sorted(real) if untested(engine)]:
-        listed = plain(", ".join(unproven))
-        sentences += f" Their adapters have not passed the compliance tests on the product itself: {listed}."
+    experimental = [engine for engine in sorted(real) if registry.is_experimental(engine)]
+    if experimental:
+        listed = plain(", ".join(experimental))
+        sentences += f" These adapters are experimental, never run against the product: {listed}."
     return sentences
 
 

@@ -31,6 +31,7 @@ PRODUCTS: Final = {
             pairs=True,
         ),
         bidirectional=True,
+        tested_on="3.5.0",
         lacks={"durability": "CouchDB syncs every commit and its stand-in none: there is no choice"},
     ),
 }

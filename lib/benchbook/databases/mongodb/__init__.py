@@ -22,6 +22,7 @@ PRODUCTS: Final = {
         image=Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
         oldest="4.4",
         several_hosts=True,
+        tested_on="6.0.5",
     ),
 }
 

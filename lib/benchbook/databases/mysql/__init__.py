@@ -33,6 +33,7 @@ PRODUCTS: Final = {
         ),
         image=Image("docker.io/library/mysql:8.4", "GPL 2"),
         oldest="8.0.15",
+        tested_on="8.0.15 and 9.7.4",
     ),
     "mariadb": Product(
         title="MariaDB",
@@ -46,5 +47,6 @@ PRODUCTS: Final = {
         ),
         image=Image("docker.io/library/mariadb:11.8", "GPL 2"),
         oldest="10.5",
+        tested_on="10.11.19",
     ),
 }

@@ -25,5 +25,6 @@ PRODUCTS: Final = {
         oldest="10",
         several_hosts=True,
         host_option="host=",
+        tested_on="15.18 and 18.4",
     ),
 }

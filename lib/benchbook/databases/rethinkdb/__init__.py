@@ -19,6 +19,7 @@ PRODUCTS: Final = {
         ),
         image=Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
         oldest="2.4",
+        tested_on="2.4.4",
         stand_in=StandIn(
             version="reqlite 2.3.0",
             programs=("node",),
