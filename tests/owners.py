@@ -7,10 +7,8 @@ from typing import Any, Final
 import psycopg
 import pymongo
 import pymysql
-from couchbase.exceptions import DocumentNotFoundException
 from rethinkdb import r
 
-from benchbook.databases.couchbase.adapter import StandInBucket
 from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import Node
@@ -212,7 +210,10 @@ class OfRethinkDB(Owner):
 
 class OfCouchbase(Owner):
     @contextmanager
-    def _bucket(self) -> Iterator[StandInBucket]:
+    def _bucket(self) -> Iterator[Any]:
+        # Its driver is installed by an extra.
+        from benchbook.databases.couchbase.adapter import StandInBucket
+
         with closing(StandInBucket(self.node.url, {})) as bucket:
             yield bucket
 
@@ -221,6 +222,8 @@ class OfCouchbase(Owner):
             bucket.documents.upsert(f"{name}:1", MINE)
 
     def read(self, name: str) -> list[Any]:
+        from couchbase.exceptions import DocumentNotFoundException
+
         with self._bucket() as bucket:
             try:
                 return [bucket.documents.get(f"{name}:1").content_as[dict]]

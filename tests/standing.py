@@ -137,6 +137,13 @@ def needed(product: str, topology: Topology = "single") -> None:
         pytest.skip(f"{product} is not installed with the suite: {missing.why}")
 
 
+def driver_needed(engine: str) -> None:
+    """Skip a test of an engine whose driver no extra has brought."""
+    why = registry.missing_driver(engine)
+    if why:
+        pytest.skip(f"{engine} is not installed with the suite: {why}")
+
+
 @contextmanager
 def stood_in() -> Iterator[None]:
     """Take what stands in for products, whether or not these themselves are here."""

@@ -17,7 +17,7 @@ from benchbook.databases import Engine
 from benchbook.deployment import Topology
 from benchbook.schemas import Field, Schema
 from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, assert_contents, awkward
-from standing import is_given, needed
+from standing import driver_needed, is_given, needed
 from tools import capabilities as table
 from tools.capabilities import CAPABILITIES
 from waiting import PATIENCE_S
@@ -197,6 +197,7 @@ def test_a_capability_is_there_or_asking_for_it_fails_as_declared(
 
 @pytest.mark.parametrize("name", databases.NAMES)
 def test_every_declared_gap_is_a_known_capability_that_is_asked_for(name: str) -> None:
+    driver_needed(name)
     engine = databases.load(name)
     gaps = {*engine.lacks, *engine.stand_in_lacks, *engine.server_lacks, *engine.since}
     assert gaps <= set(CAPABILITIES)

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from pymongo.monitoring import CommandListener, CommandStartedEvent
 from rethinkdb import r
 
-from benchbook import databases, servers
+from benchbook import databases, registry, servers
 from benchbook.databases import DuplicateKeyError, Durability, Engine, GapError, MissingRecordError
 from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import HTTPNode
@@ -75,7 +75,7 @@ from cases import (
 )
 from own_files import FILES
 from owners import MINE, OWNERS, Owner, owner
-from standing import needed
+from standing import driver_needed, needed
 from stopping import processes, stopped
 from waiting import PATIENCE_S, comes_true
 
@@ -264,9 +264,8 @@ def test_awkward_values_and_names_come_back_equal(engine: Engine) -> None:
         assert_contents(engine, records)
 
 
-NESTING = [
-    name for name in databases.NAMES if databases.load(name).model == "document" and not name.endswith("+mongoengine")
-]
+_LOADED = [name for name in databases.NAMES if not registry.missing_driver(name)]
+NESTING = [name for name in _LOADED if databases.load(name).model == "document" and not name.endswith("+mongoengine")]
 """Document stores: a mapper's documents have the fields of a schema, which are flat here."""
 
 
@@ -688,6 +687,7 @@ def test_a_killed_stand_in_is_told_promptly(name: str) -> None:
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_server_that_is_not_there_is_told_promptly_and_without_its_password(name: str) -> None:
     product = servers.product_of(name)
+    driver_needed(name)
     node = Node("primary", f"{product}://someone:s3cret@127.0.0.1:1/benchbook", None, "")
     with pytest.raises(databases.UnreachableError, match=r"at 127\.0\.0\.1:1: ") as told:
         databases.open(name, Deployment(product, "single", (node,)))

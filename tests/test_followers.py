@@ -12,6 +12,8 @@ import pymongo
 import pytest
 
 from benchbook import servers
+from benchbook.databases.arangodb import server as arangodb
+from benchbook.databases.couchbase import server as couchbase
 from benchbook.servers.address import location, variable
 
 
@@ -67,13 +69,13 @@ ARANGODB = {"/version": {"server": "arango", "version": "3.11.14"}, "/applier-st
 def test_arangodb_names_who_fetches_its_log_as_its_manual_says(clients: Any, followers: tuple[str, ...]) -> None:
     logger = {"state": {"running": True}, "server": {"serverId": "1"}, "clients": clients}
     with answering({**ARANGODB, "/logger-state": logger}) as port:
-        answer = servers.servers_of("arangodb").ask(f"arangodb://root:x@127.0.0.1:{port}/mine")
+        answer = arangodb.ask(f"arangodb://root:x@127.0.0.1:{port}/mine")
     assert answer.followers == tuple(f"server {name}" for name in followers)
 
 
 def test_arangodb_without_replication_has_no_followers() -> None:
     with answering(ARANGODB) as port:
-        assert servers.servers_of("arangodb").ask(f"arangodb://root:x@127.0.0.1:{port}/mine").followers == ()
+        assert arangodb.ask(f"arangodb://root:x@127.0.0.1:{port}/mine").followers == ()
 
 
 HERE, OTHER = {"hostname": "n1:8091", "thisNode": True}, {"hostname": "n2:8091"}
@@ -102,5 +104,5 @@ def test_couchbase_names_where_a_bucket_goes_as_its_manual_says(
         **{"/remoteClusters": remote, "/tasks": tasks},
     }
     with answering(answers) as port:
-        answer = servers.servers_of("couchbase").ask(f"couchbase://me:x@127.0.0.1:11210/mine?management={port}")
+        answer = couchbase.ask(f"couchbase://me:x@127.0.0.1:11210/mine?management={port}")
     assert (answer.followers, answer.unseen) == (followers, unseen)

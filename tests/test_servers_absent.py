@@ -1,7 +1,9 @@
 """Servers that no registry holds: what stands in for them, and what is said where nothing does."""
 
 import ipaddress
+import re
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +21,7 @@ from standing import needed, present, stood_in, why_missing
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "tools.artefacts"}
+MISSING_DRIVER = registry.missing_driver
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 
@@ -26,8 +29,19 @@ EACH = pytest.mark.parametrize("product", STANDING_IN)
 def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have the products themselves absent, wherever this runs, and no containers that go before what stands in."""
     monkeypatch.setenv(VARIABLE, LEFT_OUT)
+    monkeypatch.setattr(registry, "missing_driver", lambda _: "")
     with stood_in():
         yield
+
+
+@pytest.fixture
+def without_drivers(absent: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no driver that an extra brings, whether or not it is installed."""
+    monkeypatch.setattr(registry, "missing_driver", MISSING_DRIVER)
+    for name in registry.PRODUCTS:
+        if registry.product(name).extra_driver:
+            monkeypatch.setitem(sys.modules, registry.product(name).extra_driver, None)
+    servers.servers_of.cache_clear()
 
 
 @EACH
@@ -138,3 +152,19 @@ def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) 
     for name in databases.NAMES:
         (line,) = [line for line in lines if line.startswith(f"{name} ")]
         assert (registry.EXPERIMENTAL in line) == registry.is_experimental(name)
+
+
+@pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
+@pytest.mark.parametrize("way", ["address", "container"])
+def test_without_its_driver_a_product_is_left_out_in_one_line_that_names_the_extra(
+    product: str, way: str, monkeypatch: pytest.MonkeyPatch, without_drivers: None
+) -> None:
+    if way == "address":
+        monkeypatch.setenv(f"BENCHBOOK_{product.upper()}_URL", f"{product}://someone:s3cret@127.0.0.1:1/x")
+    else:
+        monkeypatch.setattr(programs, "_contained", lambda *_: servers.Found(product, "16", "container", {}))
+    reason = why_missing(product)
+    assert reason == f"{registry.product(product).title}'s driver is not installed: install benchbook[{product}]"
+    (engine,) = [name for name in databases.NAMES if registry.parsed(name).product == product]
+    with pytest.raises(databases.EngineError, match=re.escape(reason)):
+        databases.load(engine)

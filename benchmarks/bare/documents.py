@@ -15,7 +15,6 @@ import urllib3
 from rethinkdb import r
 
 from bare.base import Bare, Record, Records
-from benchbook.databases.couchbase.adapter import Bucket
 from benchbook.deployment import PATIENCE_S
 
 
@@ -170,6 +169,9 @@ class Couchbase(Bare):
     seeks = "_id"
 
     def connect(self) -> None:
+        # Its driver is installed by an extra.
+        from benchbook.databases.couchbase.adapter import Bucket
+
         bucket = self.closing.enter_context(closing(Bucket(self.url, {})))  # the SDK's, with its many settings
         self.documents = bucket.documents
 

@@ -10,6 +10,7 @@ is then what a folder is here.
 """
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -136,6 +137,7 @@ class Product:
     bidirectional: bool = False  # whether each of two nodes can replicate from the other
     several_hosts: bool = False  # whether its driver finds the right one among several hosts in one address
     host_option: str = ""  # the option by which an address may name its host, too
+    extra_driver: str = ""  # the package of its driver that the extra of its name brings; empty: always installed
     tested_on: str | None = None  # the versions that its adapters passed all tests on; None: experimental
 
 
@@ -180,6 +182,15 @@ def is_experimental(engine: str) -> bool:
     """Return whether an engine's adapter never ran against its product: then it decides no claim."""
     name = parsed(engine).product
     return name in PRODUCTS and product(name).tested_on is None
+
+
+def missing_driver(name: str) -> str:
+    """Return which extra brings the driver of an engine or a product; empty when it is installed."""
+    of_product = known(name)
+    driver = of_product.extra_driver
+    if not driver or importlib.util.find_spec(driver):
+        return ""
+    return f"{of_product.title}'s driver is not installed: install benchbook[{parsed(name).product}]"
 
 
 def title(engine: str) -> str:

@@ -43,17 +43,17 @@ def main(asked: argparse.Namespace) -> int:
 def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, object]:
     """Return whether an engine can run: its driver imports, and its servers are found."""
     row: dict[str, object] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
+    experimental = registry.EXPERIMENTAL if registry.is_experimental(name) else ""
     try:
         databases.load(name)
     except databases.EngineError as error:
-        return {**row, "why": str(error)}
+        return {**row, "why": "; ".join(filter(None, (experimental, str(error))))}
     product = servers.product_of(name)
     if product == "none":
         return {**row, "available": True, "why": None}
     server, why = ask(product)
     if server is not None:
         row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
-    experimental = registry.EXPERIMENTAL if registry.is_experimental(name) else ""
     return {**row, "why": "; ".join(filter(None, (experimental, why))) or None}
 
 

@@ -66,6 +66,9 @@ def load(name: str, arrays: Arrays = "json") -> type[Engine]:
         near = get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
         raise EngineError(f"there is no engine {name!r}: {hint}")
+    why = registry.missing_driver(name)
+    if why:
+        raise EngineError(why)
     module, class_name = registry.adapter(name)
     try:
         adapter: type[Engine] = getattr(importlib.import_module(module), class_name)

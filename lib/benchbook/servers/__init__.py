@@ -56,12 +56,11 @@ def servers_of(product: str) -> Servers:
     """
     if product not in PRODUCTS:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
-    known = registry.product(product)
-    try:
-        module = importlib.import_module(registry.server_module(product))
-    except ModuleNotFoundError as error:
-        raise ServerError(f"{known.title} is left out: the package {error.name!r} is not installed here") from error
-    return cast(Servers, getattr(module, known.servers)() if known.servers else module)
+    why = registry.missing_driver(product)
+    if why:
+        raise ServerError(why)
+    module, name = importlib.import_module(registry.server_module(product)), registry.product(product).servers
+    return cast(Servers, getattr(module, name)() if name else module)
 
 
 def fleet_of(product: str) -> Fleet:
@@ -91,10 +90,7 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
     try:
         urls = given(product, topology)
         if urls is None:
-            installed = here(product, topology)
-            if isinstance(installed, Found) and installed.image:
-                servers_of(product)  # an image is for every machine, its driver may have no wheel for this one
-            return installed
+            return here(product, topology)
         answers = [_answer(product, topology, role, url) for role, url in urls.items()]
         return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
     except ServerError as error:

@@ -75,6 +75,9 @@ def image_variable(product: str) -> str:
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product here: its own program, a container, or what stands in; or why none is."""
+    why = registry.missing_driver(product)
+    if why:
+        return Missing(product, why)
     if reference := os.environ.get(image_variable(product)):
         image = registry.product(product).image or Image(reference, "unknown")
         return _contained(product, image if reference in ("default", "pinned") else replace(image, reference=reference))

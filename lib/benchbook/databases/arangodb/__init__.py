@@ -11,6 +11,7 @@ from benchbook.registry import Image, Package, Product
 PRODUCTS: Final = {
     "arangodb": Product(
         title="ArangoDB",
+        extra_driver="arango",
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),
         package=Package(programs=("arangod",), get="install its makers' package", places=("/usr/sbin",)),

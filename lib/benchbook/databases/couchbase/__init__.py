@@ -11,6 +11,7 @@ from benchbook.registry import Image, Product, StandIn
 PRODUCTS: Final = {
     "couchbase": Product(
         title="Couchbase",
+        extra_driver="couchbase",
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),
         image=Image(

@@ -11,6 +11,7 @@ from benchbook.registry import Image, Product
 PRODUCTS: Final = {
     "sqlserver": Product(
         title="SQL Server",
+        extra_driver="pymssql",
         schemes=("sqlserver",),
         processes=("sqlservr",),
         image=Image(
