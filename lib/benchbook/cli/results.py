@@ -1,13 +1,10 @@
 """`benchbook results`: a query over the merged results, which it cannot change; it sees no other file.
 
-The answer is text, CSV, JSON, Parquet or a DuckDB database, written in pieces: DuckDB itself puts values into words.
+The answer is text, CSV, JSON, Parquet or a DuckDB database.
 `benchbook results import` takes in cells that were measured before, or on another machine.
 """
 
 import argparse
-import codecs
-import csv
-import json
 import os
 import re
 import shutil
@@ -17,19 +14,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
 
 import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
-from duckdb.sqltypes import DuckDBPyType
 
 from benchbook import atomic, cli, grid, results
 from benchbook.cli import output
 from benchbook.results.files import DamagedError, read, sealed
 from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
-from benchbook.results.spreadsheet import quote_formula
+from benchbook.results.spreadsheet import quote_formula, quote_formula_in_sql
 from benchbook.studies.levels import check_levels
 
 MEMORY: Final = "1GB"
@@ -73,9 +69,7 @@ _NUMBERS: Final = _FLOATS | {
     *("boolean", "decimal", "tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"),
     *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
 }
-_NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "json"})
-_NOT_IN_PARQUET: Final = frozenset({"interval", "union", "bit", "bignum", "time with time zone"})
-_MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$")
+_ZONED: Final = "timestamp with time zone"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _SUFFIXES: Final = {"": "text", ".txt": "text"} | {f".{form}": form for form in ("csv", "json", "parquet", "duckdb")}
@@ -87,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
     parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
     parser.add_argument(
-        "--format", choices=[*_FORMATS], help="the form (default: what the file's name says, else text)"
+        "--format", choices=["text", *_FORMATS], help="the form (default: what the file's name says, else text)"
     )
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
     parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
@@ -112,15 +106,15 @@ def main(asked: argparse.Namespace) -> int:
     profile = asked.profile
     identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile))}
     output.report_damage()
-    with results.connect(identities, memory=MEMORY) as connection:
+    with (
+        TemporaryDirectory() as folder,
+        results.connect(identities, memory=MEMORY, folder=folder) as connection,
+    ):
         _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
         if standing := _stand_ins(connection):
             print(f"stand-ins, not the products themselves: {', '.join(standing)}", file=sys.stderr)
         with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
-            try:
-                _FORMATS[form](connection, file)
-            except duckdb.Error as error:
-                raise cli.UsageError(f"--sql: {_reason(error)}") from error
+            _write_answer(connection, form, Path(folder) / "answer", file)
     if summary:
         print(_VIEWS)
     return cli.DONE
@@ -278,13 +272,31 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _text(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+def _write_answer(connection: DuckDBPyConnection, form: str, whole: Path, file: BinaryIO) -> None:
+    """Write the answer in its form; all but text is first written whole to a temporary file.
+
+    Raises `cli.UsageError` when the form cannot hold it, and `OSError` when the disk takes no more.
+    """
+    try:
+        if form == "text":
+            _write_text(connection, file)
+            return
+        _interruptible(connection, lambda: _FORMATS[form](connection, whole))
+    except duckdb.IOException as error:
+        raise OSError(f"no temporary file can be written: {_reason(error)}") from error
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise cli.UsageError(f"--sql: {form} cannot hold the answer: {_reason(error)}") from error
+    with whole.open("rb") as written:
+        shutil.copyfileobj(written, file)
+
+
+def _write_text(connection: DuckDBPyConnection, file: BinaryIO) -> None:
     """Write columns under their names; long values are cut."""
-    columns = _columns(connection)
-    widths = [len(_shown(name)) for name, _ in columns]
+    names = [name for name, _ in _columns(connection)]
+    widths = [len(_shown(name)) for name in names]
     for row in _rows(connection):
         widths = [max(width, len(_shown(value))) for width, value in zip(widths, row, strict=True)]
-    file.write(_line(tuple(name for name, _ in columns), widths))
+    file.write(_line(tuple(names), widths))
     for row in _rows(connection):
         file.write(_line(row, widths))
 
@@ -300,101 +312,42 @@ def _shown(value: str | None) -> str:
     return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
 
 
-def _csv(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+def _write_csv(connection: DuckDBPyConnection, path: Path) -> None:
     """Write a header and the rows; what is missing is empty, and no text is a formula."""
-    columns = _columns(connection)
-    numbers = [kind in _NUMBERS for _, kind in columns]
-    writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
-    writer.writerow(quote_formula(name) for name, _ in columns)
-    for row in _rows(connection):
-        cells = zip(row, numbers, strict=True)
-        writer.writerow(value if is_number or value is None else quote_formula(value) for value, is_number in cells)
+    columns = []
+    for name, kind in _columns(connection):
+        column = _quoted(name)
+        value = column if kind in _NUMBERS else quote_formula_in_sql(f"CAST({column} AS VARCHAR)")
+        columns.append(f"{value} AS {_quoted(quote_formula(name))}")
+    connection.execute(f"COPY (SELECT {', '.join(columns)} FROM {TABLE}) TO {_literal(path)} (FORMAT csv)")
 
 
-def _json(connection: DuckDBPyConnection, file: BinaryIO) -> None:
-    """Write one array of objects, one a line; what JSON has no number for is null."""
-    columns = _columns(connection)
-    parts = [_as_json(kind) for _, kind in columns]
-    names = [json.dumps(name, ensure_ascii=False) for name, _ in columns]
-    between = "["
-    for row in _rows(connection, json_columns=True):
-        values = ("null" if value is None else part(value) for part, value in zip(parts, row, strict=True))
-        line = ",".join(f"{name}:{value}" for name, value in zip(names, values, strict=True))
-        file.write(f"{between}{{{line}}}".encode())
-        between = ",\n "
-    file.write(b"[]\n" if between == "[" else b"]\n")
+def _write_json(connection: DuckDBPyConnection, path: Path) -> None:
+    """Write one array of objects, one a line; NaN and infinities, for which JSON has no number, are null."""
+    columns = []
+    for name, kind in _columns(connection):
+        value = column = _quoted(name)
+        if kind in _FLOATS:
+            value = f"CASE WHEN isfinite({column}) THEN {column} END"
+        elif kind == _ZONED:
+            value = f"strftime({column}, '%Y-%m-%dT%H:%M:%S.%fZ')"
+        columns.append(f"{value} AS {column}")
+    connection.execute(f"COPY (SELECT {', '.join(columns)} FROM {TABLE}) TO {_literal(path)} (FORMAT json, ARRAY true)")
 
 
-def _as_json(kind: str) -> Callable[[str], str]:
-    """Return what makes JSON of the words for a value of that type."""
-    if kind in _NUMBERS:
-        return str
-    if kind in _NESTED:
-        return _nested
-    if kind.startswith("timestamp"):
-        return lambda words: json.dumps(
-            _MOMENT.sub(lambda moment: f"{moment[1]}T{moment[2]}{'Z' if moment[3] else ''}", words)
-        )
-    return lambda words: json.dumps(words, ensure_ascii=False)
+def _write_parquet(connection: DuckDBPyConnection, path: Path) -> None:
+    """Write the columns with their types, and checksums, which `import` verifies and `COPY` would not write."""
+    rows = connection.table(TABLE).to_arrow_reader(_PIECE)
+    with path.open("x+b") as file, sealed(file, rows.schema) as writer:
+        for piece in rows:
+            writer.write_batch(piece)
 
 
-def _nested(words: str) -> str:
-    """Return DuckDB's JSON without its NaN and infinities."""
-    try:
-        return json.dumps(json.loads(words, parse_constant=lambda _: None), ensure_ascii=False)
-    except (ValueError, RecursionError) as error:
-        raise cli.UsageError(f"--sql: a value that JSON cannot hold: {error}") from error
-
-
-def _parquet(connection: DuckDBPyConnection, file: BinaryIO) -> None:
-    """Write the columns with their types, and the checksum without which `import` takes nothing in."""
-    table = connection.table(TABLE)
-    for name, kind in zip(table.columns, table.types, strict=True):
-        if not _fits(kind) or _exceeds(connection, name, kind.id):
-            wrong = f"column {name!r} is of type {kind}, of which Parquet cannot hold every value"
-            raise cli.UsageError(f"--sql: {wrong}: cast it, as in CAST({name} AS VARCHAR)")
-    reader = connection.sql(f"SELECT * FROM {TABLE}").to_arrow_reader(_PIECE)
-    try:
-        with TemporaryFile() as written:  # standard output and pipes cannot be read back for the checksum
-            with sealed(written, reader.schema) as writer:
-                for piece in reader:
-                    writer.write_batch(piece)
-            written.seek(0)
-            shutil.copyfileobj(written, file)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise cli.UsageError(f"--sql: a type that Parquet cannot hold: {error}") from error
-
-
-def _duckdb(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+def _write_duckdb(connection: DuckDBPyConnection, path: Path) -> None:
     """Write a database whose table ``observations`` is the answer."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "observations.duckdb"
-        with duckdb.connect(str(path)) as database:
-            database.execute("SET TimeZone = 'UTC'")
-            database.register("answer", connection.sql(f"SELECT * FROM {TABLE}").to_arrow_reader(_PIECE))
-            database.execute("CREATE TABLE observations AS FROM answer")
-        with path.open("rb") as written:
-            shutil.copyfileobj(written, file)
-
-
-def _fits(kind: DuckDBPyType) -> bool:
-    """Return whether Parquet, as it is written here, has the type and all that it is made of."""
-    if kind.id in ("list", "array", "struct", "map", "union"):
-        inner = [child for _, child in kind.children if isinstance(child, DuckDBPyType)]
-        return kind.id != "union" and all(map(_fits, inner))
-    return kind.id not in _NOT_IN_PARQUET
-
-
-def _exceeds(connection: DuckDBPyConnection, name: str, kind: str) -> bool:
-    """Return whether a column holds an infinite time, or an integer of more than 38 digits."""
-    column = _quoted(name)
-    if kind in ("hugeint", "uhugeint"):
-        wrong = f"length(ltrim(CAST({column} AS VARCHAR), '-')) > 38"
-    elif kind.startswith("timestamp") or kind == "date":
-        wrong = f"NOT isfinite({column})"
-    else:
-        return False
-    return connection.execute(f"SELECT 1 FROM {TABLE} WHERE {wrong} LIMIT 1").fetchone() is not None
+    connection.execute(f"ATTACH {_literal(path)} AS written")
+    connection.execute(f"CREATE TABLE written.observations AS FROM {TABLE}")
+    connection.execute("DETACH written")
 
 
 def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
@@ -403,17 +356,9 @@ def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
     return [(name, kind.id) for name, kind in zip(table.columns, table.types, strict=True)]
 
 
-def _rows(connection: DuckDBPyConnection, *, json_columns: bool = False) -> Iterator[tuple[str | None, ...]]:
-    """Yield each row in words, for JSON in such that DuckDB's numbers are JSON's."""
-    words = []
-    for name, kind in _columns(connection):
-        column = _quoted(name)
-        word = f"CAST({column} AS VARCHAR)"
-        if json_columns and kind in _FLOATS:
-            word = f"CASE WHEN isfinite({column}) THEN {word} END"
-        elif json_columns and kind in _NESTED:
-            word = f"CAST(to_json({column}) AS VARCHAR)"
-        words.append(word)
+def _rows(connection: DuckDBPyConnection) -> Iterator[tuple[str | None, ...]]:
+    """Yield each row in words."""
+    words = [f"CAST({_quoted(name)} AS VARCHAR)" for name, _ in _columns(connection)]
     cursor = connection.execute(f"SELECT {', '.join(words)} FROM {TABLE}")
     while piece := cursor.fetchmany(_PIECE):
         yield from piece
@@ -424,10 +369,14 @@ def _quoted(name: str) -> str:
     return f'"{doubled}"'
 
 
-_FORMATS: Final[dict[str, Callable[[DuckDBPyConnection, BinaryIO], None]]] = {
-    "text": _text,
-    "csv": _csv,
-    "json": _json,
-    "parquet": _parquet,
-    "duckdb": _duckdb,
+def _literal(path: Path) -> str:
+    doubled = str(path).replace("'", "''")
+    return f"'{doubled}'"
+
+
+_FORMATS: Final[dict[str, Callable[[DuckDBPyConnection, Path], None]]] = {
+    "csv": _write_csv,
+    "json": _write_json,
+    "parquet": _write_parquet,
+    "duckdb": _write_duckdb,
 }

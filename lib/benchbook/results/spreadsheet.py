@@ -19,6 +19,13 @@ def quote_formula(text: str) -> str:
     return f"'{text}" if is_formula else text
 
 
+def quote_formula_in_sql(text: str) -> str:
+    """Return the SQL of what `quote_formula` returns of a text, which is given in SQL."""
+    is_formula = f"regexp_matches({text}, '^{_FORMULA.pattern}')"
+    is_number = f"regexp_full_match({text}, '{_NUMBER.pattern}')"
+    return f"CASE WHEN {is_formula} AND NOT {is_number} THEN chr(39) || {text} ELSE {text} END"
+
+
 def to_csv(frame: "pd.DataFrame") -> str:
     """Return a frame as CSV, its texts as `quote_formula` gives them; numbers stay as they are."""
     quoted = frame.copy()

@@ -52,7 +52,10 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
 
 
 def connect(
-    identities: Iterable[str] | None = None, memory: str | None = None, rows: "pa.Table | ds.Dataset | None" = None
+    identities: Iterable[str] | None = None,
+    memory: str | None = None,
+    rows: "pa.Table | ds.Dataset | None" = None,
+    folder: str | None = None,
 ) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 
@@ -67,6 +70,8 @@ def connect(
         What a query of a person's may take, as DuckDB writes it; None: what DuckDB takes by itself.
     rows
         What stands in the place of the results' folder, in the columns of `benchbook.results.schema.OBSERVATIONS`.
+    folder
+        The one folder that it may read and write; None for none.
     """
     import duckdb
 
@@ -83,6 +88,8 @@ def connect(
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
     if memory is not None:
         connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''; SET enable_progress_bar = false")
+    if folder is not None:
+        connection.execute("SET allowed_directories = $folders", {"folders": [folder]})
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
