@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -57,15 +56,6 @@ def of_two_cells(path: Path) -> None:
     pq.write_table(results.typed(rows, results.OBSERVATIONS), path)
 
 
-def a_socket(path: Path) -> None:
-    path.unlink()
-    before = Path.cwd()
-    os.chdir(path.parent)  # a socket's name is short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path.name)
-    os.chdir(before)
-
-
 def replaced(path: Path, make: Callable[[Path], Any]) -> None:
     path.unlink()
     make(path)
@@ -81,12 +71,8 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "no table": lambda path: path.write_text("{}"),
     "without rows": without_rows,
     "rows of two cells": of_two_cells,
-    "a pipe": lambda path: replaced(path, os.mkfifo),
     "a folder": lambda path: replaced(path, Path.mkdir),
-    "a socket": a_socket,
-    "a loop": lambda path: replaced(path, lambda link: link.symlink_to(link)),
     "a link to nothing": lambda path: replaced(path, lambda link: link.symlink_to("nothing")),
-    "a link to a device": lambda path: replaced(path, lambda link: link.symlink_to("/dev/zero")),
 }
 
 

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import zlib
@@ -438,10 +437,8 @@ def bounded(code, said):
     ("name", "says"),
     [
         ("absent.csv", "there is no such file"),
-        ("fifo.csv", "is a FIFO, not a regular file"),
-        ("folder.csv", "is a folder, not a regular file"),
-        ("socket.csv", "is a socket, not a regular file"),
-        ("zeros.csv", "is a device, not a regular file"),
+        ("fifo.csv", "is not a regular file"),
+        ("folder.csv", "is not a regular file"),
         ("loop.csv", "cannot be read"),
         ("sparse.csv", "holds 21,474,836,480 bytes: at most 268,435,456 are read"),
         ("latin.csv", r"latin.csv:3: is not UTF-8 (byte 0xE9)"),
@@ -452,14 +449,11 @@ def bounded(code, said):
 def test_own_data_that_is_no_file_of_records_is_refused_before_a_byte_is_waited_for(tmp_path, name, says):
     os.mkfifo(tmp_path / "fifo.csv")
     (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "zeros.csv").symlink_to("/dev/zero")
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     with (tmp_path / "sparse.csv").open("wb") as file:
         file.truncate(20 * 2**30)
     (tmp_path / "latin.csv").write_bytes(b"a,b\n1,2\n\xe9,2\n")
     (tmp_path / "utf-16.csv").write_bytes("a,b\n1,2\n".encode("utf-16")[:-1])
-    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
-        listener.bind("socket.csv")  # by its short name: a socket's path has a hundred bytes
     for read in (own_records.read, own_records.checked, own_records.digest if "UTF" not in says else own_records.read):
         with pytest.raises(InputError, match=re.escape(says)):
             read(tmp_path / name)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -174,9 +173,7 @@ def test_what_is_wrong_is_refused_with_file_and_line(write: Writer, change: tupl
         (GRID.encode("utf-16"), ":1: is UTF-16, not UTF-8"),
         (GRID.encode() + "# é".encode("latin-1"), f":{GRID.count(chr(10)) + 1}: is not UTF-8 (byte 0xE9)"),
         (b"#" * (2**20 + 1), ": holds 1,048,577 bytes: at most 1,048,576 are read"),
-        ("fifo", ": is a FIFO, not a regular file"),
-        ("folder", ": is a folder, not a regular file"),
-        ("/dev/zero", ": is a device, not a regular file"),
+        ("folder", ": is not a regular file"),
         ("absent", ": there is no such file"),
     ],
     ids=lambda value: str(value)[:12],
@@ -187,8 +184,8 @@ def test_a_grid_that_is_no_text_is_refused_before_a_byte_is_waited_for(write: Wr
         path.write_bytes(data)
     else:
         path.unlink()
-        makers = {"fifo": os.mkfifo, "folder": os.mkdir, "absent": lambda path: None}
-        makers.get(data, lambda path: path.symlink_to("/dev/zero"))(path)
+        if data == "folder":
+            path.mkdir()
     with pytest.raises(InputError) as refused:
         grid.load("crud")
     assert str(refused.value).startswith(f"papermill_params/crud.yaml{says}")

@@ -45,8 +45,7 @@ def test_a_second_run_starts_nothing(folder: Path):
 def test_the_report_holds_every_figure_whatever_is_damaged(folder: Path):
     first, second, *_ = sorted((folder / "results" / "bookstore").glob("*.parquet"))
     os.truncate(first, 3000)
-    second.unlink()
-    os.mkfifo(second)
+    os.truncate(second, 0)
     built = benchbook(folder, "report")
     assert built.returncode == 0, built.stdout + built.stderr
     assert [line.split(" is damaged ")[0] for line in built.stderr.splitlines() if "damaged" in line] == [

@@ -1,17 +1,9 @@
-"""Files that a person gives: regular ones of a stated size and in UTF-8, or refused before a byte is waited for."""
+"""Files that a person gives: regular ones of a limited size and in UTF-8, or refused before they are read."""
 
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, Final
-
-_KINDS: Final = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+from typing import BinaryIO
 
 
 class InputError(ValueError):
@@ -24,52 +16,40 @@ class InputError(ValueError):
 
 
 class KindError(OSError):
-    """A path leads to no regular file; the message says to what instead."""
+    """A path leads to a folder, a FIFO or a device, not to a regular file."""
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a regular file for reading, and nothing else: a FIFO would wait for ever, a device might do something.
+    """Open a regular file for reading; a FIFO would wait for ever.
 
-    Its kind is looked at before it is opened, and again through the handle, for the name may mean another file by then.
-
-    Raises `KindError` when it is no regular file, and `OSError` when it cannot be opened.
+    Raises `KindError` when it is not a regular file, and `OSError` when it cannot be opened.
     """
-    _accept_kind(path.stat().st_mode)
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    try:
-        _accept_kind(os.fstat(file.fileno()).st_mode)
-    except KindError:
-        file.close()
-        raise
-    return file
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise KindError("not a regular file")
+    return path.open("rb")
 
 
 def contents(path: Path, limit: int, where: str | None = None) -> bytes:
     """Return a regular file's bytes; `where` is what an error calls it, None: its path.
 
-    Raises `InputError` when it is not there, cannot be read, is no regular file, or holds more bytes than the limit.
+    Raises `InputError` when it is not there, cannot be read, is not a regular file, or holds more bytes than the limit.
     """
     name = where or str(path)
     try:
         with opened(path) as file:
-            if (size := os.fstat(file.fileno()).st_size) > limit:
-                raise InputError(name, _too_large(f"{size:,}", limit))
-            # Some files do not tell their size, others grow: one byte more than the limit is enough to know.
-            parts, left = [], limit + 1
-            while left and (part := file.read(min(left, 2**20))):
-                parts.append(part)
-                left -= len(part)
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
+                raise InputError(name, f"holds {size:,} bytes: at most {limit:,} are read")
+            return file.read()
     except FileNotFoundError as error:
         raise InputError(name, "there is no such file") from error
     except KindError as error:
-        raise InputError(name, f"is {error}, not a regular file") from error
+        raise InputError(name, f"is {error}") from error
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not left:
-        raise InputError(name, _too_large(f"more than {limit:,}", limit))
-    return b"".join(parts)
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(name, f"cannot be read: {reason}") from error
 
 
 def text(data: bytes, name: str) -> str:
@@ -85,13 +65,3 @@ def text(data: bytes, name: str) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         wrong = error.object[error.start]
         raise InputError(f"{name}:{line}", f"is not UTF-8 (byte 0x{wrong:02X}): save it as UTF-8") from error
-
-
-def _accept_kind(mode: int) -> None:
-    """Raise `KindError` unless it is a regular file's mode."""
-    if not stat.S_ISREG(mode):
-        raise KindError(next((word for is_kind, word in _KINDS if is_kind(mode)), "something else"))
-
-
-def _too_large(size: str, limit: int) -> str:
-    return f"holds {size} bytes: at most {limit:,} are read"
