@@ -8,7 +8,6 @@ several are asked about, `output` what several print, `execution` and `until` ho
 import argparse
 import importlib
 import os
-import re
 import site
 import sys
 from collections.abc import Callable, Sequence
@@ -110,9 +109,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_error(error: Exception, ended: int) -> int:
-    """Print why it ended, on one line without anything that a terminal would obey, and return the exit status."""
-    words = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(error)).strip()
-    words = re.sub(r"(\S{80})\S{80,}", r"\1…", words)
+    """Print why it ended, on one line, and return the exit status."""
+    words = " ".join(str(error).split())
     if len(words) > _LONGEST:
         words = f"{words[: _LONGEST // 2]} … {words[-_LONGEST // 2 :]}"
     print(f"benchbook: {words}", file=sys.stderr)

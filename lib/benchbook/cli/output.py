@@ -118,4 +118,4 @@ def report_damage() -> None:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         lines.append(f"{others[0]}{more}: no result's name, not read")
     for line in lines:
-        print("benchbook: " + "".join(letter if letter.isprintable() else "?" for letter in line), file=sys.stderr)
+        print(f"benchbook: {line}", file=sys.stderr)
