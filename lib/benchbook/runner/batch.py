@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from benchbook import paths, results, studies
 from benchbook.datasets import own_records
-from benchbook.folders import FolderError
 from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.machine import Load, host
@@ -26,7 +25,7 @@ from benchbook.runner.fork_server import Forks
 from benchbook.runner.notebook import Ended, Kernel, execute
 from benchbook.runner.progress import Failure, Listener, Part, Summary
 from benchbook.runner.run_folder import cell_begun, cell_ended, writing
-from benchbook.runner.visit import Visit, wait_for_room
+from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RECORDS, RESULT
@@ -47,8 +46,7 @@ class Batch:
 
     It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
     machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
-    its block's end. With a patience of None the run does neither, and only marks such cells. What a temporary folder
-    failed that has gone, or is full, is measured again once there is room.
+    its block's end. With a patience of None the run does neither, and only marks such cells.
     """
 
     def __init__(
@@ -70,14 +68,12 @@ class Batch:
         self._repeats = patience_s is not None
         self._disturbed: dict[str, tuple[Cell, float]] = {}
         """The block's cells that others disturbed, and how many processors they used."""
-        self._without_room: set[str] = set()
-        """The cells that the temporary folder failed."""
 
     def run(self) -> None:
         """Run what is not done; lets an interrupt through once nothing runs any more.
 
-        Raises `UnwritableError`, `benchbook.runner.quiet.NotQuietError`, and `FolderError` when the temporary folder
-        takes nothing any more.
+        Raises `UnwritableError`, `benchbook.runner.quiet.NotQuietError`, and `benchbook.folders.FolderError` when no
+        temporary folder can be made.
         """
         start = time.monotonic()
         try:
@@ -110,24 +106,18 @@ class Batch:
                         break
                     self._progress.begun(cell)
                     self._run["campaign"] = cell_begun()
-                    try:
-                        self._measure(cell, visit)
-                    except FolderError as error:
-                        visit.clear()
-                        wait_for_room(self._progress.waiting, str(error), self._over)
-                        self._measure(cell, visit)
+                    self._measure(cell, visit)
                     cell_ended()
                 with self.summary.spends("servers"):
                     visit.down()
                 self._progress.visited(visited, again=again)
 
     def _measure(self, cell: Cell, visit: Visit) -> None:
-        """Measure a cell, on servers that run; raises `FolderError` as `_blame_folder` does."""
+        """Measure a cell, on servers that run."""
         try:
             with self.summary.spends("servers"):
                 visit.ready()
         except ServerError as error:
-            self._blame_folder(cell, visit, str(error))
             self._fail(cell, str(error), {})
             return
         self._quiet.begin(visit.own)
@@ -137,16 +127,8 @@ class Batch:
         with self.summary.spends("writing"):
             trusted = self._judge(cell, visit, watch, ended)
         # On servers that failed a cell, or lost their replica, and in a folder that it filled, the next would fail.
-        if not trusted and cell.key in self._without_room:
-            visit.clear()
-        elif not trusted:
+        if not trusted:
             visit.down()
-
-    def _blame_folder(self, cell: Cell, visit: Visit, reason: str) -> None:
-        """Raise `FolderError` when the temporary folder failed a cell, for the first time."""
-        if cell.key not in self._without_room and (why := visit.without_room(reason)):
-            self._without_room.add(cell.key)
-            raise FolderError(why)
 
     def _judge(self, cell: Cell, visit: Visit, watch: "Stopwatch", ended: Ended) -> bool:
         """Write what a cell delivered, or why it failed; return whether its servers can be trusted with another."""
@@ -158,7 +140,6 @@ class Batch:
         # Given servers may have got a replica meanwhile.
         dead = visit.broken() if failed or visit.deployment.given else None
         if table is None or failed or dead:
-            self._blame_folder(cell, visit, f"{ended.why} {dead}")
             reason = dead or changed or ended.why or f"the notebook ended well but {fault}"
             self._fail(cell, reason, _measured_on(visit, watch, load))
             return False

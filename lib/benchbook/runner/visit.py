@@ -1,14 +1,10 @@
-"""One deployment in one block: its servers, freshly started, what they are written down as, and room for its files."""
+"""One deployment in one block: its servers, freshly started, what they are written down as, and a folder for files."""
 
 import os
-import shutil
 import sys
-import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment
@@ -19,16 +15,6 @@ from benchbook.runner import fork_server
 from benchbook.runner.fork_server import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
-
-ROOM: Final = 64 * 2**20
-"""Bytes that are to be free before a cell is measured again, of a small disk an eighth."""
-
-PATIENCE_S: Final = 300.0
-"""How long a run waits for that."""
-
-_GLANCE_S: Final = 1.0
-_FULL: Final = "the disk is full"
-"""What `benchbook.servers.errors.advised` says of an error for want of room."""
 
 
 class Visit(AbstractContextManager["Visit"]):
@@ -43,7 +29,6 @@ class Visit(AbstractContextManager["Visit"]):
 
     def __exit__(self, *_: object) -> None:
         self.down()
-        self._remove_folder()
 
     @property
     def folder(self) -> Path:
@@ -52,17 +37,15 @@ class Visit(AbstractContextManager["Visit"]):
             self._folder = fork_server.folder()
         return self._folder.path
 
-    def _remove_folder(self) -> None:
+    def down(self) -> None:
+        """Stop all that was started and remove the folder; the next `ready` makes both anew."""
+        self._up.close()
         if self._folder is not None:
             self._folder.remove()
             self._folder = None
 
-    def down(self) -> None:
-        """Stop all that was started; the next `ready` starts it anew."""
-        self._up.close()
-
     def ready(self) -> None:
-        """See that everything runs; raises `servers.ServerError` when it cannot, or the folder takes nothing."""
+        """See that everything runs; raises `servers.ServerError` when it cannot, and `FolderError`."""
         if self._running is not None and not self.broken():
             return
         self.down()
@@ -86,22 +69,10 @@ class Visit(AbstractContextManager["Visit"]):
                 with os.fdopen(descriptor, "w") as file:
                     file.write(self.deployment.to_json())
                 self._up = up.pop_all()
+        except FolderError:
+            raise
         except OSError as error:
             raise ServerError(f"nothing can be started here: {advised(str(error))}") from error
-
-    def clear(self) -> None:
-        """Stop all that was started and let go of all that lies in temporary folders; `ready` makes it anew."""
-        self.down()
-        self.forks.down()
-        self._remove_folder()
-
-    def without_room(self, reason: str) -> str | None:
-        """Return what of the temporary folder failed a cell: that it has gone, or was full; None if it did not."""
-        if why := _lacking(0):
-            return why
-        if self._folder is not None and not self.folder.is_dir():
-            return f"{self.folder} was removed"
-        return _full() if _FULL in reason else None
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
@@ -149,29 +120,3 @@ def _release(deployment: Deployment) -> None:
         databases.release(deployment)
     except databases.EngineError as error:
         print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)
-
-
-def wait_for_room(say: Callable[[str, str], None], why: str, over: Callable[[], bool]) -> None:
-    """Say why a cell is measured again, and wait until temporary files can be written.
-
-    Raises `benchbook.folders.FolderError` when that does not come while patience lasts, or time is `over`.
-    """
-    until = time.monotonic() + PATIENCE_S
-    say(why, "the cell is measured again once there is room for temporary files")
-    while lacking := _lacking(ROOM):
-        if over() or time.monotonic() >= until:
-            raise FolderError(lacking)
-        time.sleep(_GLANCE_S)
-
-
-def _lacking(room: int) -> str | None:
-    """Return why the folder takes nothing now: it has gone, is closed, or has less room; None when it does."""
-    try:
-        disk = shutil.disk_usage(folders.temporary())
-    except OSError as error:
-        return str(error)
-    return _full() if disk.free < min(room, disk.total // 8) else None
-
-
-def _full() -> str:
-    return f"the disk of {folders.temporary()} is full: free some of it"
