@@ -1,16 +1,14 @@
 """What follows from results that have not changed, kept beside the checkout's other caches and read back by content.
 
 A file's name holds a digest of all that its table follows from: the results, what the papers claim and print, and the
-code and the libraries that judge them. Whatever changes of these, another file is asked for. A file that is damaged or
-another user's is not read, nor one that holds anything but a table; all of them can be deleted at any time.
+code and the libraries that judge them. Whatever changes of these, another file is asked for. A file that is damaged is
+not read; all of them can be deleted at any time.
 """
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -21,16 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import benchbook
-from benchbook import atomic, inputs, paths, plugins
+from benchbook import atomic, paths, plugins
 from benchbook.results.folder import Whole
 
 MOST: Final = 8
 """How many files of one kind are kept: of the reference run and of a few profiles."""
 
-_ROOT: Final = 0
-_LARGEST: Final = 2**30
 _LIBRARIES: Final = ("numpy", "pandas", "pyarrow", "scipy", "duckdb", "pydantic")
-_DIGEST: Final = 32
 _NESTED: Final = b"benchbook.nested"
 """Where a table says which of its columns hold dictionaries and lists: these stand as JSON."""
 
@@ -65,28 +60,18 @@ class Kept:
         """
         if (known := self.read(name, more)) is None:
             known = make()
-            with suppress(OSError):  # a checkout that cannot be written: it is made again the next time
-                self._write(name, more, known)
+            self._write(name, more, known)
         return known
 
     def read(self, name: str, more: str = "") -> pd.DataFrame | None:
-        """Return the table that is kept; None when there is none that can be trusted."""
-        try:
-            with inputs.opened(self._path(name, more)) as file:
-                if os.fstat(file.fileno()).st_uid not in (os.geteuid(), _ROOT):
-                    return None
-                digest, content = file.read(_DIGEST), file.read(_LARGEST)
-            if hashlib.sha256(content).digest() != digest:
-                return None
-            return _frame(pq.read_table(pa.BufferReader(content)))
-        except (OSError, ValueError, pa.ArrowException):
-            return None
+        """Return the table that is kept; None when there is none that is whole."""
+        content = atomic.read_cache(self._path(name, more))
+        return None if content is None else _frame(pq.read_table(pa.BufferReader(content)))
 
     def _write(self, name: str, more: str, frame: pd.DataFrame) -> None:
         content = BytesIO()
         pq.write_table(_table(frame), content)
-        written = content.getvalue()
-        atomic.write(self._path(name, more), hashlib.sha256(written).digest() + written)
+        atomic.write_cache(self._path(name, more), content.getvalue())
         others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
         for path in others[:-MOST]:
             path.unlink(missing_ok=True)

@@ -14,10 +14,8 @@ import ast
 import hashlib
 import importlib.metadata
 import json
-import os
 import platform
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 import benchbook
 from benchbook import atomic, paths, plugins, processes, studies
 from benchbook.datasets import own_records
-from benchbook.inputs import InputError, contents, opened, text
+from benchbook.inputs import InputError, contents, text
 from benchbook.measure.machine import host
 from benchbook.servers import Found
 from benchbook.studies.cell import CellParameters
@@ -47,10 +45,6 @@ _GRAPHS: Final = 4
 
 _DIGESTS: Final = 4_000
 """How many modules' digests are kept."""
-
-_CHECKSUM: Final = 64
-_LARGEST: Final = 2**26
-_ROOT: Final = 0
 
 _SUITE: Final = ("benchbook",)
 _SOURCE: Final = Path(benchbook.__path__[0])
@@ -210,16 +204,12 @@ class _Kept(BaseModel):
 
 @cache
 def _kept() -> _Kept:
-    """Return what is kept: nothing when the file is damaged, or another user's."""
+    """Return what is kept: nothing when the file is damaged, or of another version."""
+    content = atomic.read_cache(paths.sources())
     try:
-        with opened(paths.sources()) as file:
-            ours = os.fstat(file.fileno()).st_uid in (os.geteuid(), _ROOT)
-            checksum, content = file.read(_CHECKSUM), file.read(_LARGEST)
-        if ours and hashlib.sha256(content).hexdigest().encode() == checksum:
-            return _Kept.model_validate_json(content)
-    except (OSError, ValidationError):
-        pass
-    return _Kept()
+        return _Kept() if content is None else _Kept.model_validate_json(content)
+    except ValidationError:
+        return _Kept()
 
 
 def _keep() -> None:
@@ -230,9 +220,7 @@ def _keep() -> None:
     kept.imports = dict([*kept.imports.items()][-_GRAPHS:])
     kept.digests = dict([*kept.digests.items()][-_DIGESTS:])
     kept.stored = len(kept.imports) + len(kept.digests)
-    content = kept.model_dump_json().encode()
-    with suppress(OSError):
-        atomic.write(paths.sources(), hashlib.sha256(content).hexdigest().encode() + content)
+    atomic.write_cache(paths.sources(), kept.model_dump_json().encode())
 
 
 @cache
