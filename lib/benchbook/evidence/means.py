@@ -83,14 +83,15 @@ def drop_former_parameters(means: pd.DataFrame) -> pd.DataFrame:
     """Return means without the parameters that have gone, where these stood at the level that changed nothing."""
     current = {}
     for text in means["parameters"].dropna().unique():
-        kept = {**json.loads(text)}
-        for name, level in _FORMER.items():
-            if kept.get(name) == level:
-                del kept[name]
-        # As the grid writes a cell's parameters, so that equal cells have equal texts.
-        current[text] = json.dumps(kept, sort_keys=True)
-    parameters = means["parameters"].map(current).astype(means["parameters"].dtype)
-    return means.assign(parameters=parameters)
+        try:
+            stated = {**json.loads(text)}
+        except (ValueError, TypeError):
+            continue  # no object: named and left out where it is read
+        kept = {name: level for name, level in stated.items() if (name, level) not in _FORMER.items()}
+        if len(kept) < len(stated):
+            # As the grid writes a cell's parameters, so that equal cells have equal texts.
+            current[text] = json.dumps(kept, sort_keys=True)
+    return means.replace({"parameters": current}) if current else means
 
 
 def block_means(observations: pd.DataFrame) -> pd.DataFrame:
