@@ -12,6 +12,9 @@ PRODUCTS: Final = {
     "arangodb": Product(
         title="ArangoDB",
         extra_driver="arango",
+        lacks={
+            "bytes_received": "the applier counts no bytes, and follows whom its server is set to: no proxy can count",
+        },
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),
         package=Package(programs=("arangod",), get="install its makers' package", places=("/usr/sbin",)),

@@ -22,6 +22,7 @@ from arango.request import Request
 from requests.exceptions import RequestException
 from typing_extensions import override
 
+from benchbook.databases.arangodb import PRODUCTS
 from benchbook.databases.arangodb.server import origin_and_database
 from benchbook.databases.connected import Polled
 from benchbook.databases.engine import (
@@ -113,7 +114,7 @@ class ArangoDB(Polled[Database]):
     }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "ArangoDB knows no foreign key, and NOT NULL only as a collection's schema",
-        "bytes_received": "the applier counts no bytes, and follows whom its server is set to: no proxy can count",
+        **PRODUCTS["arangodb"].lacks,
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
 

@@ -12,6 +12,10 @@ PRODUCTS: Final = {
     "couchbase": Product(
         title="Couchbase",
         extra_driver="couchbase",
+        lacks={
+            "bytes_received": "XDCR's statistics are sampled, and it goes where its target's nodes say: "
+            "no proxy can count",
+        },
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),
         image=Image(

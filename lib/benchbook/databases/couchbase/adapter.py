@@ -39,6 +39,7 @@ from couchbase.views import ViewScanConsistency
 from typing_extensions import override
 
 from benchbook.databases.connected import Compared, Versions
+from benchbook.databases.couchbase import PRODUCTS
 from benchbook.databases.engine import (
     DuplicateKeyError,
     MissingRecordError,
@@ -263,7 +264,7 @@ class Couchbase(Compared[Bucket]):
     }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "Couchbase knows neither foreign key nor NOT NULL",
-        "bytes_received": "XDCR's statistics are sampled, and it goes where its target's nodes say: no proxy can count",
+        **PRODUCTS["couchbase"].lacks,
         "read_only_replica": "the target of one-way XDCR takes writes of its own",
     }
     stand_in_lacks: ClassVar[Mapping[str, str]] = {
