@@ -93,7 +93,8 @@ lock: setup
 	    --group audit --output-file audit.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --group grading --constraints requirements.lock --output-file grading.lock
-	cd harness/node && npm install --package-lock-only --silent && node lock.js
+	for folder in harness/node tests/products/couchdb tests/products/rethinkdb; do \
+	    (cd $$folder && npm install --package-lock-only --silent && node $(CURDIR)/harness/node/lock.js) || exit; done
 	$(BIN)/python -m tools.artefacts lock
 
 audit: setup
@@ -102,4 +103,4 @@ audit: setup
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:
-	rm -rf .venv harness/node/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew
+	rm -rf .venv harness/node/node_modules tests/products/*/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew

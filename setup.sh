@@ -93,11 +93,11 @@ npm_ci() { # folder what-is-left-out-without-it
         say "npm ci failed in $1: $2; see why with: (cd $1 && npm ci --ignore-scripts)"
     fi
 }
-# The papers' Node lane and CouchDB's stand-in run on Node.
+# The papers' Node lane.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-    say "no Node.js with npm on PATH: the Node lane and CouchDB's stand-in are left out; ask for it with: sudo apt-get install nodejs npm"
+    say "no Node.js with npm on PATH: the Node lane is left out; ask for it with: sudo apt-get install nodejs npm"
 else
-    npm_ci harness/node "the Node lane and CouchDB's stand-in are left out"
+    npm_ci harness/node "the Node lane is left out"
 fi
 if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
     say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
@@ -131,12 +131,13 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc &&
     debian_install "what tests containers" podman runc netavark aardvark-dns iptables || true
 fi
 
-# Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.
+# The adapters of products that no registry holds are tested on servers that speak their protocol.
 if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
     if command -v npm >/dev/null; then
-        npm_ci harness/reqlite "RethinkDB's adapter is not tested"
+        npm_ci tests/products/couchdb "CouchDB's adapter is not tested"
+        npm_ci tests/products/rethinkdb "RethinkDB's adapter is not tested"
     fi
-    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
-        why=$("$env/bin/python" -m tools.artefacts harness/couchbase-mock 2>&1) || say "Couchbase's adapter is not tested: $why"
+    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e tests/products/couchbase/CouchbaseMock-1.5.27.jar ]; then
+        why=$("$env/bin/python" -m tools.artefacts tests/products/couchbase 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import pytest
 
+import products
 from benchbook import databases, servers
 from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog, persons, phones, players
@@ -24,27 +25,26 @@ class Deployed(Protocol):
 
 Opened = Callable[..., Engine]
 
-STOOD_IN_FOR = [name for name in ("rethinkdb", "couchbase") if name not in LOCAL]
-"""Engines of whose product no more is here than what stands in for a single server."""
+PROTOCOL_ONLY = [name for name in products.NAMES if name not in LOCAL]
+"""Engines of whose product no more is here than servers that speak its protocol (`products`)."""
 ELSEWHERE = ["sqlserver+relational", "arangodb"]
 """Engines whose servers no test run has started yet: where their image is, they are in `CASES`, as all are."""
 
 Case = tuple[str, Topology]
 
 _STORES = [name for name in databases.NAMES if name != "noop"]
-_REAL = [name for name in _STORES if name not in (*STOOD_IN_FOR, *ELSEWHERE)]
+_REAL = [name for name in _STORES if name not in (*PROTOCOL_ONLY, *ELSEWHERE)]
 
 
 def runs(name: str, topology: Topology) -> bool:
-    """Return whether tests ask for an engine in a topology: at an address that was given, or on servers of our own."""
+    """Return whether tests ask for an engine in a topology: at an address that was given, or on servers they start."""
     product = servers.product_of(name)
-    return is_given(product) or here(product, topology)
+    return is_given(product) or here(product, topology) or products.available(product, topology)
 
 
 def met(name: str) -> bool:
-    """Return whether an engine's product is here, or was given, itself: no stand-in for it."""
-    one = found(servers.product_of(name), "single")
-    return isinstance(one, servers.Found) and not one.stand_in
+    """Return whether an engine's product is here, or was given."""
+    return isinstance(found(servers.product_of(name), "single"), servers.Found)
 
 
 def singles(names: Sequence[str]) -> pytest.MarkDecorator:
@@ -55,7 +55,7 @@ def singles(names: Sequence[str]) -> pytest.MarkDecorator:
 
 
 REAL = [name for name in _REAL if here(servers.product_of(name))]
-"""Engines on real servers (or CouchDB's stand-in, which replicates) that are here: each absent product is one skip."""
+"""Engines on real servers that are here: each absent product is one skip."""
 ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
 ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
 TABLES = [name for name in _REAL if name.endswith("+relational")]
@@ -63,7 +63,7 @@ CASES: list[Case] = [
     *((one, each) for one in _STORES for each in servers.topologies(servers.product_of(one)) if runs(one, each)),
     ("noop", "none"),
 ]
-MET = [name for name in (*STOOD_IN_FOR, *ELSEWHERE) if met(name)]
+MET = [name for name in (*PROTOCOL_ONLY, *ELSEWHERE) if met(name)]
 """Of those engines, the ones whose products are here all the same: in a container, or at an address."""
 PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
 EACH = pytest.mark.parametrize("case", CASES, ids="-".join)

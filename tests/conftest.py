@@ -15,6 +15,7 @@ import pytest
 from typing_extensions import override
 from xdist.scheduler import LoadFileScheduling
 
+import products
 import standing
 from benchbook import databases, servers
 from benchbook.databases import Engine
@@ -235,7 +236,13 @@ def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def opened(deployed: Deployed, case: Case) -> Iterator[Opened]:
     """Yield what opens the case's engine; closed at the end."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(databases.open(case[0], deployed(*case), **options))
+
+        def open_one(**options: object) -> Engine:
+            engine = stack.enter_context(databases.open(case[0], deployed(*case), **options))
+            engine.gaps = {**engine.gaps, **products.lacks(*case)}
+            return engine
+
+        yield open_one
 
 
 @pytest.fixture

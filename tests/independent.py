@@ -87,14 +87,14 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Return all cells, those that support no verdict among them: stand-ins' and experimental adapters'."""
+    """Return all cells, those of experimental adapters among them, which support no verdict."""
     found: dict[tuple[Any, ...], Cell] = {}
     named = ["operation", "format", "codec", "driver", "model", "engine"]
     columns = ["host", "study", "lane", "arm", "cell_id", "campaign", "block", "parameters"]
-    columns += ["stand_in", "disturbed", "role", "metric", "value", "deviation", "resolution", "measured"]
+    columns += ["disturbed", "role", "metric", "value", "deviation", "resolution", "measured"]
     table = pd.read_parquet(REFERENCE / "block_means.parquet", columns=columns + named)
     parameters = {text: json.loads(text) for text in table["parameters"].unique()}
-    table["judged"] = ~table["stand_in"] & ~table["engine"].str.split("[@+]", regex=True).str[0].isin(EXPERIMENTAL)
+    table["judged"] = ~table["engine"].str.split("[@+]", regex=True).str[0].isin(EXPERIMENTAL)
     for row in table.to_dict("records"):
         side = {name: row[name] for name in named if isinstance(row[name], str)}
         key = (row["host"], row["cell_id"], row["campaign"], row["block"], row["arm"], *side.values())

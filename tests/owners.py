@@ -212,9 +212,9 @@ class OfCouchbase(Owner):
     @contextmanager
     def _bucket(self) -> Iterator[Any]:
         # Its driver is installed by an extra.
-        from benchbook.databases.couchbase.adapter import StandInBucket
+        from benchbook.databases.couchbase import adapter
 
-        with closing(StandInBucket(self.node.url, {})) as bucket:
+        with closing(adapter.Bucket(self.node.url, {})) as bucket:
             yield bucket
 
     def write(self, name: str) -> None:

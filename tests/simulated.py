@@ -79,7 +79,7 @@ def observations(
         host=np.array([f"machine-{number:05}" for number in range(machines)])[host],
         campaign=np.array([f"2026-11-{1 + one:02}T00:00:00Z" for one in day])[block],
         block=block, repetition=repetition, operation=np.asarray(operations)[operation], value=values.ravel(),
-        study="crud", lane="python", topology="single", state="done", stand_in=False, censored=False,
+        study="crud", lane="python", topology="single", state="done", censored=False,
         role="client", metric="wall_time", unit="ns", source="simulated", resolution=1.0,
         started_at=datetime(2026, 1, 2, tzinfo=UTC),
     )  # fmt: skip

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
@@ -14,6 +13,7 @@ from typing import IO, Any, Final
 import pandas as pd
 import pytest
 
+import products
 from benchbook import databases, lanes, registry, servers
 from benchbook.databases import Engine
 from benchbook.deployment import Deployment, Topology
@@ -121,14 +121,13 @@ def here(product: str, topology: Topology = "single") -> bool:
 
 
 def _local(product: str) -> bool:
-    known = registry.product(product)
-    if known.package and known.stand_in:
+    if product in products.NAMES:
         return here(product, "replicated")
-    return product not in UNMET and bool(known.package or (known.stand_in and known.stand_in.pairs))
+    return product not in UNMET and registry.product(product).package is not None
 
 
 LOCAL = tuple(filter(_local, registry.PRODUCTS))
-"""Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
+"""Products that run here single and as pairs, or would if they were installed."""
 
 
 def needed(product: str, topology: Topology = "single") -> None:
@@ -142,20 +141,6 @@ def driver_needed(engine: str) -> None:
     why = registry.missing_driver(engine)
     if why:
         pytest.skip(f"{engine} is not installed with the suite: {why}")
-
-
-@contextmanager
-def stood_in() -> Iterator[None]:
-    """Take what stands in for products, whether or not these themselves are here."""
-    product = registry.product
-
-    def without_package(name: str) -> registry.Product:
-        known = product(name)
-        return replace(known, package=None) if known.stand_in else known
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "product", without_package)
-        yield
 
 
 class Given:
@@ -223,11 +208,18 @@ def lane_needed(lane: str, *tools: str) -> lanes.Found:
 _OWN: Final[dict[tuple[str, Topology], servers.Running]] = {}
 
 
-def own(product: str, topology: Topology) -> Deployment:
-    """Return a deployment on servers of our own, which run until a file's tests share none."""
+def started(product: str, topology: Topology) -> servers.Running:
+    """Start a product's servers, or those that speak its protocol where it is not here; skip the test without both."""
+    if products.available(product, topology):
+        return products.start(product, topology)
     needed(product, topology)
+    return servers.start(product, topology)
+
+
+def own(product: str, topology: Topology) -> Deployment:
+    """Return a deployment on servers that tests start, which run until a file's tests share none."""
     if (product, topology) not in _OWN:
-        _OWN[product, topology] = servers.start(product, topology)
+        _OWN[product, topology] = started(product, topology)
     return _OWN[product, topology].deployment
 
 

@@ -27,7 +27,7 @@ REFUSED = {"message": "405 Method Not Allowed", "error": {"summary": ""}}
         (ASKED, HOLES, 1, "harness/node, 275 packages: leveldown <2: high, mended in level 9.0.0"),
         (KNOWN, CLEAN, 1, "grading.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
         (SKIPPED, CLEAN, 3, "audit.lock, 1 packages: could not be asked: 1 of them, the first: Dependency not found"),
-        (ASKED, REFUSED, 3, "harness/reqlite: could not be asked: 405 Method Not Allowed"),
+        (ASKED, REFUSED, 3, "products/rethinkdb: could not be asked: 405 Method Not Allowed"),
         ("no network", CLEAN, 3, "requirements.lock: could not be asked: no network"),
     ],
 )

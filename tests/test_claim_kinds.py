@@ -34,7 +34,7 @@ def ran(values: Iterable[Iterable[float]], *, quantity: dict[str, str] = TIME, *
     rows = [
         {
             **{name: about[name] for name in ("lane", "arm", "driver", "n")},
-            **{"study": "drivers", "host": "h", "state": "done", "stand_in": False, "censored": False, "count": 1},
+            **{"study": "drivers", "host": "h", "state": "done", "censored": False, "count": 1},
             **{"cell_id": json.dumps(about), "parameters": json.dumps(about), "block": block, "repetition": repetition},
             **{"operation": quantity["operation"], "role": "client", "metric": metric, "value": float(value)},
             "unit": "ns" if metric == "wall_time" else "B",

@@ -175,7 +175,7 @@ def test_that_nothing_differs_is_said_only_of_what_is_equivalent(low: float, hig
     row = Compared(
         study="tcp", comparison="XML against JSON", host="h", operation="receive", role="server", metric="wall_time",
         unit="ns", factors="", settings={}, n=1000, a="XML", b="JSON", side_a="xml", side_b="json", blocks=6,
-        mean_a=nan, mean_b=nan, censored=False, stand_in=False, published_ratio=nan, published_source="",
+        mean_a=nan, mean_b=nan, censored=False, published_ratio=nan, published_source="",
         ratio=1.02, low=low, high=high, p=p, detectable_ratio=1.1,
     )  # fmt: skip
     assert sentence(row, p, tests=1).startswith(said)

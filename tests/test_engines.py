@@ -4,6 +4,7 @@ What an engine cannot do it declares in `gaps`: then the test must fail, with th
 each gap is one, capability by capability, is in ``test_capabilities.py``.
 """
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -28,6 +29,7 @@ from hypothesis import strategies as st
 from pymongo.monitoring import CommandListener, CommandStartedEvent
 from rethinkdb import r
 
+import products
 from benchbook import databases, registry, servers
 from benchbook.databases import DuplicateKeyError, Durability, Engine, GapError, MissingRecordError
 from benchbook.databases.connected import Connected
@@ -50,15 +52,14 @@ from cases import (
     EACH_SINGLE,
     ELSEWHERE,
     KEYS,
-    MET,
     MOMENTS,
     NAMES,
     ON_MYSQL,
     ON_POSTGRESQL,
     PAIRED,
+    PROTOCOL_ONLY,
     REAL,
     SETS,
-    STOOD_IN_FOR,
     TABLES,
     TEXTS,
     TYPED,
@@ -80,12 +81,6 @@ from stopping import processes, stopped
 from waiting import PATIENCE_S, comes_true
 
 # what every engine does
-
-
-@EACH_SINGLE
-def test_what_stands_in_for_a_product_says_so(deployed: Deployed, case: Case) -> None:
-    deployment = deployed(*case)
-    assert deployment.given or deployment.node().stand_in == (deployment.settings["source"] == "stand-in")
 
 
 @EACH
@@ -129,15 +124,18 @@ def of_texts(names: Sequence[str]) -> Schema:
 def test_own_records_that_are_not_refused_before_anything_starts_are_kept(engine: Engine) -> None:
     def taken(schema: Schema, *some: dict[str, Any]) -> bool:
         try:
-            engine.hold(schema, some, engine.gaps, stand_in=engine.deployment.node().stand_in)
+            engine.hold(schema, some, engine.gaps)
         except UnfitError:
             return False
         return True
 
-    names = [name for name in NAMES if taken(of_texts([name]))]
+    server = engine.product if products.available(engine.product) else ""
+    reserved = products.REFUSED_NAMES.get(server, ())
+    unkept = products.REFUSED_KEYS.get(server, lambda key: False)
+    names = [name for name in NAMES if name not in reserved and taken(of_texts([name]))]
     schema = of_texts(names)
     records: list[dict[str, Any]] = []
-    for key in KEYS:
+    for key in itertools.filterfalse(unkept, KEYS):
         record = dict(zip(("_id", *names), (key, *TEXTS, *names), strict=False))
         records += [record] if taken(schema, *records, record) else []
     assert len(names) > len(NAMES) // 2 and len(records) > len(KEYS) // 2
@@ -162,8 +160,7 @@ def test_documents_of_a_person_s_file_are_kept_by_every_store(engine: Engine, tm
 
 
 def assert_kept(engine: Engine, data: Dataset) -> None:
-    stand_in = any(node.stand_in for node in engine.deployment.nodes)
-    engine.hold(data.schema, data.records, engine.gaps, stand_in=stand_in)
+    engine.hold(data.schema, data.records, engine.gaps)
     records = [dict(record) for record in data.records]
     change = same_change(data.schema)
     engine.create(data.schema)
@@ -208,7 +205,7 @@ def test_arrays_are_tables_whose_rows_are_their_elements(opened: Opened, constra
     engine.delete("b")
     assert_contents(engine, [first, {"_id": "c", "text": "t"}])
     unnamed = replace(items, fields=(Field("a\0b", "string"),))
-    why = engine.unfit_fields(replace(schema, fields=(Field("of", "array", fields=(unnamed,)),)), stand_in=False)
+    why = engine.unfit_fields(replace(schema, fields=(Field("of", "array", fields=(unnamed,)),)))
     assert why.startswith("in the array 'of' the field 'a\\x00b'")
 
 
@@ -224,7 +221,7 @@ def test_the_widest_row_that_is_not_refused_before_anything_starts_is_kept(engin
 
     def refused(count: int) -> bool:
         schema, record = wide(count)
-        return bool(engine.unfit_fields(schema, stand_in=False) or engine.unfit_record(record, {}, stand_in=False))
+        return bool(engine.unfit_fields(schema) or engine.unfit_record(record, {}))
 
     schema, record = wide(bisect_left(range(1_700), True, key=refused) - 1)
     assert len(record) > 100
@@ -673,10 +670,9 @@ def test_killed_servers_are_told_promptly(name: str, monkeypatch: pytest.MonkeyP
         assert_told_promptly(lambda: databases.open(name, deployment))
 
 
-@pytest.mark.parametrize("name", [name for name in STOOD_IN_FOR if name not in MET])
-def test_a_killed_stand_in_is_told_promptly(name: str) -> None:
-    needed(name)
-    with servers.start(name, "single") as running:
+@pytest.mark.parametrize("name", [name for name in PROTOCOL_ONLY if products.available(name)])
+def test_a_server_of_its_protocol_that_is_killed_is_told_promptly(name: str) -> None:
+    with products.start(name, "single") as running:
         with databases.open(name, running.deployment) as engine:
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)
             kill(running.deployment.node().pid)

@@ -288,17 +288,15 @@ def test_missing_levels_are_named(drawn):
     assert "not run in this profile: n = 10,000; n = 100,000" in notes
 
 
-def test_censored_values_and_stand_ins_are_marked(observed):
+def test_censored_values_are_marked(observed):
     marked = observed.assign(
         censored=observed["engine"].eq("mongodb") & observed["topology"].eq("replicated"),
-        stand_in=observed["engine"].eq("postgresql+jsonb"),
     )
     evidence = Evidence.of(marked)
     exhibit = exhibits.FIGURES["crud_fig3_insert_replicated"](evidence)
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["censored"].to_dict() == {"MongoDB": True, "PostgreSQL": False, "PostgreSQL, JSONB": False}
     assert any("ran out" in note for note in exhibit.notes)
-    assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
     table = exhibits.TABLES["crud_table3_insert_replicated"](evidence).frame.set_index("Database")
     assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
 
@@ -317,54 +315,25 @@ def another(observed: pd.DataFrame, engine: str, of: str, version: str, factor: 
 
 
 @pytest.fixture(scope="module")
-def with_stand_in(observed: pd.DataFrame) -> Evidence:
-    """What was observed, and CouchDB's stand-in and SQL Server, whose adapter is experimental."""
-    couchdb = another(observed, "couchdb", "mongodb", "PouchDB 9.0.0 (stand-in)", 3, stand_in=True)
+def with_others(observed: pd.DataFrame) -> Evidence:
+    """What was observed, and CouchDB and SQL Server, whose adapter is experimental."""
+    couchdb = another(observed, "couchdb", "mongodb", "3.5.0", 3)
     sql_server = another(observed, "sqlserver+relational", "postgresql+relational", "16.0", 2)
     return Evidence.of(pd.concat([observed, couchdb, sql_server], ignore_index=True))
-
-
-STORES = (
-    *("crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"),
-    *("replication_table1_setup", "crud_fig2_insert_single", "crud_fig3_insert_replicated", "crud_ratios_engines"),
-    *("crud_ratios_replication", "replication_fig15_bandwidth", "replication_ratios"),
-)
-
-
-@pytest.mark.parametrize("name", STORES)
-def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_drawn(name, with_stand_in):
-    exhibit = EXHIBITS[name](with_stand_in)
-    assert any("a stand-in ran, PouchDB 9.0.0, not CouchDB itself" in note for note in exhibit.notes)
-    if exhibit.figure is None:
-        row = exhibit.frame[exhibit.frame.iloc[:, 0] == "CouchDB"].iloc[0]
-        assert any("stand-in" in text for text in row.astype(str))
-        others = exhibit.frame[exhibit.frame.iloc[:, 0] == "MongoDB"].astype(str)
-        assert not others.map(lambda text: "stand-in" in text).any(axis=None)
-    else:
-        hatched = [patch for axes in exhibit.figure.axes for patch in axes.patches if patch.get_hatch()]
-        drawn = exhibit.frame[exhibit.frame["stand_in"].astype(bool) & (exhibit.frame["source"] == "here")]
-        assert len(hatched) == len(drawn[["panel", "level"]].drop_duplicates()) > 0
-        (legend,) = exhibit.figure.legends
-        assert "a stand-in ran, not the product" in [text.get_text() for text in legend.get_texts()]
-
-
-def test_nothing_is_hatched_where_no_stand_in_ran(drawn):
-    figure = drawn("crud_fig2_insert_single")[0].figure
-    assert not [patch for axes in figure.axes for patch in axes.patches if patch.get_hatch()]
 
 
 @pytest.mark.parametrize(
     "name", ["crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"]
 )
-def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_stand_in):
-    exhibit = exhibits.TABLES[name](with_stand_in)
+def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_others):
+    exhibit = exhibits.TABLES[name](with_others)
     assert "Microsoft SQL Server is experimental: never run against the product" in exhibit.notes
     row = exhibit.frame[exhibit.frame.iloc[:, 0] == "Microsoft SQL Server"].astype(str)
     assert row.map(lambda text: "experimental" in text).any(axis=None)
 
 
-def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_stand_in):
-    frame = exhibits.FIGURES["crud_ratios_engines"](with_stand_in).frame
+def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_others):
+    frame = exhibits.FIGURES["crud_ratios_engines"](with_others).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert, single")].set_index("level")
     assert mine.loc["CouchDB", "value"] == pytest.approx(3, rel=1e-6), "compared as MongoDB over CouchDB"
     assert mine.loc["SQL Server", "value"] == pytest.approx(2 * mine.loc["PostgreSQL (tables)", "value"], rel=1e-6)
@@ -458,7 +427,6 @@ def test_averages_leave_out_blocks_that_lack_a_level():
             "block": [0, 0, 1, 1, 2],
             "n": [2000, 4000, 2000, 4000, 2000],
             "censored": False,
-            "stand_in": False,
         }
     )
     drawn = points.here(rows.assign(time=[1.0, 3.0, 3.0, 5.0, 100.0]), "time", unit="s", over="n", level="x")

@@ -135,7 +135,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
             6,
             "an exclusion has when and why: why is missing",
         ),
-        (("overrides:\n", "exclude: [{when: {stand_inn: true}, why: w}]\noverrides:\n"), 6, "did you mean 'stand_in'?"),
+        (("overrides:\n", "exclude: [{when: {engin: noop}, why: w}]\noverrides:\n"), 6, "did you mean 'engine'?"),
         (("overrides:\n", "aa: [{m: 1}]\noverrides:\n"), 6, "no parameter 'm'"),
         (("all: {}", "all: {if_available: [{engin: [noop]}]}"), 10, "did you mean 'engine'?"),
         (("profiles:", "profiles: ["), 10, "expected"),
@@ -421,32 +421,20 @@ def test_set_and_where_reach_what_is_wanted_where_found(
     assert asked == [("couchdb", "single", 7, 3, "a")]
 
 
-CUT = GRID.replace("profiles:", 'exclude: [{when: {stand_in: true, n: 20}, why: "too long"}]\nprofiles:').replace(
+CUT = GRID.replace("profiles:", 'exclude: [{when: {n: 20}, why: "too long"}]\nprofiles:').replace(
     "engine: [noop], n", "engine: [couchdb], n"
 )
 
 
-@pytest.mark.parametrize("stand_in", [True, False])
-def test_what_is_cut_for_a_stand_in_is_skipped_with_the_reason(
-    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch, stand_in: bool
+def test_what_the_grid_excludes_is_skipped_with_the_reason(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(CUT)
-    found = servers.Found("couchdb", "3", "address", {}, stand_in=stand_in)
+    found = servers.Found("couchdb", "3", "address", {})
     monkeypatch.setattr(servers, "find", lambda product, topology: found)
     cells = [cell for cell in grid.plan(["crud"], "all") if cell.product == "couchdb"]
-    assert {cell.stand_in for cell in cells} == {stand_in}
     why = {cell.parameters.n: cell.missing for cell in cells}
-    assert why == {10: None, 20: "too long" if stand_in else None}
-
-
-def test_no_profile_runs_a_hundred_thousand_records_on_a_stand_in(monkeypatch: pytest.MonkeyPatch):
-    planning._server.cache_clear()
-    monkeypatch.setattr(
-        servers, "find", lambda product, topology: servers.Found(product, "1", "address", {}, stand_in=True)
-    )
-    cells = [cell for cell in grid.plan(["crud"], "night") if cell.product != "none" and cell.parameters.n == 100000]
-    planning._server.cache_clear()
-    assert cells and all("a stand-in" in (cell.missing or "") for cell in cells)
+    assert why == {10: None, 20: "too long"}
 
 
 def test_raising_blocks_keeps_the_cells_that_are_done(write: Writer):
@@ -549,25 +537,7 @@ def test_identity_changes_with_parameters_arm_server_and_host(
     assert len({base, *others, identity()}) == 6
 
 
-@pytest.mark.parametrize("changed", ["couchdb.js", "package-lock.json", "package.json"])
-def test_a_stand_in_is_another_server_when_its_code_or_its_packages_change(tmp_path: Path, changed: str):
-    for name in ("couchdb.js", "package-lock.json", "package.json", "README"):
-        (tmp_path / name).write_text("{}")
-    programs = {
-        "node": Path("/usr/bin/node"),
-        "launcher": tmp_path / "couchdb.js",
-        "package": tmp_path / "package.json",
-    }
-    found = servers.Found("couchdb", "PouchDB 9", "stand-in", programs, stand_in=True)
-    before = identities.server_version(found)
-    assert before.startswith("PouchDB 9 ") and before == identities.server_version(found)
-    (tmp_path / "README").write_text("other words")
-    assert identities.server_version(found) == before
-    (tmp_path / changed).write_text("{ }")
-    assert identities.server_version(found) != before
-
-
-def test_a_server_that_is_no_stand_in_is_known_by_its_version():
+def test_a_server_is_known_by_its_version():
     assert identities.server_version(servers.Found("mongodb", "6.0.5", "wheel", {})) == "6.0.5"
 
 

@@ -21,7 +21,7 @@ few = settings(
 GRID = "study: tcp\nparameters: {seed: 1}\ngrid:\n  - {n: [10], format: [json]}\nprofiles:\n  quick: {blocks: 1}\n"
 SCRAPS = [
     *("[", "]", "{", "}", "&a", "*a", "!!int", "n", "seed", "blocks", "format", "dataset_file", "exclude", "when"),
-    *("set", "why", "stand_in", "arm", "1e999", ".nan", "-1", "true", "null", "0x1", "1_0", "1.5", "own.csv"),
+    *("set", "why", "engine", "arm", "1e999", ".nan", "-1", "true", "null", "0x1", "1_0", "1.5", "own.csv"),
     *("/dev", "é", ": ", "- ", "\n", "  ", "? ", "| ", '"', "'", "#", "\0", "\ufeff", "\x85", "\ud800"),
     *("aa: [{n: 10}]", "9" * 50, "9" * 5000),
 ]

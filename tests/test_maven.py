@@ -15,7 +15,6 @@ from threading import Thread
 import pytest
 
 from benchbook import paths
-from benchbook.registry import product
 from tools import artefacts
 from tools.artefacts import ArtefactError
 
@@ -66,12 +65,6 @@ def test_it_names_each_dependency_and_plugin_of_the_pom() -> None:
             version = re.search(rf"<{version[2:-1]}>(.*)</", pom)[1]
         assert [one for one in LOCK if one.endswith(f":{artifact}:jar:{version}")], f"{artifact} {version}: make lock"
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in LOCK.values())
-
-
-def test_the_stand_in_that_is_fetched_is_the_one_that_is_started() -> None:
-    stand_in = product("couchbase").stand_in
-    assert stand_in is not None
-    assert list(artefacts.locked(paths.harness(stand_in.lane) / "artefacts.lock").values()) == [stand_in.sha256]
 
 
 class Mirror(SimpleHTTPRequestHandler):

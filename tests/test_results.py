@@ -76,7 +76,7 @@ def test_the_files_name_is_the_state_and_a_later_success_removes_the_failure(res
     ("said", "written"),
     [
         ("[Errno 2] No such file or directory: '/Users/Jane Doe/a b/own.csv'", "…/own.csv'"),
-        ("/opt/suite/harness/couchbase-mock has no jar: get file:///srv/jars/mock.jar", "file://…/mock.jar"),
+        ("/opt/suite/harness/java has no jar: get file:///srv/jars/mock.jar", "file://…/mock.jar"),
         ("/dev/shm/mine/own.csv: has changed", "…/own.csv: has changed"),
         ("LD_LIBRARY_PATH=/opt/lib:/home/me/lib", "LD_LIBRARY_PATH=…/lib:…/lib"),
         (

@@ -237,7 +237,7 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
     name, value = {
         "mongodb": ("cache_bytes", 1 << 28),
         "postgresql": ("synchronous_commit", "on"),
-        "couchdb": ("fsync", "never: writes are left to the operating system" if found.stand_in else "every commit"),
+        "couchdb": ("fsync", "every commit"),
         "rethinkdb": ("cache_size_mb", 256),
     }.get(deployment.product, ("binlog_format", "ROW"))
     assert own[name] == value

@@ -81,21 +81,18 @@ def test_a_link_to_a_server_leads_to_the_programs_beside_it(monkeypatch: pytest.
     assert found.programs == {name: real / name for name in ("postgres", "initdb", "pg_basebackup")}
 
 
-def test_a_product_goes_before_its_stand_in_which_is_taken_where_it_does_not_run(
+def test_a_product_that_does_not_run_is_missing_with_the_reason_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    if (node := shutil.which("node")) is None:
-        pytest.skip("node is not installed with the suite")
     program(tmp_path / "good", "rethinkdb", "#!/bin/sh\necho 'rethinkdb 2.4.4~0bookworm (CLANG 14.0.6)'\n")
     program(tmp_path / "broken", "rethinkdb", "#!/bin/sh\nexit 127\n")
-    for folder, source, version in (("good", "path", "2.4.4"), ("broken", "stand-in", "reqlite 2.3.0")):
-        (tmp_path / folder / "node").symlink_to(node)
-        monkeypatch.setenv("PATH", str(tmp_path / folder))
-        found = present("rethinkdb")
-        assert (found.source, found.version) == (source, version)
+    monkeypatch.setenv("PATH", str(tmp_path / "good"))
+    found = present("rethinkdb")
+    assert (found.source, found.version) == ("path", "2.4.4")
+    monkeypatch.setenv("PATH", str(tmp_path / "broken"))
     reason = why_missing("rethinkdb", "replicated")
     assert "\n" not in reason
-    for said in (f"{tmp_path}/broken/rethinkdb does not run", "single server only", "servers pull rethinkdb"):
+    for said in (f"{tmp_path}/broken/rethinkdb does not run", "BENCHBOOK_RETHINKDB_URL", "servers pull rethinkdb"):
         assert said in reason
 
 
@@ -316,3 +313,31 @@ def test_a_fetched_server_that_lacks_a_library_is_not_kept_and_names_it(
 )
 def test_an_error_says_what_to_do(wrote: str, status: int, advice: str) -> None:
     assert advice in errors.remedy(wrote, status)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_couchdbs_version_is_read_beside_its_program_which_is_not_run(
+    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``couchdb --version`` would start it."""
+    program, library = tmp_path / "couchdb" / "bin" / "couchdb", tmp_path / "couchdb" / "lib"
+    for name in ("couch-3.9.1", "couch_log-1.2.3", "jiffy-9.9.9"):
+        (library / name).mkdir(parents=True)
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "couchdb").symlink_to(program)
+    monkeypatch.setenv("PATH", str(tmp_path / "links" if linked else program.parent), prepend=os.pathsep)
+    found = present("couchdb", "bidirectional")
+    assert (found.version, found.source) == ("3.9.1", "path")
+    assert not (tmp_path / "started").exists()
+
+    (library / "couch-3.9.1").rmdir()
+    monkeypatch.setenv("PATH", str(program.parent))
+    known = registry.product("couchdb")
+    assert known.package
+    nowhere = replace(known, package=replace(known.package, places=()))
+    monkeypatch.setattr(registry, "product", lambda _: nowhere)
+    reason = why_missing("couchdb")
+    assert f"{program} has no ../lib/couch-" in reason

@@ -69,7 +69,7 @@ def test_given_addresses_start_and_stop_nothing(
     monkeypatch.setattr(programs, "_wheel", lambda package: None)
     monkeypatch.setenv("PATH", "")
     found = servers.find(product, topology)
-    assert found == servers.Found(product, given.node().version, "address", {}, given.node().stand_in)
+    assert found == servers.Found(product, given.node().version, "address", {})
     before = set(psutil.Process().children())
     with servers.session(product, topology) as deployment:
         assert set(psutil.Process().children()) == before

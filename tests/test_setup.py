@@ -83,7 +83,7 @@ def test_without_a_home_that_can_be_written_what_is_fetched_is_kept_in_the_folde
 
 
 def test_what_tests_alone_need_is_set_up_after_a_run_too(checkout: Path) -> None:
-    """`make test` wants a browser and stand-ins that `make run`, which may have come first, does without."""
+    """`make test` wants a browser and servers that `make run`, which may have come first, does without."""
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / ".benchbook-folder").write_text(f"{checkout}\n")
     (checkout / ".venv" / ".benchbook-installed").touch()

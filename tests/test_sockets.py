@@ -59,8 +59,8 @@ def test_a_connection_that_closed_took_its_count_with_it():
 
 
 def test_rethinkdb_counts_on_this_machine_where_the_addresses_say_the_clusters_ports(monkeypatch: pytest.MonkeyPatch):
-    assert "bytes_received" not in RethinkDB.lacks_on(HERE, stand_in=False)
+    assert "bytes_received" not in RethinkDB.lacks_on(HERE)
     for other in ("rethinkdb://127.0.0.1:28016", "rethinkdb://10.0.0.9:28016/?cluster=29016"):
-        assert "?cluster=PORT" in RethinkDB.lacks_on({**HERE, "replica": other}, stand_in=False)["bytes_received"]
+        assert "?cluster=PORT" in RethinkDB.lacks_on({**HERE, "replica": other})["bytes_received"]
     monkeypatch.setenv("PATH", str(Path(__file__).parent))
-    assert "install iproute2" in RethinkDB.lacks_on(HERE, stand_in=False)["bytes_received"]
+    assert "install iproute2" in RethinkDB.lacks_on(HERE)["bytes_received"]

@@ -1,7 +1,6 @@
 """Study `crud` on real servers, alone and replicated."""
 
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +8,15 @@ import pytest
 from pydantic import ValidationError
 from pymongo import MongoClient
 
-from benchbook import servers
 from benchbook.databases import Engine
 from benchbook.databases.mysql.log import connect
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
-from cases import MET, PAIRED, STOOD_IN_FOR
+from cases import MET, PAIRED
 from own_files import orders
-from standing import Announce, lane_needed, needed, outputs, tamper
+from standing import Announce, lane_needed, outputs, started, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
 
@@ -251,8 +249,7 @@ def test_a_replica_that_is_cut_off_is_censored(
     engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
-    needed(*crud.deployment(parameters))
-    with servers.start(*crud.deployment(parameters)) as running:
+    with started(*crud.deployment(parameters)) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         tamper(monkeypatch, stops_the_replica(running.deployment, for_good))
@@ -268,20 +265,6 @@ def test_a_replica_that_is_cut_off_is_censored(
     assert rest["value"].isna().all() == for_good
     if for_good:
         assert rest["source"].str.startswith("not measured: ").all()
-
-
-@pytest.mark.parametrize(("engine", "searches"), [(name, name != "couchbase") for name in STOOD_IN_FOR])
-def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
-    engine: Any, searches: bool, announce: Announce
-):
-    if engine in MET:
-        pytest.skip(f"{engine}'s stand-in is not installed with the suite that has {engine} itself")
-    frame = ran(partial(announce, own=True), engine=engine)
-    assert frame["stand_in"].all()
-    select = frame["operation"] == "select"
-    assert (frame[~select | searches]["value"] > 0).all()
-    assert frame[select]["censored"].eq(not searches).all()
-    assert searches or frame[select]["source"].str.startswith("not measured: CouchbaseMock knows no").all()
 
 
 @pytest.mark.parametrize("engine", STORES)

@@ -68,11 +68,10 @@ def test_both_ways_everything_declared_is_delivered(announce: Announce):
     parameters = replication.Parameters(
         engine="couchdb", topology="bidirectional", process="apart", model="document", n=50
     )
-    deployment = announce(*replication.deployment(parameters))
+    announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
     assert outputs(frame, 0) - OPTIONAL == replication.expected(parameters)
     assert set(frame["topology"]) == {"bidirectional"}
-    assert (frame["stand_in"] == deployment.node().stand_in).all()
 
 
 @pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])

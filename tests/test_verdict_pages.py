@@ -184,7 +184,7 @@ def test_ticks_hold_one_and_keep_apart():
 def test_a_table_of_claims_escapes_marks_and_folds():
     rows = outcomes(
         {"untrusted": True},
-        {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only a stand-in <ran>"},
+        {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only one <ran>"},
     )
     contrasts = table({"contrast": "n=1000"}, {"contrast": "n=10000"}, *ABSENT)
     document = lxml.html.fragment_fromstring(show.claims(rows, contrasts).data, create_parent="div")
@@ -193,7 +193,7 @@ def test_a_table_of_claims_escapes_marks_and_folds():
     assert "reproduced †" in text
     assert "2.0 (1.5 or more)" in text
     assert "2 of 3" in text
-    assert "only a stand-in <ran>" in text
+    assert "only one <ran>" in text
     assert "2 contrasts: 2 reproduced; 2 more could not be judged" in text
     items = [item.text_content() for item in document.xpath("//details//li")]
     assert [item.partition(":")[0] for item in items] == ["n=1000", "n=10000", "did not run"]

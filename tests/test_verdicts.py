@@ -37,11 +37,11 @@ def ratio(claimed: str = "more", **parts: Any) -> Claim:
 def measured(times: list[float], *, metric: str = "wall_time", **columns: Any) -> pd.DataFrame:
     """Return one cell's observations, a repetition a block, a block a day; what is no parameter stays out of them."""
     about = {"engine": A, "topology": "single", "n": 1000, "lane": "python", "arm": "a", **columns}
-    told = {"stand_in", "host", "operation", "role", "censored", "unit", "blocks"}
+    told = {"host", "operation", "role", "censored", "unit", "blocks"}
     parameters = {name: value for name, value in about.items() if name not in told}
     rows = [
         {
-            **{"study": "crud", "host": "h", "operation": "insert", "role": "client", "stand_in": False},
+            **{"study": "crud", "host": "h", "operation": "insert", "role": "client"},
             **{"censored": False, "unit": "ns", **{name: about[name] for name in about if name in OBSERVATIONS.names}},
             **{"cell_id": json.dumps(about, default=str), "parameters": json.dumps(parameters), "count": about["n"]},
             **{"block": block, "campaign": f"day {block:02}", "repetition": 0, "metric": metric},
@@ -410,12 +410,6 @@ def test_values_that_never_vary_have_an_exact_ratio() -> None:
     assert verdict(ratio("equal", quantity=size), *equal)["verdict"] == "reproduced"
 
 
-def test_a_stand_in_never_supports_a_verdict() -> None:
-    couch = measured([9e6, 9.1e6, 9.2e6, 9e6, 9e6], engine="couchdb", stand_in=True)
-    found = verdict(ratio(a={"engine": "couchdb"}), couch, pair(1)[1])
-    assert (found["verdict"], found["why"]) == ("not testable here", "CouchDB had only a stand-in")
-
-
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
     found = verdict(ratio(a={"engine": "arangodb"}), measured([9e6] * 5, engine="arangodb"), pair(1)[1])
     assert found["verdict"] == "not testable here"
@@ -581,17 +575,16 @@ def test_a_ranking_is_judged_by_its_smallest_lead(times: Any, claimed: Any, expe
     assert verdict(stated, *ranked(*times))["verdict"] == expected
 
 
-def test_a_ranking_goes_without_what_did_not_run_and_without_stand_ins() -> None:
+def test_a_ranking_goes_without_what_did_not_run() -> None:
     stated = claim(compare="rank", among={"engine": ["couchdb", "rethinkdb", A, B]}, claimed={"first": B})
-    couch = measured([1e3] * 4, engine="couchdb", stand_in=True)
-    found = verdict(stated, *pair(2.0), couch)
+    found = verdict(stated, *pair(2.0))
     assert of_products(found) == ("reproduced in part", "reproduced among 2 of the 4 products", 2, 4)
-    assert found["products_missing"] == "CouchDB had only a stand-in; RethinkDB did not run"
+    assert found["products_missing"] == "CouchDB and RethinkDB did not run"
     assert found["products_missing"] in found["why"]
     unnamed = claim(compare="rank", among={"engine": ["couchdb", A, B]}, claimed={"first": "couchdb"})
-    nothing = verdict(unnamed, *pair(2.0), couch)
+    nothing = verdict(unnamed, *pair(2.0))
     assert of_products(nothing) == (NOT_TESTABLE, NOT_TESTABLE, 0, 3)
-    assert nothing["products_missing"] == nothing["why"] == "CouchDB had only a stand-in"
+    assert nothing["products_missing"] == nothing["why"] == "CouchDB did not run"
 
 
 def test_a_ranking_is_contradicted_by_those_present_whatever_is_missing() -> None:
@@ -657,14 +650,12 @@ def test_a_claim_over_products_is_judged_on_those_present(factors: Any, expected
     assert found["products_missing"] == missing[len(factors)]
 
 
-def test_a_product_that_ran_on_one_side_alone_through_a_stand_in_or_an_experimental_adapter_is_missing() -> None:
-    couch = replicating(1.5, engines=("couchdb",), stand_in=True)
+def test_a_product_that_ran_on_one_side_alone_or_through_an_experimental_adapter_is_missing() -> None:
     arango = replicating(1.5, engines=("arangodb",))
-    found = verdict(in_each(A, B, "couchdb", "arangodb"), *replicating(1.5, 1.6)[:-1], *couch, *arango)
+    found = verdict(in_each(A, B, "couchdb", "arangodb"), *replicating(1.5, 1.6)[:-1], *arango)
     assert of_products(found) == ("reproduced in part", "reproduced in 1 of the 4 products", 1, 4)
     assert found["products_missing"] == (
-        "MongoDB did not run with topology=single; CouchDB had only a stand-in; "
-        "ArangoDB ran through an experimental adapter"
+        "MongoDB did not run with topology=single; CouchDB did not run; ArangoDB ran through an experimental adapter"
     )
 
 

@@ -92,7 +92,6 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
     ran = installed("run", "bookstore", "--profile", "smoke", "--where", "case=1", folder=folder)
     assert ran.returncode == 0 and " 0 done" not in ran.stdout, ran.stdout + ran.stderr
     assert [*(folder / "data" / "results").glob("bookstore/*.parquet")]
-    assert "comes with a checkout" in installed("doctor", folder=folder).stdout
     (folder / paths.LAID_OUT).write_text("0.0.9\n")
     of_another = installed("plan", folder=folder)
     assert of_another.returncode == 2

@@ -18,6 +18,9 @@ from benchbook import paths
 from benchbook.lanes import jar
 from tools import artefacts
 
+_NODE: Final = ("harness/node", "tests/products/couchdb", "tests/products/rethinkdb")
+"""The folders whose packages npm installs."""
+
 _VULNERABLE: Final = 1
 _UNASKED: Final = 3
 
@@ -116,7 +119,7 @@ def main(pip_audit: str) -> int:
     checkout = paths.root()
     answers = [
         *(python(pip_audit, checkout / name) for name in ("requirements.lock", "audit.lock", "grading.lock")),
-        *(node(paths.harness(name)) for name in ("node", "reqlite")),
+        *(node(checkout / folder) for folder in _NODE),
     ]
     print(*answers, java(), sep="\n")
     if any(answer.vulnerabilities for answer in answers):

@@ -1,9 +1,9 @@
 """``python -m tools.capabilities docs/engines.md`` says there what each engine can do, as adapters declare it.
 
 A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
-``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
-capability: what is not declared must work, and what is declared must fail as is said here. On which servers that was
-held, the products' ``tested_on`` says. Experimental engines have no row: nothing was held of them.
+each with a reason. The compliance suite asks every engine for every capability: what is not declared must work, and
+what is declared must fail as is said here. On which servers that was held, the products' ``tested_on`` says.
+Experimental engines have no row: nothing was held of them.
 """
 
 import sys
@@ -107,7 +107,7 @@ def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
 
 
 def _cell(engine: type[Engine], capability: str, note: Note) -> str:
-    if why := engine.lacks.get(capability) or engine.server_lacks.get(capability):
+    if why := engine.lacks.get(capability):
         return _GAP + note(why)
     if capability in engine.since:
         version, why = engine.since[capability]

@@ -164,7 +164,7 @@ class RethinkDB(Bare):
 
 
 class Couchbase(Bare):
-    """Key by key, which is all that the stand-in knows."""
+    """Key by key."""
 
     seeks = "_id"
 

@@ -34,7 +34,6 @@ class Node:
     url: str  # where it listens, with user and password
     pid: int | None  # its (top) process when it runs on this machine and is known
     version: str  # as the server states it
-    stand_in: bool = False  # True when it is not the product itself but something that speaks its protocol
     container: str = ""  # where its process is out of reach, in a virtual machine: its engine's socket and its own id
 
 

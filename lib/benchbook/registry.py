@@ -92,20 +92,6 @@ class Package:
 
 
 @dataclass(frozen=True)
-class StandIn:
-    """What stands in for a server that no package registry holds: proof of the adapter, and nobody's speed."""
-
-    version: str  # as it is printed
-    programs: tuple[str, ...]  # what runs it
-    lane: str  # its folder in ``harness``, another package's with its whole path, which holds the next two
-    launcher: str
-    package: str
-    get: str  # how to get it
-    sha256: str = ""  # of a package that npm, which checks its lock, does not install
-    pairs: bool = False  # whether it replicates
-
-
-@dataclass(frozen=True)
 class Image:
     """A product's own image, by its makers or in Docker's official library. A run never fetches one."""
 
@@ -130,8 +116,7 @@ class Product:
     processes: tuple[str, ...]  # what its servers are called among processes
     servers: str = ""  # the class in its folder's ``server.py`` that asks and starts them, if not the module itself
     package: Package | None = None  # how a server is had here: itself, or where that is absent
-    image: Image | None = None  # whose programs are started in containers, as this machine's own are
-    stand_in: StandIn | None = None  # what stands in for it; with none of the three, by its address alone
+    image: Image | None = None  # whose programs are started in containers; with neither, it is used by its address
     oldest: str = ""  # the version from which on a server knows all that we ask of it: log positions, functions
     lacks: Mapping[str, str] = field(default_factory=dict)  # of `Engine.lacks`, what must be known without its driver
     bidirectional: bool = False  # whether each of two nodes can replicate from the other

@@ -29,10 +29,7 @@ def main(asked: argparse.Namespace) -> int:
     if asked.json:
         print(output.as_json(engines))
     else:
-        shown = []
-        for row in engines:
-            words = {"available": "yes" if row["available"] else "no", "stand_in": "yes" if row["stand_in"] else ""}
-            shown.append(row | words)
+        shown = [row | {"available": "yes" if row["available"] else "no"} for row in engines]
         print(output.as_text(shown))
         print()
         print(output.as_text(_lanes()))
@@ -42,7 +39,7 @@ def main(asked: argparse.Namespace) -> int:
 
 def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, object]:
     """Return whether an engine can run: its driver imports, and its servers are found."""
-    row: dict[str, object] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
+    row: dict[str, object] = {"engine": name, "available": False, "version": None, "from": None}
     experimental = registry.EXPERIMENTAL if registry.is_experimental(name) else ""
     try:
         databases.load(name)
@@ -53,7 +50,7 @@ def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -
         return {**row, "available": True, "why": None}
     server, why = ask(product)
     if server is not None:
-        row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
+        row |= {"available": True, "version": server.version, "from": server.source}
     return {**row, "why": "; ".join(filter(None, (experimental, why))) or None}
 
 

@@ -32,9 +32,10 @@ _TRY: Final = {
         "benchbook results"
     ),
     "engine": (
+        "python -m {package}.example_server 4040 &   # or a server of yours\n"
+        "export BENCHBOOK_{NAME}_URL={dashed}://127.0.0.1:4040\n"
         "benchbook doctor\n"
-        "benchbook run crud --set engine={name} --set topology=single --set constraints=on\n"
-        "export BENCHBOOK_{NAME}_URL={dashed}://HOST:PORT   # of a server of yours: it is used from then on"
+        "benchbook run crud --set engine={name} --set topology=single --set constraints=on"
     ),
     "study": "benchbook plan {name}\nbenchbook run {name}\nbenchbook results",
 }

@@ -34,7 +34,7 @@ def main(asked: argparse.Namespace) -> int:
         return cli.DONE
     shown = [{name: value for name, value in row.items() if name not in _HIDDEN} for row in rows if not row["why"]]
     if shown:
-        print(output.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
+        print(output.as_text(shown))
     for file in dict.fromkeys(cell.parameters.dataset_file for cell in cells if cell.parameters.dataset_file):
         known_file = own_records.understood(file)
         print("\n".join([f"{file}: {known_file.words}", *known_file.notes]))
@@ -60,7 +60,6 @@ def _row(cell: grid.Cell, factors: Factors, known: Durations) -> dict[str, objec
         "product": cell.product,
         "topology": cell.topology,
         "state": "skipped" if cell.missing else cell.state,
-        "stand_in": cell.stand_in,
         "seconds": None if seconds is None else round(seconds, 2),
         "why": (cell.missing or "").partition("\n")[0] or None,
     }

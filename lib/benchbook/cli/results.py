@@ -111,8 +111,6 @@ def main(asked: argparse.Namespace) -> int:
         results.connect(identities, memory=MEMORY, folder=folder) as connection,
     ):
         _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
-        if standing := _stand_ins(connection):
-            print(f"stand-ins, not the products themselves: {', '.join(standing)}", file=sys.stderr)
         with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
             _write_answer(connection, form, Path(folder) / "answer", file)
     if summary:
@@ -224,15 +222,6 @@ def _reason(error: Exception) -> str:
     line = re.match(r"LINE (\d+):", rest[0]) if rest else None
     limit = f" (a query may take {MEMORY})" if isinstance(error, duckdb.OutOfMemoryException) else ""
     return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit
-
-
-def _stand_ins(connection: DuckDBPyConnection) -> list[str]:
-    """Return the engines of the answer's rows that stand-ins were measured as."""
-    if "engine" not in connection.table(TABLE).columns:
-        return []
-    query = f"""SELECT DISTINCT engine FROM observations
-        WHERE stand_in AND engine IN (SELECT CAST(engine AS VARCHAR) FROM {TABLE}) ORDER BY engine"""
-    return [str(engine) for (engine,) in connection.execute(query).fetchall()]
 
 
 @contextmanager

@@ -34,8 +34,7 @@ def _pull(asked: argparse.Namespace) -> int:
     """Say what would be fetched, on whose terms, and fetch it."""
     images = registry.images()
     absent = [product for product in images if isinstance(servers.here(product), servers.Missing)]
-    stood_in = [product for product in images if product not in absent and registry.product(product).stand_in]
-    if not (products := asked.product or (asked.all and [*absent, *stood_in])):
+    if not (products := asked.product or (asked.all and absent)):
         raise cli.UsageError(f"say which product ({', '.join(images)}), or --all")
     if unknown := [product for product in products if product not in images]:
         raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(images)}")

@@ -56,8 +56,8 @@ class Stored:
         server = servers.find(registry.parsed(self.engine).product, self.topology)
         if isinstance(server, servers.Found):
             adapter = load(self.engine, self.arrays)
-            gaps = {**adapter.lacks_in([server.version]), **adapter.lacks_on({}, server.stand_in)}
-            adapter.hold(schema, records, gaps, stand_in=server.stand_in)
+            gaps = {**adapter.lacks_in([server.version]), **adapter.lacks_on({})}
+            adapter.hold(schema, records, gaps)
 
 
 def load(name: str, arrays: Arrays = "json") -> type[Engine]:

@@ -87,25 +87,25 @@ class ChildTables(Relational):
 
     @override
     @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+    def unfit_fields(cls, schema: Schema) -> str:
         own, arrays = split(schema)
         if not arrays:
             return "records without arrays as tables: there is nothing to make a table of"
-        why = super().unfit_fields(own, stand_in=stand_in)
+        why = super().unfit_fields(own)
         for elements in arrays:
-            if not why and (why := super().unfit_fields(elements.schema, stand_in=stand_in)):
+            if not why and (why := super().unfit_fields(elements.schema)):
                 why = f"in the array {elements.array!r} {why}"
         return why
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
-        why = super().unfit_record(record, gaps, stand_in=stand_in)
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
+        why = super().unfit_record(record, gaps)
         for array in record.values():
             for element in array if isinstance(array, list) else ():
                 columns = element if isinstance(element, dict) else {"item": element}
                 row = {f"element's {name}" if name == "_id" else name: value for name, value in columns.items()}
-                why = why or super().unfit_record({**row, "_id": record["_id"]}, gaps, stand_in=stand_in)
+                why = why or super().unfit_record({**row, "_id": record["_id"]}, gaps)
         return why
 
     @override

@@ -112,8 +112,6 @@ class Engine(ABC):
     kinds: ClassVar[Mapping[type[EngineError], tuple[type[Exception] | int | str, ...]]] = {}
     """What they become, the first that fits, by their classes or `code`; what is not here becomes `EngineError`."""
     lacks: ClassVar[Mapping[str, str]] = {}  # the gaps of every server of the engine
-    stand_in_lacks: ClassVar[Mapping[str, str]] = {}  # those of its stand-in alone
-    server_lacks: ClassVar[Mapping[str, str]] = {}  # those of the product itself alone
     since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
     refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
     """By the reason, what tells the names of fields that are not taken; the key's is."""
@@ -142,17 +140,20 @@ class Engine(ABC):
         self.replicated = any(node.role == "replica" for node in deployment.nodes)
         alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
         urls = {node.role: node.url for node in deployment.nodes}
-        lacks = self.lacks_on(urls, any(node.stand_in for node in deployment.nodes))
-        self.gaps: Mapping[str, str] = {**self.lacks_in(node.version for node in deployment.nodes), **alone, **lacks}
+        self.gaps: Mapping[str, str] = {
+            **self.lacks_in(node.version for node in deployment.nodes),
+            **alone,
+            **self.lacks_on(urls),
+        }
         if not options.constraints:
             self._has("constraints")
         if options.durability != "default":
             self._has("durability")
 
     @classmethod
-    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+    def lacks_on(cls, urls: Mapping[Role, str]) -> Mapping[str, str]:
         """Return the gaps on servers at these addresses, none where they are started here."""
-        return {**cls.lacks, **(cls.stand_in_lacks if stand_in else cls.server_lacks)}
+        return cls.lacks
 
     @classmethod
     def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
@@ -163,14 +164,14 @@ class Engine(ABC):
         return {gap: why for gap, (first, why) in cls.since.items() if older(oldest, first)}
 
     @classmethod
-    def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str], *, stand_in: bool) -> None:
+    def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str]) -> None:
         """Raise `UnfitError` at the first of a person's own records that is not taken on servers with these gaps."""
-        if why := cls.unfit_fields(schema, stand_in=stand_in):
+        if why := cls.unfit_fields(schema):
             raise UnfitError(f"{cls.name} does not take {why}")
         keys: set[str] = set()
         for number, record in enumerate(records):
             key = record[schema.key]
-            why = cls.unfit_record(record, gaps, stand_in=stand_in)
+            why = cls.unfit_record(record, gaps)
             if not why and "trailing_blanks" in gaps:
                 why = f"the key {key!r} a second time: {gaps['trailing_blanks']}" if key.rstrip(" ") in keys else ""
                 keys.add(key.rstrip(" "))
@@ -178,7 +179,7 @@ class Engine(ABC):
                 raise UnfitError(f"{cls.name} does not take {why}", number)
 
     @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+    def unfit_fields(cls, schema: Schema) -> str:
         """Return which fields of a person's own records are not taken, and why; empty when all are.
 
         Which, as `listed` says it. What of the values is not taken, `unfit_record` says.
@@ -190,7 +191,7 @@ class Engine(ABC):
         return next(filter(None, complaints), "")
 
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         """Return what of a record, whose fields are taken, is not taken on a server with these gaps, and why."""
         for name, outer in record.items():
             for value in scalars(outer):

@@ -389,13 +389,13 @@ class Relational(SQL):
 
     @override
     @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+    def unfit_fields(cls, schema: Schema) -> str:
         names = [field.name for field in schema.fields]
         if len(names) > cls.columns:
             return f"{len(names):,} fields: a table of {cls.title}'s has {cls.columns:,} columns at most"
         count = Counter(map(cls.folded, names))
         twins = (name for name in names if count[cls.folded(name)] > 1)
-        return super().unfit_fields(schema, stand_in=stand_in) or listed(twins, cls.apart)
+        return super().unfit_fields(schema) or listed(twins, cls.apart)
 
     @staticmethod
     @abstractmethod

@@ -15,7 +15,7 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.measured import Configuration, Measured, stood_in
+from benchbook.evidence.measured import Configuration, Measured
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
@@ -24,7 +24,7 @@ from benchbook.stats.inference import around, quantile, t_test
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
 
-_UNSAID: Final = ("seed", "repetitions", "format in turn", "stand_in")
+_UNSAID: Final = ("seed", "repetitions", "format in turn")
 _SAID: Final = ("n", "lane", "engine", "topology")
 """Settings that are said of every cell, at their defaults too."""
 
@@ -181,14 +181,14 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     """
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
     values: dict[tuple[str, str, str, str, str], Side] = {}
-    for (study, stand_in), rows in means.groupby(["study", stood_in(means)], sort=False):
+    for study, rows in means.groupby("study", sort=False):
         measured = Measured(str(study), rows)
-        named = {number: _cell(about, bool(stand_in)) for number, about in measured.configurations.items()}
+        named = {number: _cell(about) for number, about in measured.configurations.items()}
         cells = measured.configured.map(named)
         latest = rows.assign(cell=cells).sort_values("started_at").groupby("cell")["cell_id"].last()
         measured = Measured(str(study), rows[rows["cell_id"] == cells.map(latest)])
         for about, quantity, side in measured.each():
-            values[str(study), _cell(about, bool(stand_in)), *quantity] = side
+            values[str(study), _cell(about), *quantity] = side
     return values
 
 
@@ -209,11 +209,11 @@ def _levels(cells: Iterable[str]) -> Mapping[str, set[str]]:
     return levels
 
 
-def _cell(about: Configuration, stand_in: bool) -> str:
-    """Return how a cell ran, as JSON, on a stand-in or not: parameters that were not there then at their defaults."""
+def _cell(about: Configuration) -> str:
+    """Return how a cell ran, as JSON: parameters that were not there then at their defaults."""
     model = studies.load(about.study).Parameters.model_fields
     defaults = {name: field.default for name, field in model.items() if not field.is_required()}
-    settings = {**defaults, **about.settings, "stand_in": stand_in}
+    settings = {**defaults, **about.settings}
     kept = {name: level for name, level in settings.items() if name not in ("seed", "repetitions")}
     return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
 

@@ -92,7 +92,6 @@ class Compared(Row):
     detectable_ratio: float = nan  # what these blocks would have shown with 80 % power, uncorrected
     reason: str = ""
     censored: bool  # whether a wait ran out on either side
-    stand_in: bool  # whether a stand-in ran on either side
     published_ratio: float  # the paper's own
     published_source: str
 
@@ -197,7 +196,7 @@ def tested(pair: Pair) -> Compared:
         factors=pair.factors, settings=pair.common, n=pair.common.get("n"),
         a=pair.words("a"), b=pair.words("b"), side_a=pair.levels["a"], side_b=pair.levels["b"],
         blocks=both.blocks, mean_a=_mean(a), mean_b=_mean(b),
-        censored=bool(a.censored.any() or b.censored.any()), stand_in=a.stand_in or b.stand_in,
+        censored=bool(a.censored.any() or b.censored.any()),
         published_ratio=paper.ratio, published_source=paper.source,
     )  # fmt: skip
     if reason := _missing(pair) or ("" if both.blocks else APART):
@@ -287,8 +286,6 @@ def sentence(row: Compared, p_holm: float, tests: int) -> str:
     words = _in_words(row, p_holm, tests)
     if not isnan(row.published_ratio):
         words += f"; the paper's ratio is {number(row.published_ratio)} ({row.published_source})"
-    if row.stand_in:
-        words += "; a stand-in ran, not the product itself"
     return words + "."
 
 

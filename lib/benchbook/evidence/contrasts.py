@@ -87,7 +87,6 @@ class Contrast(Row):
     campaigns: int = 0  # that these are of; from `benchbook.stats.campaigns.FEWEST` on their means were its units
     test: str = "none"
     stood: str = ""  # what ran in place of alternatives and defaults
-    stand_in: bool = False  # whether one took some side's place
     censored: bool = False  # whether a wait ran out
     untrusted: bool = False  # whether identical arms of the study differed on that host
     verdict: Verdict = NOT_TESTABLE
@@ -184,7 +183,6 @@ class Eligible:
     missing: str  # why there is nothing to judge; empty when there is
     lacking: Mapping[str, str]  # of the claim's products in this contrast: why each is missing, empty if it is not
     left_out: str = ""  # what a ranking goes without, and why
-    stand_in: bool = False  # whether a stand-in took some side's place
     open: bool = False  # whether all that is missing are blocks
 
 
@@ -203,9 +201,8 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
         own = title(str(levels["engine"]))  # a side may be of another product
         why = "; ".join(dict.fromkeys(why for product, why in absent.values() if product == own)) if ran else NOT_RUN
         lacking = {str(levels["engine"]): "" if testable else why}
-    stand_in = any(side.stand_in for side in ran.values())
     few = any(name in ran and why == _few(ran[name]) for name, (_, why) in absent.items())
-    return Eligible(sides, missing, lacking, listed if testable else "", stand_in, open=few and not testable)
+    return Eligible(sides, missing, lacking, listed if testable else "", open=few and not testable)
 
 
 @dataclass(frozen=True)
@@ -238,8 +235,6 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int, repetitions: int)
 
 def _why_not(side: Side, blocks: int, repetitions: int) -> str:
     """Return why a side that ran cannot be judged; empty when it can."""
-    if side.stand_in:
-        return "had only a stand-in"
     if is_experimental(str(side.settings.get("engine") or "")):
         return "ran through an experimental adapter"
     if side.repetitions < repetitions:
@@ -335,7 +330,7 @@ def _unjudged(claim: Tested, levels: dict[str, Level], ran: Eligible, place: Pla
     return Contrast(
         claim.id, claim.study, *place, label(levels), _common(claim, levels, ran.sides), claim.compare,
         claim.direction, claim.tolerance,
-        published=paper.ratio, published_source=paper.source, stood=_stood(claim, ran.sides), stand_in=ran.stand_in,
+        published=paper.ratio, published_source=paper.source, stood=_stood(claim, ran.sides),
         censored=any(side.censored.any() for side in ran.sides.values()), open=ran.open, lacking=ran.lacking,
         why=ran.missing,
     )  # fmt: skip
@@ -431,7 +426,7 @@ def verdict_on(claim: Tested, effect: Effect, paper: PublishedRatio) -> tuple[Ve
 
 
 def grouped(lacking: Iterable[tuple[str, str]]) -> str:
-    """Return what is lacking, and why, the reason once: ``A and B did not run; C had only a stand-in``."""
+    """Return what is lacking, and why, the reason once: ``A and B did not run; C ran in too few blocks``."""
     names: dict[str, list[str]] = {}
     for what, why in dict.fromkeys(lacking):
         names.setdefault(why, []).append(what)

@@ -38,7 +38,7 @@ ENOUGH: Final = 5
 OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
 OF_THE_RUN: Final = frozenset({
     *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at", "repetitions"),
-    *("dataset", "dataset_sha256", "link", "code_hash", "foreign_load", "disturbed"),
+    *("dataset", "dataset_sha256", "link", "code_hash", "foreign_load", "disturbed", "stand_in"),
 })  # fmt: skip
 """Columns that tell of a cell's run and not what it measured: they stay with the observations, under its `cell_id`."""
 
@@ -50,7 +50,8 @@ _SQL: Final = f"""
 WITH kept AS (
     SELECT *, CASE WHEN isnan(value) THEN NULL ELSE value END AS known, coalesce(censored, false) AS ran_out
     FROM {{source}}
-    WHERE coalesce(state, 'done') = 'done' AND ((value IS NOT NULL AND NOT isnan(value)) OR censored)
+    WHERE coalesce(state, 'done') = 'done' AND NOT coalesce(stand_in, false)
+        AND ((value IS NOT NULL AND NOT isnan(value)) OR censored)
 ), units AS (
     SELECT {_UNIT}, arg_min(source, repetition) AS source, {_FIRST},
         count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,

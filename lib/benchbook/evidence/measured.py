@@ -37,7 +37,7 @@ TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process
 
 _READ: Final = (
     *("block", "campaign", "cell_id", "at_least", "median", "deviation", "measured"),
-    *("censored", "disturbed", "stand_in", "resolution", "unit"),
+    *("censored", "disturbed", "resolution", "unit"),
 )
 _OF_A_ROW: Final = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
 _OF_A_WAY: Final = (*OF_ROWS, "arm")
@@ -294,7 +294,7 @@ class Measured:
         Or their spread, in the blocks that have one: of two repetitions at least.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, campaign, cell, value, typical, deviation, measured, censored, disturbed, stand_in, resolution, unit = (
+        block, campaign, cell, value, typical, deviation, measured, censored, disturbed, resolution, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
@@ -312,7 +312,7 @@ class Measured:
             arrays = (block, campaign, cell, value, typical, censored, disturbed)
             block, campaign, cell, value, typical, censored, disturbed = (array[has] for array in arrays)
             resolution = np.zeros(1)
-        about = bool(stand_in.any()), float(resolution.max()), str(unit[0]), float(measured.min())
+        about = float(resolution.max()), str(unit[0]), float(measured.min())
         settings = self.configurations[numbers[0]].settings
         return Side(settings, block, campaign, cell, value, typical, censored, disturbed, *about)
 
@@ -353,7 +353,6 @@ class Measured:
             parameters=rows["parameters"].fillna("{}"),
             campaign=rows["campaign"].astype(object),
             cell_id=rows["cell_id"].astype(object),
-            stand_in=stood_in(rows),
             censored=rows["censored"].fillna(False).astype(bool),
             disturbed=disturbed(rows),
             resolution=rows["resolution"].fillna(0.0),
@@ -372,7 +371,7 @@ class Measured:
         if not rows.duplicated(keys).any():
             return rows
         grouped = rows.groupby(keys, sort=False)
-        whole = grouped[["censored", "disturbed", "stand_in"]].transform("any")
+        whole = grouped[["censored", "disturbed"]].transform("any")
         mean = grouped["at_least"].transform(lambda values: values.mean(skipna=False))
         return rows.assign(**whole, at_least=mean).drop_duplicates(keys)
 
@@ -401,11 +400,6 @@ class Measured:
 def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return of block means which others disturbed: of what is counted none."""
     return ~rows["metric"].isin(COUNTED) & rows["disturbed"].fillna(False).astype(bool)
-
-
-def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which rows are a stand-in's."""
-    return rows["stand_in"].fillna(False).astype(bool)
 
 
 def by_cells(means: pd.DataFrame) -> list[str]:

@@ -23,7 +23,6 @@ class Side:
     typical: NDArray[np.float64]  # the blocks' median repetitions, in `unit`; NaN where it is not known
     censored: NDArray[np.bool_]  # where a wait ran out
     disturbed: NDArray[np.bool_]  # where other processes used the machine
-    stand_in: bool  # whether a stand-in ran in any block
     resolution: float  # the counters', of a mean, in `unit`
     unit: str  # empty without blocks
     repetitions: float  # of the block that has the fewest
@@ -54,7 +53,7 @@ _OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "typical", "censo
 _NO_TEXTS: Final = np.array([], object)
 ABSENT: Final = Side(
     {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.float64),
-    np.array([], np.bool_), np.array([], np.bool_), stand_in=False, resolution=0.0, unit="", repetitions=0,
+    np.array([], np.bool_), np.array([], np.bool_), resolution=0.0, unit="", repetitions=0,
 )  # fmt: skip
 """A side that did not run."""
 
@@ -79,7 +78,6 @@ def pooled(parts: Sequence[Side], factor: str | None) -> Side:
         typical=np.mean([part.typical for part in parts], axis=0),
         censored=np.any([part.censored for part in parts], axis=0),
         disturbed=np.any([part.disturbed for part in parts], axis=0),
-        stand_in=any(part.stand_in for part in parts),
         resolution=float(np.mean([part.resolution for part in parts])),
         repetitions=min(part.repetitions for part in parts),
         levels=tuple(part.settings[factor] for part in parts),

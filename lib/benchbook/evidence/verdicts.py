@@ -82,10 +82,10 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
     while an objection to it has no answer. The ``wording`` adds what a verdict does not hold for: contrasts that say
     otherwise, and other days, where so few campaigns ran that it speaks of these sittings alone.
 
-    A claim over several products is judged on those that ran; a stand-in, or what ran through an adapter that has met
-    no server, is none of them. Where all of these bear it out and some are missing it is *reproduced in part*, and the
-    ``wording`` says of how many products a verdict is that a missing one could change. A product counts as judged
-    where any contrast judged it: a size that did not run is no missing product.
+    A claim over several products is judged on those that ran; what ran through an adapter that has met no server is
+    none of them. Where all of these bear it out and some are missing it is *reproduced in part*, and the ``wording``
+    says of how many products a verdict is that a missing one could change. A product counts as judged where any
+    contrast judged it: a size that did not run is no missing product.
 
     Parameters
     ----------

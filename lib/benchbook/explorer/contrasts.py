@@ -19,7 +19,7 @@ from benchbook.evidence.sides import Side, shared
 from benchbook.plots import names
 from benchbook.registry import STORES, title
 
-_NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
+_NO_FACTOR: Final = {*FREE, "dataset"} - {"lane"}
 _CONTROLS: Final = ("operation", "measure", "a", "b")
 """What is chosen of every comparison, before its factors."""
 

@@ -317,7 +317,6 @@ def _tried(question: Question, request: Request) -> tuple[list[grid.Cell], dict[
     for cell in cells:
         why = cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}")
         if why:
-            why = f"only a stand-in is here, and {why}" if cell.missing and cell.stand_in else why
             untried.setdefault(why, {})[_asked(question, cell.parameters)] = None
     return cells, {why: [*levels] for why, levels in untried.items()}
 
@@ -370,10 +369,8 @@ def blocks_that_decide(lead: Effect) -> int:
 
 
 def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapping[str, str]) -> str:
-    """Return what a level is called: a store's with what stood in for it, a format with the library that wrote it."""
+    """Return what a level is called: a store's with its version, a format with the library that wrote it."""
     words = called_level(factor, level)
-    if factor == "engine" and any(side.stand_in for side in sides.values()):
-        return f"{versions[str(level)].removesuffix(' (stand-in)')} (stand-in for {words})"
     if factor == "engine" and str(level) in versions:
         product, bracket, model = words.partition(" (")
         return f"{product} {versions[str(level)]}{bracket}{model}"

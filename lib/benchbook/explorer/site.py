@@ -96,7 +96,6 @@ class Contrast:
     mean_b: float
     shown_a: str  # the same as they are read
     shown_b: str
-    stand_in: bool
     compared: int  # of how many blocks the ratio is: those that are drawn, without disturbed ones
     blocks: list[Block]
 
@@ -237,7 +236,7 @@ def _contrast(at: list[int], pair: Pair) -> Contrast:
     ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
     values = zip(blocks, campaigns, a / divisor, b / divisor, ratios, strict=True)
     return Contrast(
-        at=at, headline=headline(answer), estimate=estimated(row), unit=unit, stand_in=row.stand_in,
+        at=at, headline=headline(answer), estimate=estimated(row), unit=unit,
         compared=row.blocks,
         ratio=_rounded(row.ratio), low=_rounded(row.low), high=_rounded(row.high),
         published=_rounded(row.published_ratio), mean_a=_rounded(row.mean_a), mean_b=_rounded(row.mean_b),

@@ -34,9 +34,6 @@ Point = dict[str, Located]
 
 SECTIONS: Final = ("study", "parameters", "grid", "overrides", "exclude", "aa", "profiles")
 
-STAND_IN: Final = "stand_in"
-"""What an exclusion may ask beside parameters: whether the server that was found only stands in for the product."""
-
 
 @dataclass(frozen=True)
 class Product:
@@ -66,7 +63,7 @@ class Override:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Points that are not run although the grid has them, and why; `when` may ask for a stand-in."""
+    """Points that are not run although the grid has them, and why."""
 
     when: Values
     why: str
@@ -183,10 +180,10 @@ class Choice:
             raise InputError(given.where, f"blocks is a whole number from 1 to {BLOCKS:,}, not {given.plain()!r}")
         return given.value
 
-    def excluded(self, *, stand_in: bool) -> str | None:
-        """Return why the grid does not run it, on a stand-in or on the product; None when it does."""
-        asked = {**self.point, STAND_IN: Located(stand_in, "")}
-        return next((exclusion.why for exclusion in self.grid.exclude if _matches(asked, exclusion.when)), None)
+    @property
+    def excluded(self) -> str | None:
+        """Why the grid does not run it; None when it does."""
+        return next((exclusion.why for exclusion in self.grid.exclude if _matches(self.point, exclusion.when)), None)
 
 
 def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:
@@ -295,7 +292,7 @@ def _exclusions(section: Located, model: type[CellParameters]) -> tuple[Exclusio
     for item in section.sequence("exclude"):
         parts = _complete(item, "an exclusion", ("when", "why"))
         exclusion = Exclusion(parts["when"].mapping("when"), str(parts["why"].plain()))
-        _check(exclusion.when, (STAND_IN, *model.model_fields), "parameter")
+        _check(exclusion.when, model.model_fields, "parameter")
         exclusions.append(exclusion)
     return tuple(exclusions)
 

@@ -93,18 +93,11 @@ def records(parameters: CellParameters) -> str | None:
 def server_version(found: Found) -> str:
     """Return a server's version.
 
-    With the digest of the image that it would be started from, for a tag moves; and one of its code when a stand-in of
-    the suite would be started. A stand-in is a launcher of ours and packages that its lock file pins: where either
-    changes, it is another server.
+    With the digest of the image that it would be started from, because a tag can move.
     """
     if found.image:
         return f"{found.version} in {found.image.digest}"
-    if found.source != "stand-in":
-        return found.version
-    launcher = found.programs["launcher"]
-    files = sorted({launcher, found.programs["package"], *launcher.parent.glob("package-lock.json")})
-    digests = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
-    return f"{found.version} {_digest(digests)[:LENGTH]}"
+    return found.version
 
 
 def code_hash(study: str, parameters: CellParameters) -> str:

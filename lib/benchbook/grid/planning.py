@@ -47,7 +47,6 @@ class Cell:
     topology: Topology
     missing: str | None  # why it does not run here: for want of a server, or because the grid excludes it
     state: Literal["todo", "done", "failed", "skipped"]  # todo: nothing is written of it
-    stand_in: bool = False  # its server only stands in for the product
     records: str | None = None  # digest of the file of records that it was given, which is part of the identity
 
     @property
@@ -102,11 +101,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class _Stack:
-    """What cells would run on: the versions, with the code of a stand-in or a harness, or why it is not there."""
+    """What cells would run on: the versions, with the code of a harness, or why it is not there."""
 
     version: str
     missing: str | None = None
-    stand_in: bool = False
 
 
 def plan(
@@ -309,7 +307,7 @@ def _whole(file: str, sha256: str) -> Dataset:
 def _lacking(choice: Choice) -> str:
     """Return what a point that is left out would need: its product, its room, or its lane."""
     product, topology = _deployment(choice.grid.study, choice.parameters)
-    if (server := _server(product, topology)).missing or server.stand_in:
+    if _server(product, topology).missing:
         return product
     room = _room(choice.parameters)
     return f"room {room}" if rooms.lacking(room) else f"lane {choice.parameters.lane}"
@@ -322,12 +320,8 @@ def _left_out(choice: Choice) -> bool:
 
 
 def _why_not(choice: Choice) -> str:
-    """Return why a point cannot run here, or is not run on the stand-in that was found; empty when it is run."""
-    stack = _stack(choice.grid.study, choice.parameters)
-    if stack.missing is not None:
-        return stack.missing
-    why = choice.excluded(stand_in=True) if stack.stand_in else None
-    return f"only a stand-in is here: {why}" if why else ""
+    """Return why a point cannot run here; empty when it can."""
+    return _stack(choice.grid.study, choice.parameters).missing or ""
 
 
 def _not_needed(choice: Choice) -> bool:
@@ -374,9 +368,8 @@ def _cell(choice: Choice) -> Cell:
         0,
         product,
         topology,
-        missing=stack.missing or choice.excluded(stand_in=stack.stand_in),
+        missing=stack.missing or choice.excluded,
         state="todo",
-        stand_in=stack.stand_in,
         records=records(parameters),
     )
 
@@ -410,4 +403,4 @@ def _server(product: str, topology: Topology, room: str = rooms.NONE) -> _Stack:
     server = servers.find(product, topology)
     if isinstance(server, servers.Missing):
         return _Stack("missing", missing=server.why)
-    return _Stack(server_version(server), missing=servers.unplaceable(server, room), stand_in=server.stand_in)
+    return _Stack(server_version(server), missing=servers.unplaceable(server, room))

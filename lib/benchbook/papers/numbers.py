@@ -46,7 +46,7 @@ class Number:
     confidence: float = math.nan  # of its interval alone: above 0.95 where all looks, or several contrasts, have 0.95
     blocks: int = 0  # none of a number that is printed or counted
     printed: str = ""  # as a paper prints it
-    caveat: str = ""  # what must be said of it: that a wait ran out, that a stand-in or an untrusted machine gave it
+    caveat: str = ""  # what must be said of it: that a wait ran out, that an untrusted machine gave it
 
     @property
     def text(self) -> str:
@@ -175,8 +175,7 @@ def _at(row: FrameRow) -> str:
 
 def _ratios(row: FrameRow, key: str, says: str, evidence: Evidence) -> Iterator[Number]:
     """Yield a contrast's ratio of all blocks, the one of its look, and the published one where there is one."""
-    doubts = ["untrusted run"] if (row.study, row.host) in evidence.untrusted else []
-    caveat = "; ".join([*doubts, *(["a stand-in ran"] if row.stand_in else [])])
+    caveat = "untrusted run" if (row.study, row.host) in evidence.untrusted else ""
     judged = (row.ratio, row.low, row.high), row.confidence, row.blocks, "when it was judged, repeated interval"
     overall = (row.overall, row.overall_low, row.overall_high), 0.95, row.overall_blocks, "95 % interval"
     readings = {key: judged if math.isnan(row.overall) else overall, f"{key}.judged": judged}

@@ -112,13 +112,11 @@ def _widest(texts: Sequence[str], points: float, weight: str = "normal") -> floa
 
 
 def _draw(axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series: Sequence[str]) -> None:
-    """Draw the points of one panel, a row a level; a row in which a stand-in ran is hatched."""
+    """Draw the points of one panel, a row a level."""
     axes.tick_params(axis="y", length=0)
     for row, y in places.items():
         in_row = points[points["level"] == row]
         present = [name for name in series if name in set(in_row["series"])]
-        if (in_row["stand_in"].astype(bool) & (in_row["source"] == "here")).any():
-            axes.axhspan(y - 0.46, y + 0.46, zorder=0.5, **style.STAND_IN)
         for point in each(in_row):
             _dot(axes, point, y + _shift(present.index(point.series), len(present)))
 

@@ -5,7 +5,6 @@ from typing import Final
 import pandas as pd
 
 from benchbook import registry, rooms
-from benchbook.evidence.measured import stood_in
 
 ENGINES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
@@ -41,9 +40,8 @@ CODECS: Final = {
 }
 """Libraries whose names in print are not those of their codecs."""
 
-STAND_IN: Final = "stand-in"
 EXPERIMENTAL: Final = "experimental"
-"""The marks in a table's cells."""
+"""The mark in a table's cells."""
 
 
 def engine(name: str) -> str:
@@ -68,33 +66,26 @@ def ordered(labels: set[str]) -> list[str]:
 
 
 def caveats(rows: pd.DataFrame) -> dict[str, str]:
-    """Return what must be said of each engine that these rows (columns ``engine, engine_version, stand_in``) hold."""
-    about = rows[["engine", "engine_version", "stand_in"]].drop_duplicates().dropna(subset=["engine"])
-    by_engine = about.groupby("engine", sort=True)
-    return {str(engine): caveat for engine, group in by_engine if (caveat := _caveat(str(engine), group))}
+    """Return what must be said of each engine that these rows (column ``engine``) hold."""
+    engines = sorted(rows["engine"].dropna().astype(str).unique())
+    return {name: _caveat(name) for name in engines if _caveat(name)}
 
 
-def _caveat(name: str, rows: pd.DataFrame) -> str:
-    if stood_in(rows).any():
-        versions = {str(text).removesuffix(" (stand-in)") for text in rows["engine_version"].dropna()}
-        listed = ", ".join(sorted(versions)) or "of unknown version"
-        return f"a stand-in ran, {listed}, not {engine(name)} itself"
+def _caveat(name: str) -> str:
     return f"{engine(name)} is {registry.EXPERIMENTAL}" if registry.is_experimental(name) else ""
 
 
-def mark(caveat: str, *, stand_in: bool) -> str:
+def mark(caveat: str) -> str:
     """Return the mark of a number, to stand behind it in a table; empty when nothing must be said of it."""
-    if stand_in:
-        return STAND_IN
     return EXPERIMENTAL if caveat else ""
 
 
 def versions(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the versions of each engine's servers, those of stand-ins and of experimental adapters marked as such."""
+    """Return the versions of each engine's servers, those of experimental adapters marked as such."""
     rows = rows.dropna(subset=["engine", "engine_version"])
     by_engine = {}
     for name, group in rows[rows["engine_version"] != ""].groupby("engine"):
         text = ", ".join(sorted(set(group["engine_version"])))
-        word = mark(_caveat(str(name), group), stand_in=bool(stood_in(group).any()))
+        word = mark(_caveat(str(name)))
         by_engine[str(name)] = text if not word or word in text else f"{text} ({word})"
     return by_engine

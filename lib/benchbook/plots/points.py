@@ -15,7 +15,7 @@ from benchbook import stats, studies
 from benchbook.digits import NOT_PRINTED, interval, rounded
 from benchbook.evidence import Evidence
 from benchbook.evidence.means import CHANGES
-from benchbook.evidence.measured import Measured, first_arms, stood_in
+from benchbook.evidence.measured import Measured, first_arms
 from benchbook.plots.names import STACKS, caveats, mark
 
 COLUMNS: Final = (
@@ -29,7 +29,6 @@ COLUMNS: Final = (
     "blocks",  # 0 for a printed number
     "unit",
     "censored",
-    "stand_in",
     "caveat",  # what must be said of the server or its adapter
     "printed",  # a printed number as it stands in the paper
 )
@@ -43,14 +42,14 @@ NOT_RUN: Final = "not run"
 """What stands in a table's cell for what this machine has not."""
 
 _PLACE: Final = ["panel", "level", "series"]
-_ASKED: Final = ("block", "censored", "stand_in")
+_ASKED: Final = ("block", "censored")
 """Columns of which a point is told, besides its value and place."""
-_RAN: Final = ("engine", "engine_version", "stand_in")
-"""Those that its caveats are made of."""
+_RAN: Final = ("engine",)
+"""What its caveats are made of."""
 
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
-    **{"censored": False, "stand_in": False, "caveat": "", "printed": ""},
+    **{"censored": False, "caveat": "", "printed": ""},
 }
 
 
@@ -181,7 +180,6 @@ def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dic
         "blocks": len(means),
         "unit": unit,
         "censored": bool(group["censored"].any()),
-        "stand_in": bool(stood_in(group).any()),
         "printed": "",
     }
 
@@ -210,7 +208,7 @@ def joined(*parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
-    """Say what a figure's reader must know: blocks, missing levels, censored values, stand-ins.
+    """Say what a figure's reader must know: blocks, missing levels, censored values.
 
     The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.
     """
@@ -311,13 +309,13 @@ def table(
 
 
 def _text(point: FrameRow) -> str:
-    """Return a point as text: as printed, or the mean with its 95 % interval and, of a stand-in, that it is one."""
+    """Return a point as text: as printed, or the mean with its 95 % interval."""
     if point.printed:
         return str(point.printed)
     text = ("> " if point.censored else "") + rounded(point.value, point.low, point.high)[0]
     ends = interval(point.value, point.low, point.high, point.unit)
     text += f" ({ends})" if ends else ""
-    return f"{text} {mark(point.caveat, stand_in=point.stand_in)}".rstrip()
+    return f"{text} {mark(point.caveat)}".rstrip()
 
 
 def misprints(rows: pd.DataFrame) -> list[str]:

@@ -215,7 +215,7 @@ def of_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], li
 def points_of(row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
     """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
     about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
-    flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
+    flags = {"censored": bool(row.censored)}
     marks = beside(row.published_ratio, row.ratio, row.low, row.high, row.blocks)
     return framed(marks, unit="ratio", **about, **flags)
 
@@ -326,7 +326,7 @@ def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = ""
     """Return the points of the last contrast of a headline that one host could judge."""
     if (row := judged(evidence, headline, lane, host)) is None:
         return joined()
-    flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
+    flags = {"censored": bool(row.censored)}
     level = f"{study}: {headline.label} ({condition(headline, row)})"
     marks = beside(row.published, row.overall, row.overall_low, row.overall_high, row.overall_blocks)
     return framed(marks, unit="ratio", level=level, **flags)

@@ -153,8 +153,6 @@ def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) ->
         handles.append(Patch(label="published, as a bound", **style.BOUND))
     several = len(series) > 1
     handles.append(mark("here, mean and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
-    if (points["stand_in"].astype(bool) & (points["source"] == "here")).any():
-        handles.append(Patch(label="a stand-in ran, not the product", **style.STAND_IN))
     if several:
         handles += [mark(name, style.look(name), line=line, filled=name in measured or not measured) for name in series]
     return handles

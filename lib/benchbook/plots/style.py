@@ -16,8 +16,6 @@ NARROW: Final = 6.8
 
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
-STAND_IN: Final[dict[str, Any]] = {"facecolor": "none", "edgecolor": "#8a8a8a", "hatch": "/////", "linewidth": 0}
-"""Where a stand-in ran: dark enough for a black and white print, and nothing else is hatched so."""
 
 BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "..", "linewidth": 0}
 """Where a paper says that its values lie."""

@@ -241,10 +241,10 @@ def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
 
 
 def _mark(row: FrameRow) -> str:
-    """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is experimental."""
+    """Return what a comparison's engines are marked with: that an adapter is experimental."""
     engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
     experimental = any(map(is_experimental, engines))
-    return mark(EXPERIMENTAL if experimental else "", stand_in=row.stand_in)
+    return mark(EXPERIMENTAL if experimental else "")
 
 
 def _ratio(row: FrameRow) -> str:

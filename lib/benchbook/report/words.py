@@ -14,7 +14,7 @@ from benchbook.evidence import Counts, claim_files
 from benchbook.evidence.claims import in_words, several
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.measured import disturbed, parameters, stood_in
+from benchbook.evidence.measured import disturbed, parameters
 from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.points import FrameRow, each
@@ -114,7 +114,7 @@ def headline(merged: Merged) -> str:
     sentences += f"{table['Values'].sum():,} values. "
     if without:
         sentences += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
-    return sentences + _stand_ins(merged.means)
+    return sentences + _experimental(merged.means)
 
 
 def absent(merged: Merged) -> str:
@@ -127,16 +127,12 @@ def absent(merged: Merged) -> str:
     )
 
 
-def _stand_ins(means: pd.DataFrame) -> str:
-    rows = means[stood_in(means)]
-    names = plain(", ".join(sorted(set(rows["engine"].dropna()))))
-    sentences = f"Stand-ins, not the products themselves: {names}." if names else "No stand-in was used."
-    real = means.drop(rows.index)["engine"].dropna().unique()
-    experimental = [engine for engine in sorted(real) if registry.is_experimental(engine)]
-    if experimental:
-        listed = plain(", ".join(experimental))
-        sentences += f" These adapters are experimental, never run against the product: {listed}."
-    return sentences
+def _experimental(means: pd.DataFrame) -> str:
+    engines = sorted(means["engine"].dropna().unique())
+    experimental = [engine for engine in engines if registry.is_experimental(engine)]
+    if not experimental:
+        return ""
+    return f"These adapters are experimental, never run against the product: {plain(', '.join(experimental))}."
 
 
 def compared(table: pd.DataFrame) -> str:

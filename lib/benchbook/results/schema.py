@@ -70,7 +70,7 @@ CELLS: Final = pa.schema(
         ("engine_version", pa.string()),
         ("image", pa.string()),
         ("image_digest", pa.string()),
-        ("stand_in", pa.bool_()),
+        ("stand_in", pa.bool_()),  # always false now: means leave out rows of old files where it is true
         ("topology", pa.string()),
         ("model", pa.string()),
         ("driver", pa.string()),

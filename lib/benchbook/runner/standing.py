@@ -48,7 +48,7 @@ def readings(cells: Iterable[Cell], claims: Iterable[Claim] | None = None) -> li
     """Return every contrast of every claim about a study of which there are cells, a reading for each of its lanes.
 
     The cells' sides are found as those of measured rows are (`benchbook.evidence.measured`): what a claim does not
-    name is at its default, or as near to it as there are cells. Nobody reads cells that do not run here, nor stand-ins.
+    name is at its default, or as near to it as there are cells. Nobody reads cells that do not run here.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _reading(
             for array in ("blocks", "campaigns", "values", "typical", "censored", "disturbed"):
                 arrays[array] = np.concatenate([getattr(part, array) for part in parts])
             if len(arrays["blocks"]):
-                united[name] = replace(parts[0], **arrays, stand_in=any(part.stand_in for part in parts))
+                united[name] = replace(parts[0], **arrays)
         return united
 
     present = sides(runnable)
@@ -115,7 +115,7 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
     parameters = cell.parameters
     given = parameters.model_dump(mode="json")
     about = {name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)}
-    about |= {"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in, "unit": ""}
+    about |= {"study": cell.study, "host": "", "topology": cell.topology, "unit": ""}
     about |= {"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1}
     about |= {"disturbed": False, "censored": False, "measured": parameters.repetitions}
     about |= dict.fromkeys(("value", "at_least", "value_without", "median", "count"), 1.0)

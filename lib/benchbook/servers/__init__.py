@@ -92,7 +92,7 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         if urls is None:
             return here(product, topology)
         answers = [_answer(product, topology, role, url) for role, url in urls.items()]
-        return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
+        return Found(product, answers[0].version, "address", {})
     except ServerError as error:
         return Missing(product, str(error))
 
@@ -178,8 +178,6 @@ def unplaceable(found: Found, room: str) -> str | None:
         return why
     if found.source == "address":
         return f"room {room}: servers are started for it, and those of {found.product} are given by their address"
-    if found.stand_in:
-        return f"room {room}: what stands in for {found.product} listens on this machine's loopback alone"
     if found.image and (why := containers.outside(found.image.engine)):
         return f"room {room}: no container of {found.product} can be in it, for {why}"
     return None
@@ -194,7 +192,7 @@ def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     urls = given(product, topology)
     if urls is None:
         return start(product, topology, room)
-    if room != rooms.NONE and (why := unplaceable(Found(product, "", "address", {}, False), room)):
+    if room != rooms.NONE and (why := unplaceable(Found(product, "", "address", {}), room)):
         raise ServerError(why)
     answers = {role: _ask(product, topology, role, url) for role, url in urls.items()}
     pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
@@ -278,7 +276,7 @@ def _ask(product: str, topology: Topology, role: Role, url: str) -> Answer:
     except (OSError, ValueError) as error:
         # A ValueError is what a driver says of an address that it cannot read.
         raise ServerError(f"{where} does not answer: {error}") from None
-    if not answer.stand_in and (why := misfit(product, answer.version)):
+    if why := misfit(product, answer.version):
         raise ServerError(f"{where} is {answer.version}: {why}")
     if answer.role not in (role, None):
         raise ServerError(f"{where} is a {answer.role}, not a {role}")
@@ -310,9 +308,7 @@ def _deployment(
     pids: dict[Role, int],
     settings: Mapping[str, object],
 ) -> Deployment:
-    nodes = tuple(
-        Node(role, url, pids.get(role), answers[role].version, answers[role].stand_in) for role, url in urls.items()
-    )
+    nodes = tuple(Node(role, url, pids.get(role), answers[role].version) for role, url in urls.items())
     return Deployment(
         product, topology, nodes, {**settings, **{role: answer.settings for role, answer in answers.items()}}
     )

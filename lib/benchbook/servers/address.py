@@ -29,7 +29,6 @@ class Answer:
     version: str
     role: Role | None
     settings: Mapping[str, object]
-    stand_in: bool = False
     followers: tuple[str, ...] = ()  # who replicates from it, by the names that it has for them
     unseen: str = ""  # why its user may not see all of them, and what to do
 

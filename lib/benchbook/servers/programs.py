@@ -1,10 +1,9 @@
-"""The programs of servers that can run here: a product's own, or those of what stands in for it; and who runs them.
+"""The programs of servers that can run here, and who runs them.
 
 A product's own come from its wheel, else from PATH, else from the folder they were fetched into. What does not fit
 (its version, what must lie beside it) is passed over, and named where nothing fits.
 """
 
-import hashlib
 import importlib.metadata
 import os
 import pwd
@@ -23,18 +22,16 @@ from benchbook import paths, processes, registry
 from benchbook.deployment import Topology, numbers, older
 from benchbook.digits import size
 from benchbook.folders import Folder
-from benchbook.registry import ACCEPTED, Image, Package, StandIn
+from benchbook.registry import ACCEPTED, Image, Package
 from benchbook.servers import containers
 from benchbook.servers.address import setting, variable
 from benchbook.servers.containers import NoEngineError, Present
 from benchbook.servers.errors import ServerError, does_not_run
 
-Source = Literal["wheel", "path", "fetched", "container", "stand-in", "address"]
+Source = Literal["wheel", "path", "fetched", "container", "address"]
 
 CACHE: Final = Path("/var/cache/benchbook")
 """Where root keeps copies of programs for another user: only root writes there, so nobody can plant one."""
-
-_OLDEST_NODE: Final = 18
 
 _VERSION: Final = r"\d+(?:\.\d+)+"
 
@@ -47,7 +44,6 @@ class Found:
     version: str
     source: Source
     programs: dict[str, Path]
-    stand_in: bool = False
     image: Present | None = None  # in whose containers it is started
 
 
@@ -74,7 +70,7 @@ def image_variable(product: str) -> str:
 
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
-    """Return what can be started of a product here: its own program, a container, or what stands in; or why none is."""
+    """Return what can be started of a product here: its own program or a container; or why none is."""
     why = registry.missing_driver(product)
     if why:
         return Missing(product, why)
@@ -99,8 +95,6 @@ def _ways(product: str, topology: Topology) -> Iterator[Found | Missing]:
         yield Missing(product, f"no {product} here that runs: set {addresses}")
     if known.image:
         yield _contained(product, known.image)
-    if known.stand_in:
-        yield _stood_in(product, known.stand_in, topology)
 
 
 def _contained(product: str, known: Image) -> Found | Missing:
@@ -228,37 +222,6 @@ def _version_answer(program: Path) -> str:
     if answer.returncode == 0 and re.search(_VERSION, text):
         return text
     raise OSError(f"{program} {does_not_run(answer)}")
-
-
-def _stood_in(product: str, stand_in: StandIn, topology: Topology) -> Found | Missing:
-    """Return what stands in for a product; or in one line why it does not, and how to get it."""
-    if topology != "single" and not stand_in.pairs:
-        return Missing(product, f"{stand_in.version} stands in for a single server only")
-    programs: dict[str, Path] = {}
-    harness = paths.harness(stand_in.lane)
-    if not paths.harness("").is_dir():
-        return Missing(product, f"its stand-in, {stand_in.version}, comes with a checkout")
-    package = harness / stand_in.package
-    try:
-        for name in stand_in.programs:
-            if (path := shutil.which(name)) is None:
-                raise FileNotFoundError(f"no {name} on PATH")
-            programs[name] = Path(path)
-        if "node" in programs and int((version := _version(programs["node"])).partition(".")[0]) < _OLDEST_NODE:
-            raise FileNotFoundError(f"{programs['node']} is version {version}")
-        if not package.is_file():
-            raise FileNotFoundError(f"{harness} has no {stand_in.package}")
-        if stand_in.sha256 and _sha256(package) != stand_in.sha256:
-            raise FileNotFoundError(f"{package} is not {stand_in.version}, remove it")
-    except OSError as error:
-        return Missing(product, f"nor its stand-in, {stand_in.version}: {error}: {stand_in.get}")
-    programs |= {"launcher": harness / stand_in.launcher, "package": package}
-    return Found(product, stand_in.version, "stand-in", programs, stand_in=True)
-
-
-@cache
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def substitute(product: str, preferred: str) -> str | None:

@@ -114,7 +114,6 @@ class Store:
         return {
             "engine": self.engine.name,
             "engine_version": nodes[0].version if nodes else "",
-            "stand_in": any(node.stand_in for node in nodes),
             "model": self.engine.model,
             "driver_version": self.engine.driver,
             "dataset": dataset.name,

@@ -151,7 +151,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     A wait for the replica that runs out is recorded as censored, at the time waited. Then, as in the paper, the batch
     goes on when both nodes do: the replica has as long again, untimed. If that runs out too, nothing more can be
     measured and the cell ends, finished: the values it still owed are rows without a number, marked censored, that say
-    so. So is select where the engine, a stand-in, cannot search.
+    so. So is select where the engine cannot search.
 
     Raises `WrongContentsError` when a node holds something else than it should after an operation, or select returned
     something else.

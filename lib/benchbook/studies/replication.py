@@ -171,9 +171,9 @@ def expected(parameters: Parameters) -> set[Output]:
     product, topology = deployment(parameters)
     server = servers.find(product, topology)
     if isinstance(server, servers.Missing):
-        given, stand_in, hidden = False, False, False
+        given, hidden = False, False
     else:
-        given, stand_in = server.source == "address", server.stand_in
+        given = server.source == "address"
         hidden = server.image is not None and not server.image.engine.shares_kernel
     if not given and not hidden:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
@@ -189,7 +189,7 @@ def expected(parameters: Parameters) -> set[Output]:
         # Its adapter cannot be asked: the registry says what its product lacks.
         counts_bytes = not lacks(parameters.engine, "bytes_received")
     else:
-        counts_bytes = "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in)
+        counts_bytes = "bytes_received" not in databases.load(parameters.engine).lacks_on(urls)
     if counts_bytes:
         owed.add(BYTES)
     return {("insert", role, metric) for role, metric in owed}

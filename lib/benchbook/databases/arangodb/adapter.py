@@ -124,10 +124,10 @@ class ArangoDB(Polled[Database]):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if not _KEY.fullmatch(record["_id"]):
             return f"the key {record['_id']!r}: ArangoDB's have 254 characters at most, of ASCII, and no blanks"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @override
     def insert(self, record: Record) -> object:

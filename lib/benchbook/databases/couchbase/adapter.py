@@ -2,15 +2,13 @@
 
 An update reads the whole document and replaces it, as the paper did; so do the calls that change or delete all, which
 list the keys first: key-value access has no such calls. Searching by a field, and listing, are SQL++ queries that see
-all writes; CouchbaseMock, which stands in for it, knows no queries, but lists its keys in a view. A pair is two
-clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS, so the nodes are equal when
-their keys and CAS are.
+all writes. A pair is two clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS, so
+the nodes are equal when their keys and CAS are.
 
 Durability: ``default`` and ``relaxed`` are acknowledged from memory, ``strict`` when persisted on the active node.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -24,18 +22,15 @@ from couchbase.exceptions import (
     AmbiguousTimeoutException,
     AuthenticationException,
     CouchbaseException,
-    DesignDocumentNotFoundException,
     DocumentExistsException,
     DocumentNotFoundException,
     RequestCanceledException,
     UnAmbiguousTimeoutException,
 )
-from couchbase.management.views import DesignDocument, DesignDocumentNamespace, View
 from couchbase.n1ql import QueryScanConsistency
-from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions, ViewOptions
+from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions
 from couchbase.serializer import Serializer
 from couchbase.transcoder import JSONTranscoder
-from couchbase.views import ViewScanConsistency
 from typing_extensions import override
 
 from benchbook.databases.connected import Compared, Versions
@@ -170,36 +165,6 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-_EVERY_KEY: Final = "function (doc, meta) { emit(meta.id, null); }"
-
-
-class StandInBucket(Bucket):
-    """A bucket whose keys are a view's."""
-
-    def prepare(self) -> None:
-        """Make the view."""
-        view = DesignDocument(_NAME, {"keys": View(map=_EVERY_KEY)})
-        self._bucket.view_indexes().upsert_design_document(view, DesignDocumentNamespace.PRODUCTION)
-
-    @override
-    def keys(self, prefix: str) -> list[str]:
-        return [key for key in self._every_key() if key.startswith(prefix)]
-
-    @override
-    def beginnings(self) -> list[str]:
-        return list(dict.fromkeys(key.partition(":")[0] for key in self._every_key()))
-
-    def unindex(self) -> None:
-        """Drop the view."""
-        with suppress(DesignDocumentNotFoundException):
-            self._bucket.view_indexes().drop_design_document(_NAME, DesignDocumentNamespace.PRODUCTION)
-
-    def _every_key(self) -> list[str]:
-        options = ViewOptions(scan_consistency=ViewScanConsistency.REQUEST_PLUS)
-        rows = self._bucket.view_query(_NAME, "keys", options)
-        return [row.id for row in rows]
-
-
 _TOO_LARGE: Final = "<ec=104,"
 _NETWORK: Final = "category=couchbase.network"
 """What only their text tells of exceptions: a value that is too large, and what the network did."""
@@ -267,23 +232,16 @@ class Couchbase(Compared[Bucket]):
         **PRODUCTS["couchbase"].lacks,
         "read_only_replica": "the target of one-way XDCR takes writes of its own",
     }
-    stand_in_lacks: ClassVar[Mapping[str, str]] = {
-        "wait_for": "CouchbaseMock has no XDCR, hence no replica: two real clusters by their addresses do",
-        "find": "CouchbaseMock knows no SQL++: only the key finds a record",
-        "durability": "CouchbaseMock refuses durable writes",
-    }
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         key = record["_id"]
         if (size := len(key.encode())) > _KEY_B:
             return f"a key of {size:,} bytes: Couchbase's have 250 with the store's name, which leaves {_KEY_B}"
-        if stand_in and not (key.isascii() and "\0" not in key):
-            return f"the key {key!r}: CouchbaseMock takes ASCII, and no U+0000"
         if (size := len(orjson.dumps(record))) > _DOCUMENT_B:
             return f"a document of {size:,} bytes: Couchbase's have {_DOCUMENT_B:,} at most"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @override
     def insert(self, record: Record) -> object:
@@ -347,7 +305,7 @@ class Couchbase(Compared[Bucket]):
         self._documents = self._bucket.documents
 
     def _session(self, node: Node) -> Bucket:
-        return self._kept((StandInBucket if node.stand_in else Bucket)(node.url, self._durability))
+        return self._kept(Bucket(node.url, self._durability))
 
     def release(self) -> None:
         """Drop the indexes of every node: replication leaves them out."""

@@ -1,19 +1,19 @@
-"""CouchDB, started here or by address, or its stand-in: what is known of it before a server runs.
+"""CouchDB, started here or by address: what is known of it before a server runs.
 
-`server` starts servers, the stand-in (PouchDB on Node.js) where the product is absent, or asks those at given
-addresses; `adapter` keeps documents on them. Begin with `adapter`; `node` is requests to a server, what is the suite's
-there and how it is replicated, `proxy` counts what a replica receives.
+`server` starts servers, or asks those at given addresses; `adapter` keeps documents on them. Begin with `adapter`;
+`node` is requests to a server, what is the suite's there and how it is replicated, `proxy` counts what a replica
+receives.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Package, Product, StandIn
+from benchbook.registry import Image, Package, Product
 
 PRODUCTS: Final = {
     "couchdb": Product(
         title="CouchDB",
         schemes=("http", "https"),
-        processes=("beam.smp", "node"),
+        processes=("beam.smp",),
         package=Package(
             programs=("couchdb",),
             places=("/opt/couchdb/bin",),
@@ -21,17 +21,8 @@ PRODUCTS: Final = {
             get="Apache's own package (docs.couchdb.org, Installation)",
         ),
         image=Image("docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"),
-        stand_in=StandIn(
-            version="PouchDB 9.0.0 (stand-in)",
-            programs=("node",),
-            lane="node",
-            launcher="couchdb.js",
-            package="node_modules/pouchdb/package.json",
-            get="apt-get or conda install nodejs, then setup.sh",
-            pairs=True,
-        ),
         bidirectional=True,
         tested_on="3.5.0",
-        lacks={"durability": "CouchDB syncs every commit and its stand-in none: there is no choice"},
+        lacks={"durability": "CouchDB syncs every commit: there is no choice"},
     ),
 }

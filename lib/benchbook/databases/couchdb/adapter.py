@@ -6,11 +6,10 @@ their deletions by ``_bulk_docs``. Mango's index, when asked for, is made before
 date when it is read, so the first ``find`` after writes does that.
 
 Durability is the server's: CouchDB, from 3 on, syncs every commit before it answers (twice, so that inserts one at a
-time are as fast as the disk); its stand-in leaves that to the
-operating system (LevelDB without sync). Replication is CouchDB's own, a continuous pull by the replica, set up by
-`create` for each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well. CouchDB
-keeps pulls over restarts, and they cost both nodes: they end with the engine that made them, or before the next begins.
-No node counts what pulls receive: where that is asked for, the replica's go through a proxy that does.
+time are as fast as the disk). Replication is CouchDB's own, a continuous pull by the replica, set up by `create` for
+each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well. CouchDB keeps pulls
+over restarts, and they cost both nodes: they end with the engine that made them, or before the next begins. No node
+counts what pulls receive: where that is asked for, the replica's go through a proxy that does.
 
 How far the replica has come is known exactly, by every document's revision. What it is due to have is known from the
 answers to the writes, each of which states the new revision (a deletion is one too): the primary is not asked, so that
@@ -114,11 +113,6 @@ class CouchDB(Connected[HTTPNode]):
         **registry.product("couchdb").lacks,
         "constraints": "CouchDB knows neither foreign key nor NOT NULL",
         "read_only_replica": "every CouchDB node takes writes, whichever it follows",
-    }
-    stand_in_lacks: ClassVar[Mapping[str, str]] = {
-        "large_integers": "its stand-in is JavaScript: integers beyond 2^53, which it would round, are refused"
-    }
-    server_lacks: ClassVar[Mapping[str, str]] = {
         "doubles": "CouchDB (3.5) reads 5e-324 as 0",
         "large_records": "CouchDB takes documents of 8,000,000 bytes unless it is told otherwise (max_document_size)",
     }
@@ -130,25 +124,23 @@ class CouchDB(Connected[HTTPNode]):
     refused_names: ClassVar = {"CouchDB keeps names that begin with _ for itself": lambda name: name.startswith("_")}
 
     @classmethod
-    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+    def lacks_on(cls, urls: Mapping[Role, str]) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where a server that is told 127.0.0.1 finds this machine."""
         primary = urlsplit(urls.get("primary", "//127.0.0.1"))
         near = primary.hostname in LOCAL_NAMES and "peer" not in parse_qs(primary.query)
-        return {**super().lacks_on(urls, stand_in), **({} if near else {"bytes_received": _FAR})}
+        return {**super().lacks_on(urls), **({} if near else {"bytes_received": _FAR})}
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         key = record["_id"]
         if not key or key.startswith("_"):
             return f"the key {key!r}: CouchDB's have a character, and begin with no _"
-        if stand_in and key[0] > "\xff":
-            return f"the key {key!r}: CouchDB's stand-in loses those that begin with a character beyond U+00FF"
-        if not stand_in and (length := len(quote(key, safe=""))) > _LONG_B:
+        if (length := len(quote(key, safe=""))) > _LONG_B:
             return f"a key of {length:,} bytes in an address: CouchDB takes no request whose first line has over 8,192"
         if "large_records" in gaps and (size := len(orjson.dumps(record))) > _LIMIT_B:
             return f"a document of {size:,} bytes: {gaps['large_records']}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @override
     def insert(self, record: Record) -> None:
@@ -210,11 +202,10 @@ class CouchDB(Connected[HTTPNode]):
         self._proxy: CountingProxy | None = None
         self._prepared: dict[str, ReplicatedDatabase] = {}
         super()._connect()
-        # A record of 17 MB: the stand-in takes it, CouchDB where it is told to.
+        # A record of 17 MB: CouchDB takes it where it is told to.
         limits = [
             int(self._sessions[node.role].setting("couchdb", "max_document_size") or _LIMIT_B)
             for node in self.deployment.nodes
-            if not node.stand_in
         ]
         if all(limit > _LARGE_B for limit in limits):
             self.gaps = {name: why for name, why in self.gaps.items() if name != "large_records"}
@@ -225,7 +216,7 @@ class CouchDB(Connected[HTTPNode]):
         self._closing.callback(self._end_pulls)
 
     def _session(self, node: Node) -> HTTPNode:
-        session = self._kept(HTTPNode(node.url, large_integers=not node.stand_in))
+        session = self._kept(HTTPNode(node.url))
         session.check(PATIENCE_S)
         return session
 

@@ -48,15 +48,13 @@ class HTTPNode:
     ``?peer=host:port`` in its address, else as we do.
     """
 
-    def __init__(self, url: str, *, large_integers: bool = True) -> None:
+    def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         user, at, server = parts.netloc.rpartition("@")
         self.name = server
         self._root = parts.path.rstrip("/")
         self._login = f"{parts.scheme}://{user}{at}"
         self.peer = self.through(parse_qs(parts.query).get("peer", [server])[0])
-        # Integers beyond 2^53 are refused then.
-        self._option = None if large_integers else orjson.OPT_STRICT_INTEGER
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **basic_authorization(url)}
         self._pool = urllib3.connection_from_url(f"{parts.scheme}://{server}")
 
@@ -78,7 +76,7 @@ class HTTPNode:
 
         `AnswerError` when it is an error, urllib3's `HTTPError` when there is none (within `timeout_s`, if given).
         """
-        body = None if content is None else orjson.dumps(content, option=self._option)
+        body = None if content is None else orjson.dumps(content)
         timeout = _FOREVER if timeout_s is None else urllib3.Timeout(total=timeout_s)
         sent = {**self._headers, **headers} if headers else self._headers
         answer = self._pool.urlopen(method, self._root + path, body, sent, timeout=timeout, retries=False)

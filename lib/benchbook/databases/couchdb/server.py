@@ -1,9 +1,8 @@
-"""CouchDB, one node a server, or its stand-in: PouchDB's server on Node, its LevelDB on disk.
+"""CouchDB, one node a server.
 
-CouchDB syncs every commit (twice: before and after it writes the file's header), its stand-in answers before the disk
-has what was written (LevelDB without sync). Replication is a database's: an engine's `create` sets it up, in both
-directions when the topology is ``bidirectional``. So nodes know nothing of each other, and none needs Erlang's
-distribution, which would open two more ports: it is left off.
+CouchDB syncs every commit (twice: before and after it writes the file's header). Replication is a database's: an
+engine's `create` sets it up, in both directions when the topology is ``bidirectional``. So nodes know nothing of each
+other, and none needs Erlang's distribution, which would open two more ports: it is left off.
 """
 
 import secrets
@@ -25,7 +24,6 @@ from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password, s
 from benchbook.servers.programs import Found
 
 _READY: Final = "Apache CouchDB has started on http"
-_STAND_IN_READY: Final = '"port":'
 _OLDEST: Final = 2
 
 _CONFIGURED: Final = {
@@ -116,18 +114,14 @@ def ask(url: str) -> Answer:
         raise ConnectionError(why) from None
     except (HTTPError, ValueError, TypeError) as error:
         raise ConnectionError(f"no CouchDB: {error}") from None
-    if "couchdb" not in welcome and not welcome.get("stand_in"):
+    if "couchdb" not in welcome:
         raise ConnectionError("no CouchDB: it does not say that it is")
-    # A node has no role but what replication gives it.
-    if welcome.get("stand_in"):
-        fsync = "never: writes are left to the operating system"
-        settings = {"storage": "LevelDB", "fsync": fsync, "node": welcome["node"]}
-        return Answer(f"{welcome['vendor']['name']} {welcome['version']} (stand-in)", None, settings, stand_in=True)
     major = int(welcome["version"].partition(".")[0])
     if major < _OLDEST:
         raise ConnectionError(f"CouchDB {welcome['version']} has no Mango: {_OLDEST} or newer is needed")
     fsync = "every commit" if major > _OLDEST else "as delayed_commits says"
     settings = {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync, **configured}
+    # A node has no role but what replication gives it.
     return Answer(welcome["version"], None, settings)
 
 
@@ -161,11 +155,6 @@ def _places(url: str) -> set[tuple[str, int | None]]:
 
 def _serve(fleet: Fleet, installed: Found, role: Role, password: str) -> None:
     data = fleet.subfolder(role)
-    if installed.stand_in:
-        node, launcher = (installed.programs[name] for name in ("node", "launcher"))
-        secret = fleet.secret(f"{role}.login", f"{USER}:{password}")
-        fleet.serve(role, lambda port: [node, launcher, str(port), data, secret])
-        return
     arguments = fleet.secret(f"{role}.args", _ARGUMENTS)
     uuid = secrets.token_hex(16)
 
@@ -182,14 +171,13 @@ def _serve(fleet: Fleet, installed: Found, role: Role, password: str) -> None:
 def _ready(fleet: Fleet, installed: Found, role: Role, password: str) -> str:
     """Return a server's URL, once it is ready, and let it be quiet from then on."""
     server = fleet.server(role)
-    server.await_line(_STAND_IN_READY if installed.stand_in else _READY)
+    server.await_line(_READY)
     url = f"http://{USER}:{password}@{server.address}/"
-    if not installed.stand_in:
-        with closing(HTTPNode(url)) as node:
-            await_true(
-                lambda: all(node.ask("GET", f"/{name}", none=(404,), timeout_s=PATIENCE_S) for name in _SYSTEM),
-                lambda: f"couchdb's {role} has not made {' and '.join(_SYSTEM)}",
-            )
-            # else it writes a line a request
-            node.set("log", "level", "warning")
+    with closing(HTTPNode(url)) as node:
+        await_true(
+            lambda: all(node.ask("GET", f"/{name}", none=(404,), timeout_s=PATIENCE_S) for name in _SYSTEM),
+            lambda: f"couchdb's {role} has not made {' and '.join(_SYSTEM)}",
+        )
+        # else it writes a line a request
+        node.set("log", "level", "warning")
     return url

@@ -174,20 +174,20 @@ class MongoDB(Connected[Client]):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if any(isinstance(value, dict | list) for value in record.values()):
             # An element of an array takes up to eight times what JSON takes.
             if len(orjson.dumps(record)) > _DOCUMENT_B // 8 and (size := len(bson.encode(record, False, _CODEC))) > (
                 _DOCUMENT_B - _FIELD_B
             ):
                 return f"a document of {size:,} bytes: {gaps['large_records']}"
-            return super().unfit_record(record, gaps, stand_in=stand_in)
+            return super().unfit_record(record, gaps)
         texts = [value for value in record.values() if type(value) is str]
         if sum(map(len, texts)) * _UTF_8_B > _DOCUMENT_B:
             others = _FIELD_B * len(record) + sum(len(name.encode()) for name in record)
             if (size := others + sum(len(text.encode()) for text in texts)) > _DOCUMENT_B:
                 return f"a document of {size:,} bytes: {gaps['large_records']}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @override
     def insert(self, record: Record) -> object:
@@ -263,7 +263,7 @@ class MongoDB(Connected[Client]):
         return client
 
     def _begin(self, schema: Schema) -> None:
-        if why := self.unfit_fields(schema, stand_in=False):
+        if why := self.unfit_fields(schema):
             raise EngineError(f"{self.name}: {schema.name} has {why}")
         self._fresh(schema)
         self.attach(schema)

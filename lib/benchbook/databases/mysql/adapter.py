@@ -158,14 +158,14 @@ class MySQL(SQL):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if len(record["_id"]) > KEY_LENGTH:
             return f"a key of {len(record['_id']):,} characters: an index takes {KEY_LENGTH} in every version"
         room = cls.packet - _STATEMENT_B
         length = sum(map(len, _texts(record)))
         if length * _ESCAPED_B > room and (size := cls.sent_size(record)) > room:
             return f"{size:,} bytes: {cls.title} takes statements of {cls.packet:,} (max_allowed_packet)"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @classmethod
     def sent_size(cls, record: Record) -> int:
@@ -364,14 +364,14 @@ class MySQLTables(Relational, MySQL):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         for name, value in record.items():
             for number in scalars(value) if isinstance(value, dict | list) else ():
                 if type(number) is float and cls.inexact(number):
                     return f"the number {number!r}, in the field {name!r}: {_NEIGHBOURS}"
         if (size := cls._row_size(record)) > _ROW_B:
             return f"{len(record)} values, a row of {size:,} bytes or so: {cls.title}'s pages take one of {_ROW_B:,}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @classmethod
     def _row_size(cls, record: Record) -> int:

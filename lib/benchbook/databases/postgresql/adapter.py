@@ -155,10 +155,10 @@ class PostgreSQL(SQL):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if (size := len(record["_id"].encode())) > _KEY_B:
             return f"a key of {size:,} bytes: PostgreSQL's index takes {_KEY_B:,} of any text"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     def position(self) -> int:
         """Return the end of the log that is flushed, or inserted where a commit does not wait for the disk."""
@@ -318,7 +318,7 @@ class PostgreSQLTables(Relational, PostgreSQL):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if len(record) * _VALUE_B > _ROW_B and (size := _row_size(record.values())) > _ROW_B:
             return f"{len(record)} values, a row of {size:,} bytes or so: PostgreSQL's pages take one of {_ROW_B:,}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)

@@ -40,7 +40,6 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
     depth,
-    listed,
     scalars,
 )
 from benchbook.databases.namespace import MARKER, Marker, Namespace
@@ -56,8 +55,6 @@ _KEY_B: Final = 127
 _QUERY_B: Final = 64 * 2**20
 _LEVELS: Final = 18
 """Its driver takes 20, of which a batch takes two."""
-_KEPT: Final = ("__proto__", "constructor", "hasOwnProperty")
-"""Names by which reqlite tells its own objects."""
 
 
 def _expect_exact(name: str, value: object) -> None:
@@ -256,10 +253,6 @@ class RethinkDB(Compared[Connection]):
         "large_integers": "its numbers are doubles: integers beyond 2^53, which they would round, are refused",
         "read_only_replica": "every server of a cluster takes writes, and hands them to the table's primary",
     }
-    stand_in_lacks: ClassVar[Mapping[str, str]] = {
-        "wait_for": "reqlite replicates nothing: RethinkDB itself does",
-        "durability": "reqlite keeps everything in memory: there is no choice",
-    }
 
     refused_names: ClassVar = {
         "RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$",
@@ -274,23 +267,16 @@ class RethinkDB(Compared[Connection]):
 
     @override
     @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        fields = [part for field in schema.fields for part in (field, *field.inside())]
-        kept = [field.name for field in fields if field.name in _KEPT] if stand_in else []
-        return super().unfit_fields(schema, stand_in=stand_in) or listed(kept, "reqlite keeps such names for itself")
-
-    @override
-    @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
-        if not stand_in and (size := len(record["_id"].encode())) > _KEY_B:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
+        if (size := len(record["_id"].encode())) > _KEY_B:
             return f"a key of {size:,} bytes: RethinkDB's have {_KEY_B} at most"
         if (levels := depth(record)) > _LEVELS:
             return f"{levels} documents and arrays in one another: RethinkDB's driver takes {_LEVELS}"
-        if not stand_in and "\0" in record["_id"]:
+        if "\0" in record["_id"]:
             return f"the key {record['_id']!r}: RethinkDB's hold no U+0000"
         if (size := len(orjson.dumps(record))) >= _QUERY_B - 2**16:
             return f"a document of {size:,} bytes: a query of RethinkDB's has {_QUERY_B:,} at most"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     @override
     def insert(self, record: Record) -> None:
@@ -348,10 +334,10 @@ class RethinkDB(Compared[Connection]):
         return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{message}".split())
 
     @classmethod
-    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+    def lacks_on(cls, urls: Mapping[Role, str]) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where both servers run on this machine and say their cluster ports."""
         why = ReceivedBytes.missing() if all(map(_cluster_port, urls.values())) else _UNCOUNTED
-        return {**super().lacks_on(urls, stand_in), **({"bytes_received": why} if why else {})}
+        return {**super().lacks_on(urls), **({"bytes_received": why} if why else {})}
 
     def _received(self) -> list[Meter]:
         if "bytes_received" in self.gaps:
@@ -369,7 +355,7 @@ class RethinkDB(Compared[Connection]):
         pair = self._sessions.items() if self.replicated else ()
         self._servers: dict[Role, str] = {role: link.server()["id"] for role, link in pair}
         self._durability = _DURABILITY[self.options.durability]
-        if not self.deployment.node().stand_in and _DATABASE in r.db_list().run(self._link):
+        if _DATABASE in r.db_list().run(self._link):
             # A server that has just started answers before its tables do.
             r.db(_DATABASE).wait(timeout=PATIENCE_S).run(self._link)
 

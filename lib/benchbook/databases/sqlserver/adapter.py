@@ -166,10 +166,10 @@ class SQLServer(Polled[pymssql.Connection], Relational):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
         if len(record["_id"]) > _KEY_LENGTH:
             return f"a key of {len(record['_id']):,} characters: SQL Server's index takes {_KEY_LENGTH}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+        return super().unfit_record(record, gaps)
 
     def code(self, error: Exception) -> int | str | None:
         """Return SQL Server's or FreeTDS's number."""

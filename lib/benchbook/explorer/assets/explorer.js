@@ -367,7 +367,6 @@ const explorer = (() => {
     return element("div", { class: "bb bb-scroll", tabindex: "0", role: "region", "aria-label": caption }, whole);
   }
 
-  const standIn = contrast => contrast.stand_in ? " (stand-in)" : "";
   const link = (all, contrast, words) => element("a", { href: address(all, contrast) }, words || "–");
 
   // All sides that were set against this one, at these settings, the smallest mean first.
@@ -380,7 +379,7 @@ const explorer = (() => {
     const rows = alike.map(other => ({
       mean: other.mean_a,
       current: other === contrast,
-      cells: [link(all, other, called(all, other, A)), other.shown_a, other.estimate + standIn(other), bar(other, shared)],
+      cells: [link(all, other, called(all, other, A)), other.shown_a, other.estimate, bar(other, shared)],
     }));
     rows.push({ mean: contrast.mean_b, cells: [over, contrast.shown_b, "1", ""] });
     rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
@@ -406,7 +405,7 @@ const explorer = (() => {
     const rows = alike.map(other => ({
       current: other === contrast,
       cells: [
-        ...factors.map(place => called(all, other, place) || "–"), link(all, other, other.estimate + standIn(other)),
+        ...factors.map(place => called(all, other, place) || "–"), link(all, other, other.estimate),
         bar(other, shared), other.shown_a, other.shown_b, String(other.compared),
       ],
       keys: [

@@ -85,7 +85,7 @@ def cells(evidence: Evidence) -> Cells:
             rows = where(kept, process=process, role=role, operation="receive")
             drawn = rows[metric] * scale if metric in rows else math.nan
             kinds = rows["format"].map(names.FORMATS)
-            columns = rows[["cell_id", "n", "block", "format", "censored", "stand_in"]]
+            columns = rows[["cell_id", "n", "block", "format", "censored"]]
             parts.append(columns.assign(Format=kinds, measure=measure, unit=unit, drawn=drawn))
         stacks[stack] = pd.concat(parts, ignore_index=True), notes
     return stacks

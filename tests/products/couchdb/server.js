@@ -1,5 +1,5 @@
-// CouchDB's stand-in: PouchDB's server on 127.0.0.1, its LevelDB in FOLDER, for the one user in SECRET ("name:password").
-//   node couchdb.js PORT FOLDER SECRET      (port 0: any); prints {"port": ...} when it listens
+// PouchDB's server on 127.0.0.1, its LevelDB in FOLDER, for the one user in SECRET ("name:password"). It welcomes as CouchDB 3.0 does.
+//   node server.js PORT FOLDER SECRET      (port 0: any); prints {"port": ...} when it listens
 // Of `_replicator` it has what starts, lists and stops continuous pulls; its user is an administrator, with nothing to set.
 'use strict'
 const { createHash, timingSafeEqual } = require('node:crypto')
@@ -22,7 +22,7 @@ app.use((request, response, next) => timingSafeEqual(digest(request.get('Authori
   ? next()
   : response.status(401).json({ error: 'unauthorized', reason: 'Name or password is incorrect.' }))
 app.get('/', (_, response) => response.json(
-  { vendor: { name: 'PouchDB' }, version: pouchdb.version, node: process.version, stand_in: true }))
+  { couchdb: 'Welcome', version: '3.0.0', vendor: { name: `PouchDB ${pouchdb.version}` } }))
 app.get('/_session', (_, response) => response.json({ ok: true, userCtx: { name: 'benchbook', roles: ['_admin'] } }))
 app.use(['/_node', '/_scheduler'], (_, response) => response.status(404).json({ error: 'not_found', reason: 'missing' }))
 app.route('/_replicator')

@@ -42,10 +42,20 @@ Connection.prototype.read = function () {
 
 require('reqlite/lib/constants.js').ENABLE_JS = false; // `r.js` would run code as the user
 const { ReqlRuntimeError } = require('reqlite/lib/error.js');
-require('reqlite/lib/query.js').prototype.http = () => Promise.reject(new ReqlRuntimeError('this stand-in fetches nothing', []));
+require('reqlite/lib/query.js').prototype.http = () => Promise.reject(new ReqlRuntimeError('nothing is fetched', []));
+const WAIT = 177; // reqlite does not know it; its tables are ready at once
+const { evaluate } = require('reqlite/lib/query.js').prototype;
+require('reqlite/lib/query.js').prototype.evaluate = function (term, ...more) {
+  return Array.isArray(term) && term[0] === WAIT ? Promise.resolve({ ready: 1 }) : evaluate.call(this, term, ...more);
+};
 
 const Reqlite = require('reqlite');
 const server = new Reqlite({ 'driver-port': Number(port), silent: true });
+// RethinkDB lists its servers, reqlite does not; the version is the one whose language it speaks.
+const process_ = { version: 'rethinkdb 2.4.0 (reqlite)', cache_size_mb: null };
+server.databases.rethinkdb.table('server_status').insert(
+  { id: server.id, name: server.name, process: process_, network: { canonical_addresses: [] } }, { meta: true }
+);
 server._server.on('listening', () => console.log('ready'));
 server._server.on('error', (error) => {
   console.error(error.code === 'EADDRINUSE' ? 'Address already in use' : error);
