@@ -77,8 +77,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_report_says_each_step_while_it_is_built(built: Path):
-    first, *steps, last = dict.fromkeys((built.parents[2] / "steps").read_text().splitlines())
-    assert (first, last) == ("merging the results, judging the claims", "writing the page")
+    *first, last = dict.fromkeys((built.parents[2] / "steps").read_text().splitlines())
+    first, steps = first[:2], first[2:]
+    assert first == ["checking the results", "merging the results, judging the claims"]
+    assert last == "writing the page"
     drawn = [step for step in steps if re.fullmatch(rf"drawing figures: \d+ of {len(exhibits.FIGURES)}", step)]
     assert drawn and steps[: len(drawn)] == drawn
     titles = [step.partition(":")[2].strip() for step in steps[len(drawn) :] if step.startswith("notebook: ")]
@@ -403,8 +405,9 @@ def test_a_report_that_is_ended_leaves_no_process(
         assert comes_true(pids.exists)
         process.send_signal(signum)
         printed = process.communicate()[0]
-    step, *rest = printed.splitlines()
-    assert process.returncode == status and step.startswith("merging") and len(rest) <= 1, printed
+    first, step, *rest = printed.splitlines()
+    assert process.returncode == status and first == "checking the results", printed
+    assert step.startswith("merging") and len(rest) <= 1, printed
     assert comes_true(lambda: all(gone(int(pid)) for pid in pids.read_text().split()))
 
 
@@ -432,7 +435,7 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
 def test_what_a_profile_excludes_by_now_is_not_read_though_it_ran(house: Path, home: Path):
     measured("bookstore")
     before = merge.merge("smoke").means["parameters"]
-    apart = before.str.contains('"process":"apart"')
+    apart = before.str.contains('"process": "apart"')
     assert 0 < apart.sum() < len(before)
     grids = home / "papermill_params" / "bookstore.yaml"
     excluded = '  smoke:\n    exclude:\n      - {when: {process: apart}, why: "not today"}\n'

@@ -185,6 +185,9 @@ def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_pa
         lab = standing.enter_context(served(tmp_path / "lab", BENCHBOOK_HOME=str(tmp_path / "home")))
         known.note(lab.token.encode(), "lab")
         standing.enter_context(lab.kernel())
+        for kernel in lab.kernels().values():
+            connection = Path(kernel.cmdline()[-1])  # it has the key of the kernel's messages
+            known.take(connection.read_bytes(), connection.name)
         for product, process in kept.items():
             known.take(printed(process), product)
         said, _ = run.communicate()
