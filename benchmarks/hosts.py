@@ -69,7 +69,7 @@ def attempt(self, cell, visit):
 
 batch_folder = None
 batch.Visit = Visit
-batch.Forks = lambda _: nullcontext()
+batch.ForkServer = lambda _: nullcontext()
 batch.Batch._attempt = attempt
 batch.quiet.Watch.begin = lambda self, own: None
 sys.exit(cli.main(sys.argv[1:]))

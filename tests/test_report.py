@@ -373,20 +373,13 @@ import os, pathlib, signal, time
 figures = pathlib.Path(os.environ["BENCHBOOK_FIGURES"])
 pids = [os.getpid()]
 """
+OWNER = "pids += [os.getppid()]"
 WAITS = """
 (figures / "new").write_text(" ".join(map(str, pids)))
 (figures / "new").rename(figures / "pids")
 time.sleep(600)
 """
-STOPPED = f"{FIGURES}\n(figures / 'drawing').write_text(str(os.getpid()))\ntime.sleep(600)"
-STOPS = """
-while not ((figures / "drawing").exists() and (figures / "drawing").read_text()):
-    time.sleep(0.01)
-drawing = int((figures / "drawing").read_text())
-os.kill(drawing, signal.SIGSTOP)
-pids += [os.getppid(), drawing]
-"""
-DRAWS = f"from benchbook import workers\nworkers.each(exec, {[STOPPED, FIGURES + STOPS + WAITS]!r}, 2)"
+DRAWS = f"from benchbook import workers\nworkers.start_pool(1).submit(exec, {FIGURES + OWNER + WAITS!r}).result()"
 
 
 @pytest.mark.parametrize(

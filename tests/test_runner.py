@@ -146,6 +146,14 @@ def test_a_failed_cell_is_named_with_the_command_that_runs_it_again_and_the_rest
     assert states() == ["done", "done", "failed"]
 
 
+def test_a_fork_server_that_is_killed_costs_one_cell(suite: Suite):
+    suite.lay(50, "import time; os.kill(os.getppid(), 9); time.sleep(600)")
+    status, printed = suite.run(n="50,60,70")
+    assert status == 1 and states() == ["done", "done", "failed"], printed
+    assert "what forks the kernels has ended" in "".join(reasons())
+    assert comes_true(lambda: not of_the_suite(suite))
+
+
 def test_a_password_is_in_nothing_that_is_printed_or_kept(
     suite: Suite, results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -617,14 +625,17 @@ def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_pa
     modules = sorted(
         {name for cell in grid.plan((), "smoke") for name in grid.code(cell.study, cell.parameters).modules}
     )
-    with ForkServer(modules, tmp_path / "log", processes.environment()) as fork_server:
+    with ForkServer(modules) as fork_server:
+        fork_server.start()
+        process = fork_server.process
+        assert process is not None
         kernels = []
         for _ in range(2):
             kernels.append(fork_server.fork(["--version"], {}, tmp_path, tmp_path / "kernel.log"))
             assert kernels[-1].wait() == 0
-        assert len([*Path(f"/proc/{fork_server.process.pid}/task").iterdir()]) == 1
-        assert len({fork_server.process.pid, *(kernel.pid for kernel in kernels)}) == 3
-    assert gone(fork_server.process.pid)
+        assert len([*Path(f"/proc/{process.pid}/task").iterdir()]) == 1
+        assert len({process.pid, *(kernel.pid for kernel in kernels)}) == 3
+    assert gone(process.pid)
 
 
 def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False, **arm: str) -> list[batch.Value]:

@@ -333,8 +333,6 @@ def test_servers_die_with_an_owner_that_was_killed_and_the_next_start_sweeps(pro
         deployment = Deployment.from_json(owner.stdout.readline())
         alive = processes_of(deployment)
         assert len(alive) >= 2
-        for node in deployment.nodes:  # a process that is stopped acts on SIGKILL alone
-            psutil.Process(node.pid).suspend()
         owner.kill()
     assert psutil.wait_procs(alive, timeout=PATIENCE_S)[1] == []
     shared = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
@@ -343,6 +341,23 @@ def test_servers_die_with_an_owner_that_was_killed_and_the_next_start_sweeps(pro
     assert left.is_dir()
     with servers.start(product, "single") as running:
         assert [str(path) for path in temporary.iterdir()] == [running.deployment.settings["folder"]]
+
+
+PREPARES = """
+import signal
+from benchbook.servers.fleet import Fleet
+Fleet("postgresql", death_signal=signal.SIGQUIT).run(["sh", "-c", "trap '' QUIT; exec sleep 600"])
+"""
+
+
+def test_what_prepares_a_server_dies_with_its_owner_even_if_it_would_not_end_as_the_server_does(
+    temporary: Path,
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", PREPARES]) as owner:
+        assert comes_true(lambda: [one.name() for one in psutil.Process(owner.pid).children()] == ["sleep"])
+        children = psutil.Process(owner.pid).children()
+        owner.kill()
+    assert psutil.wait_procs(children, timeout=PATIENCE_S)[1] == []
 
 
 def test_a_sweep_spares_folders_in_use_and_folders_of_others(temporary: Path) -> None:

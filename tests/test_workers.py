@@ -1,41 +1,40 @@
-"""Work for other processes: in order, with its errors, and without one that has ended."""
+"""Processes that work for this one: new, apart from each other, and gone when it is, however it ended."""
 
-import math
 import os
 import signal
-from functools import partial
-
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
 from benchbook import workers
-from waiting import gone
+from waiting import comes_true, gone
+
+OWNER = """
+import os, time
+from benchbook import workers
+
+if __name__ == "__main__":
+    pool = workers.start_pool(2)
+    sleepers = [pool.submit(time.sleep, 600) for _ in range(2)]
+    while not all(sleeper.running() for sleeper in sleepers):
+        time.sleep(0.01)
+    print(*pool._processes, flush=True)
+    time.sleep(600)
+"""
 
 
-def test_answers_come_in_the_items_order() -> None:
-    assert workers.each(partial(pow, 2), [*range(20)], 2) == [2**number for number in range(20)]
-    assert workers.each(math.sqrt, [], 2) == []
+def test_each_process_is_new_and_has_begun_before_it_works() -> None:
+    with workers.start_pool(1, os.chdir, "/") as one, workers.start_pool(1) as other:
+        assert (one.submit(os.getcwd).result(), other.submit(os.getcwd).result()) == ("/", str(Path.cwd()))
+        pids = {pool.submit(os.getpid).result() for pool in (one, other)}
+        assert len({os.getpid(), *pids}) == 3
+    assert all(comes_true(lambda pid=pid: gone(pid)) for pid in pids)
 
 
-def test_what_work_raises_is_raised_with_where_it_was() -> None:
-    with pytest.raises(ValueError, match="math domain error") as raised:
-        workers.each(math.sqrt, [4, -1, 9], 2)
-    assert "work(item)" in raised.value.__notes__[0]
-
-
-def test_a_process_that_ends_is_told_with_what_it_worked_on() -> None:
-    with pytest.raises(RuntimeError, match=r"SIGKILL.* has ended"):
-        workers.each(signal.raise_signal, [signal.SIGKILL], 1)
-
-
-def test_processes_that_wait_do_one_piece_each() -> None:
-    with workers.waiting(eval, 3) as ask:
-        found = [one("__import__('os').getpid()") for one in ask]
-    assert len({os.getpid(), *found}) == 4 and all(map(gone, found))
-
-
-def test_a_process_that_waits_tells_what_it_raised_or_that_it_ended() -> None:
-    with workers.waiting(eval, 2) as (one, two):
-        with pytest.raises(ZeroDivisionError):
-            one("1 / 0")
-        with pytest.raises(RuntimeError, match=r"kill.* has ended"):
-            two("__import__('os').kill(__import__('os').getpid(), 9)")
+def test_they_die_with_an_owner_that_was_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pids = [int(pid) for pid in owner.stdout.readline().split()]
+        assert len(pids) == 2 and not any(map(gone, pids))
+        owner.send_signal(signal.SIGKILL)
+    assert all(comes_true(lambda pid=pid: gone(pid)) for pid in pids)

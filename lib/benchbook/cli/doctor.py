@@ -106,7 +106,7 @@ def _limits() -> list[str]:
     lines = []
     if sys.platform != "linux":
         lines.append("PSS is not told by this system: memory_pss is left out, memory_rss stands (Linux tells both)")
-        lines.append("no parent-death signal here: a keeper process ends the servers, and kernels start anew, slower")
+        lines.append("no parent-death signal here: a small shell ends the servers, and kernels start anew, slower")
     if machine["file_system_in_memory"]:
         lines.append(
             f"servers keep their data in {servers_folder}, in memory: durability is not judged; set TMPDIR to a disk"

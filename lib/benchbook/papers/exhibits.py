@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ _PAPERS: Final = {study: load(study) for study in SLUGS}
 _HEADLINES: Final = {study: paper.HEADLINES for study, paper in _PAPERS.items()}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
+_DRAWN_FROM: Final[list[tuple[Evidence, Path, str]]] = []
 VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures of claims, whichever host they were judged on."""
 
@@ -100,11 +100,18 @@ def draw_all(evidence: Evidence, folder: Path, run: str, names: Sequence[str] = 
     for shown, parts in ((evidence, _SHARED), *((of_host, ("comparisons",)) for of_host in alone)):
         for part in parts:
             getattr(shown, part)  # computed once, here: the workers are given it
-    written = workers.each(partial(_write, evidence, folder, run), names, _WORKERS)
-    return [path for paths in written for path in paths]
+    with workers.start_pool(_WORKERS, _begin, evidence, folder, run) as pool:
+        return [path for paths in pool.map(_write, names) for path in paths]
 
 
-def _write(evidence: Evidence, folder: Path, run: str, name: str) -> list[Path]:
+def _begin(evidence: Evidence, folder: Path, run: str) -> None:
+    """Keep, in a process that draws, what all exhibits are drawn from: it is sent once."""
+    _DRAWN_FROM.append((evidence, folder, run))
+
+
+def _write(name: str) -> list[Path]:
+    """Write one exhibit."""
+    ((evidence, folder, run),) = _DRAWN_FROM
     return save(made(evidence, name), folder / name, about(evidence, name, run))
 
 

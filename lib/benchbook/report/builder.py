@@ -145,7 +145,8 @@ def _digest(page: Path) -> str | None:
 def _execute(profile: str, folder: Path, say: Say) -> Path:
     """Run the notebook and return the executed one, once everything it should have drawn is there."""
     from benchbook.papers import exhibits
-    from benchbook.runner import fork_server
+    from benchbook.runner.fork_server import ForkServer
+    from benchbook.runner.kernel import new_folder
     from benchbook.runner.notebook import Kernel, execute
 
     source, target = paths.notebooks() / NOTEBOOK, folder / NOTEBOOK
@@ -164,7 +165,8 @@ def _execute(profile: str, folder: Path, say: Say) -> Path:
         if title := titles.get(cell):
             say(f"notebook: {title}")
 
-    with fork_server.folder() as own, fork_server.fork_server([], own) as server:
+    with new_folder() as own, ForkServer() as server:
+        server.start()
         kernel = Kernel(server, own, paths.notebooks(), own / "kernel.log")
         # what is asked once a second whether anything has died looks at how far the figures are
         ended = execute(source, {"profile": profile}, kernel, target, broken=drawn, skipped="", begun=begun)

@@ -21,7 +21,7 @@ from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.machine import Load, host
 from benchbook.runner import quiet
-from benchbook.runner.fork_server import Forks
+from benchbook.runner.fork_server import ForkServer
 from benchbook.runner.notebook import Ended, Kernel, execute
 from benchbook.runner.progress import Failure, Listener, Part, Summary
 from benchbook.runner.run_folder import cell_begun, cell_ended, writing
@@ -86,20 +86,21 @@ class Batch:
             for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
                 self._disturbed.clear()
                 block = list(cells)
-                with Forks(set().union(*(code(cell.study, cell.parameters).modules for cell in block))) as forks:
-                    self._visit(block, forks)
+                modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in block))
+                with ForkServer(modules) as fork_server:
+                    self._visit(block, fork_server)
                     if self._repeats:
-                        self._visit([cell for cell, _ in self._disturbed.values()], forks, again=True)
+                        self._visit([cell for cell, _ in self._disturbed.values()], fork_server, again=True)
         finally:
             self.summary.spent_s["waiting"] += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
 
-    def _visit(self, block: Iterable[Cell], forks: Forks, *, again: bool = False) -> None:
+    def _visit(self, block: Iterable[Cell], fork_server: ForkServer, *, again: bool = False) -> None:
         """Visit one deployment after another and run its cells there; `again` for those that others disturbed."""
         for place, cells in itertools.groupby(block, lambda cell: cell.place):
             if self._over():
                 break
-            with Visit(place, forks) as visit:
+            with Visit(place, fork_server) as visit:
                 visited = list(cells)
                 for cell in visited:
                     if self._over():
@@ -172,7 +173,7 @@ class Batch:
             log.unlink(missing_ok=True)
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(visit.folder / ROWS), **({RECORDS: cell.records} if cell.records else {})}
-        kernel = Kernel(visit.forks.server, visit.folder, paths.notebooks(), log, env)
+        kernel = Kernel(visit.fork_server, visit.folder, paths.notebooks(), log, env)
         try:
             return execute(
                 studies.notebook(cell.study),

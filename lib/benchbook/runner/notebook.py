@@ -31,11 +31,12 @@ from papermill.exceptions import PapermillExecutionError
 from typing_extensions import override
 
 from benchbook import processes
-from benchbook.runner.fork_server import ForkServer, environment
+from benchbook.runner.fork_server import ForkServer
+from benchbook.runner.kernel import environment
 from benchbook.scrubbing import scrubbed
 from benchbook.servers.errors import advised
 
-_ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
+_ALONE: Final = "import sys; from benchbook.runner.kernel import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
 
 _SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
@@ -54,9 +55,9 @@ logging.getLogger("papermill").setLevel(logging.CRITICAL)
 
 @dataclass
 class Kernel:
-    """One cell's kernel: forked, or started anew where there is no fork server; its sockets lie in the folder."""
+    """One cell's kernel: forked, or started anew where the fork server does not run; its sockets lie in the folder."""
 
-    fork_server: ForkServer | None
+    fork_server: ForkServer
     folder: Path
     cwd: Path
     log: Path
@@ -246,13 +247,13 @@ class _Client(AsyncKernelClient):
 
 
 class _Provisioner(LocalProvisioner):
-    """Starts the kernel it is given: forked where there is a fork server."""
+    """Starts the kernel it is given: forked where the fork server runs."""
 
     kernel: Kernel
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         kernel, env = self.kernel, {**environment(self.kernel.folder), **self.kernel.env}
-        if kernel.fork_server is None:
+        if kernel.fork_server.process is None:
             with kernel.log.open("ab") as log:
                 streams = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": str(kernel.cwd)}
                 await super().launch_kernel([*processes.PYTHON, "-c", _ALONE, *cmd], **kwargs | streams | {"env": env})

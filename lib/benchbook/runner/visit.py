@@ -11,20 +11,20 @@ from benchbook.deployment import NONE, VARIABLE, Deployment
 from benchbook.folders import Folder, FolderError
 from benchbook.grid import Place
 from benchbook.measure.machine import environment
-from benchbook.runner import fork_server
-from benchbook.runner.fork_server import Forks
+from benchbook.runner import kernel
+from benchbook.runner.fork_server import ForkServer
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
 
 class Visit(AbstractContextManager["Visit"]):
-    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make."""
+    """A deployment, without servers if it is ``none``, while its cells run in kernels of the block's fork server."""
 
-    def __init__(self, place: Place, forks: Forks) -> None:
+    def __init__(self, place: Place, fork_server: ForkServer) -> None:
         self._place = place
         self._up = ExitStack()
         self._running: Running | None = None
-        self.forks = forks
+        self.fork_server = fork_server
         self._folder: Folder | None = None
 
     def __exit__(self, *_: object) -> None:
@@ -34,7 +34,7 @@ class Visit(AbstractContextManager["Visit"]):
     def folder(self) -> Path:
         """Where the kernels' sockets and what they deliver lie; the next run sweeps what a killed one left."""
         if self._folder is None:
-            self._folder = fork_server.folder()
+            self._folder = kernel.new_folder()
         return self._folder.path
 
     def down(self) -> None:
@@ -50,7 +50,7 @@ class Visit(AbstractContextManager["Visit"]):
             return
         self.down()
         try:
-            self.forks.ready()
+            self.fork_server.start()
             with ExitStack() as up:
                 up.callback(setattr, self, "_running", None)
                 product, topology, room = self._place
@@ -76,7 +76,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
-        return self.forks.ended() or (self._running.alive() if self._running else None)
+        return self.fork_server.failure() or (self._running.alive() if self._running else None)
 
     def died(self) -> str | None:
         """Return what `broken` does, of processes started here: to ask other servers would disturb what is timed."""

@@ -68,7 +68,8 @@ class Server:
         self._in_container: containers.Started | None = None
         image = self.fleet.image
         self.port = image.known.port if image and image.bridged else free_port(self.fleet.address)
-        self.process = self.fleet.spawn(self._command(self.port), self.log, self._environment)
+        fleet = self.fleet
+        self.process = fleet.spawn(self._command(self.port), self.log, self._environment, fleet.death_signal)
 
     @property
     def address(self) -> str:
@@ -218,24 +219,26 @@ class Fleet:
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)
         try:
-            # initdb would wait for a server of its own that is stopped.
-            with processes.group_ended(process.pid):
-                for _ in _attempts(_RUN_S):
-                    if process.poll() == 0:
-                        return
-                    why = self.trouble(name, process, log)
-                    # It may have ended well since it was looked at.
-                    if why and process.returncode != 0:
-                        raise ServerError(why)
-                raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
+            for _ in _attempts(_RUN_S):
+                if process.poll() == 0:
+                    return
+                why = self.trouble(name, process, log)
+                # It may have ended well since it was looked at.
+                if why and process.returncode != 0:
+                    raise ServerError(why)
+            raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
 
     def spawn(
-        self, command: Sequence[str | Path], log: Path, more: Mapping[str, str] = _NOTHING
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        more: Mapping[str, str] = _NOTHING,
+        death_signal: signal.Signals = signal.SIGKILL,  # initdb would go on after another
     ) -> subprocess.Popen[bytes]:
         """Start a program that prints into a new `log`; of an image's, what holds its container."""
-        user, group, death_signal = self.user, self.group, self.death_signal
+        user, group = self.user, self.group
         if self.image is not None:
             # who holds a container is who may ask for one, and is not asked to end well: its end is the server's
             if self.bridged and self._network is None:

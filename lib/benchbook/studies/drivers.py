@@ -20,6 +20,8 @@ the machine does meanwhile happens to both; ``process: apart`` gives a driver a 
 import gc
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -211,10 +213,13 @@ def _alone(parameters: Parameters, store: Store, data: Dataset, add: Callable[..
     left: dict[str, tuple[Mapping[str, Record], Record]]
     left = {"insert": (wanted, {}), "update": (wanted, same_change(data.schema)), "delete": ({}, {})}
     work = _Process(parameters, store.engine.name, store.deployment)
-    with workers.waiting(work, len(OPERATIONS)) as processes:
+    with ExitStack() as open_:
+        pools = [open_.enter_context(workers.start_pool(1)) for _ in OPERATIONS]
+        # By then each has imported what it needs: it was sent the work.
+        wait([pool.submit(bool, work) for pool in pools])
         store.empty(data.schema)
-        for operation, process in zip(OPERATIONS, processes, strict=True):
-            started_at, readings = process(operation)
+        for operation, pool in zip(OPERATIONS, pools, strict=True):
+            started_at, readings = pool.submit(work, operation).result()
             add(operation, readings, len(wanted), started_at=started_at)
             if operation in left:
                 held, change = left[operation]
