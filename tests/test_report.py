@@ -110,14 +110,17 @@ def test_cells_that_are_in_no_profile_have_a_figure_and_ratios_of_their_own(buil
     assert page.count("Your own cells of") == 1
     drawn = pd.read_csv(built.parent / "bookstore_own.csv")
     assert {"round trip", "marshal", "unmarshal"} <= {level.partition(",")[0] for level in drawn["level"]}
-    assert (drawn["value"] > 0).all() and section.index("<svg") < section.index("XML took")
+    assert (drawn["value"] > 0).all() and section.index("<img") < section.index("XML took")
 
 
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
-    assert builder.references(document) == []
+    loaded = document.xpath("//@src | //@srcset | //@poster | //@data | //link/@href")
+    assert all(address.startswith("data:") for address in loaded)
+    (style,) = document.iter("style")
+    assert "url(" not in style.text and "@import" not in style.text
     drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
-    assert {figure.get("id") for figure in document.xpath("//figure[.//svg]")} == drawn | {"bookstore_own"}
+    assert {figure.get("id") for figure in document.xpath("//figure[.//img]")} == drawn | {"bookstore_own"}
     assert not document.xpath("//iframe | //object | //link | //script[@src]")
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert {f"{name}.svg" for name in drawn} <= beside and all((built.parent / name).exists() for name in beside)
@@ -133,7 +136,6 @@ def test_drawings_say_their_values_and_every_link_leads_somewhere(built: Path):
     assert len(ids) == len(document.xpath("//@id"))
     linked = {link.get("href")[1:] for link in document.xpath("//a[starts-with(@href, '#')]")}
     assert linked <= ids and {*studies.SLUGS, "overview", "method"} <= linked
-    assert set(document.xpath("//svg//use/@href | //svg//*/@*[name()='xlink:href']")) <= {f"#{one}" for one in ids}
 
 
 @needs_browser
@@ -155,6 +157,9 @@ def test_the_page_in_a_browser(built: Path, tmp_path: Path):
             dark.page.goto("about:blank")
             dark.page.goto(address + part)
             assert dark.page.evaluate("document.documentElement.scrollWidth") <= 390, part
+            drawn = dark.page.locator(".drawn img:visible")
+            filters = drawn.evaluate_all("drawn => drawn.map(one => getComputedStyle(one).filter)")
+            assert all(one.startswith("invert") for one in filters), part
         assert dark.faults() == []
         dark.complaints = [one for one in dark.complaints if one != "about:blank"]
         assert desk.complaints == dark.complaints == []
@@ -202,7 +207,7 @@ def test_the_reference_runs_page_begins_with_five_findings():
     # bytes that come out alike to the last have no interval
     assert len(told) == 5 and sum("95 % interval" in lead for lead in told) >= 4
     assert all(re.search(r"95 % interval [\d.]+ to [\d.]+|times the bytes", lead) for lead in told)
-    assert page.stat().st_size <= 6_000_000
+    assert page.stat().st_size <= 9_000_000
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert beside and all((page.parent / name).exists() for name in beside)
 
@@ -228,7 +233,7 @@ def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
 
 def test_nothing_of_the_code_is_shown(built: Path):
     text = built.read_text(encoding="utf-8")
-    assert "import" not in re.sub(r"base64,[^\"]+", "", text).replace("important", "")
+    assert "import" not in text.replace("important", "")
 
 
 def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path, monkeypatch: pytest.MonkeyPatch):
@@ -402,20 +407,6 @@ def test_a_report_that_is_ended_leaves_no_process(
     assert process.returncode == status and first == "checking the results", printed
     assert step.startswith("merging") and len(rest) <= 1, printed
     assert comes_true(lambda: all(gone(int(pid)) for pid in pids.read_text().split()))
-
-
-def test_references_finds_whatever_a_browser_would_fetch():
-    loads = [
-        '<img src="https://x.org/a.png">',
-        '<script src="//x.org/a.js"></script>',
-        '<link rel="stylesheet" href="a.css">',
-        "<style>@import 'https://x.org/a.css';</style>",
-        "<style>p { background: url(https://x.org/a.png) }</style>",
-    ]
-    for snippet in loads:
-        assert builder.references(lxml.html.document_fromstring(f"<html><body>{snippet}</body></html>")), snippet
-    innocent = '<html><body><a href="https://x.org">a link</a><img src="data:,"></body></html>'
-    assert builder.references(lxml.html.document_fromstring(innocent)) == []
 
 
 def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):

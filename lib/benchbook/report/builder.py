@@ -1,7 +1,4 @@
-"""Build a profile's report, one page that loads nothing from elsewhere, unless nothing it depends on has changed.
-
-Its drawings are pictures in the notebook, which may be opened anywhere, and SVG in the page's own colours in the page.
-"""
+"""Build a profile's report, one page that loads nothing, unless nothing it depends on has changed."""
 
 import base64
 import hashlib
@@ -10,13 +7,10 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import benchbook
 from benchbook import atomic, grid, paths, results, studies
-
-if TYPE_CHECKING:  # an unchanged report is not to wait for imports
-    from lxml.html import HtmlElement
 
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
@@ -27,31 +21,8 @@ Say = Callable[[str], object]
 _DRAWN: Final = 5
 """Figures after which it is said how many are drawn."""
 
-LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
-
-LETTER: Final = "DejaVuSans"
-"""What the ids of letters' outlines begin with."""
-
-_THEME: Final = {
-    "#ffffff": "var(--paper)",
-    "#1a1a1a": "var(--ink)",
-    "#000000": "var(--ink)",
-    "#6b6b6b": "var(--faint)",
-    "#e4e4e4": "var(--grid)",
-    "#e9eef3": "var(--tint)",
-    "#e6e6e6": "var(--tint)",
-    "#f1f1f1": "var(--tint)",
-    "#0173b2": "var(--drawn-blue)",
-    "#d55e00": "var(--drawn-vermilion)",
-    "#029e73": "var(--drawn-green)",
-}
-"""Colours of `benchbook.plots.style` that a dark page has others for."""
-
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""What the page may do beside running its own script: have styles of its own, and pictures that are in it."""
-
-_PICTURE: Final = "data:image/svg+xml;base64,"
-"""How pictures begin that hold a drawing: where a notebook's outputs are not trusted, SVG is left out."""
+TEMPLATE: Final = Path(__file__).parent / "template"
+"""The page's template for nbconvert, its style and its script."""
 
 
 class ReportError(RuntimeError):
@@ -132,7 +103,7 @@ def fingerprint(profile: str) -> str:
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
     sources += [*paths.claims().glob("*.yaml"), *paths.reference().glob("*.parquet")]
-    for file in sorted([*sources, *code.rglob("*.py"), *code.rglob("*.j2")]):
+    for file in sorted([*sources, *code.rglob("*.py"), *TEMPLATE.iterdir()]):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 
@@ -192,129 +163,44 @@ def _titles(notebook: Path) -> dict[str, str]:
 def html(notebook: Path, title: str) -> str:
     """Return an executed notebook's prose and outputs, code left out, as one file of several pages.
 
-    What stands before the first heading of the second order is the overview; each of those headings begins a page.
-
-    Raises
-    ------
-    ReportError
-        When the page would load something from elsewhere.
+    The first page, the overview, ends at the first heading of the second order. Each of those
+    begins a page.
     """
-    import lxml.html
     import nbformat
     from nbconvert import HTMLExporter
 
-    settings = {"template_name": "template", "extra_template_basedirs": [str(Path(__file__).parent)]}
+    executed = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    _name_pages(executed.cells)
+    # The page's policy lets a browser run this script alone: it has its digest.
+    script = (TEMPLATE / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    resources = {"metadata": {"name": title}, "script": script, "script_digest": digest}
+
+    settings = {"template_name": TEMPLATE.name, "extra_template_basedirs": [str(TEMPLATE.parent)]}
     exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
-    body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))  # type: ignore[no-untyped-call]
-    document = lxml.html.document_fromstring(body, parser=lxml.html.HTMLParser(huge_tree=True))
-    for heading in document.iter("title"):
-        heading.text = title
-    _inline(document)
-    _letters_once(document)
-    _paginate(document)
-    _allow_own_script_only(document)
-    if loaded := references(document):
-        raise ReportError(f"{notebook}: the page would load {', '.join(loaded)}")
-    return "<!DOCTYPE html>\n" + str(lxml.html.tostring(document, encoding="unicode"))
+    page, _ = exporter.from_notebook_node(executed, resources)
+    return str(page)
 
 
-def _inline(document: "HtmlElement") -> None:
-    """Put drawings that take the page's colours in place of the pictures that the notebook shows."""
-    import lxml.html
+def _name_pages(cells: Iterable[Any]) -> None:
+    """Write the page's name and its parts, as titles and anchors, into each cell that begins a page.
 
-    for figure in document.find_class("drawn"):
-        for picture in figure.iter("img"):
-            svg = base64.b64decode(picture.get("src").removeprefix(_PICTURE)).decode()
-            drawing = lxml.html.fragment_fromstring(inline(svg, figure.get("id")))
-            picture.getparent().replace(picture, drawing)
-
-
-def _letters_once(document: "HtmlElement") -> None:
-    """Keep the outline of each letter, which every figure brings, once before all figures."""
-    from lxml.html import builder
-
-    shared: dict[str, HtmlElement] = {}
-    for letter in document.xpath(f"//*[starts-with(@id, '{LETTER}')]"):
-        letter.drop_tree()
-        shared.setdefault(letter.get("id"), letter)
-    hidden = {"width": "0", "height": "0", "style": "position:absolute", "aria-hidden": "true"}
-    (main,) = document.iter("main")
-    main.insert(0, builder.E.svg(builder.E.defs(*shared.values()), hidden))
-
-
-def _allow_own_script_only(document: "HtmlElement") -> None:
-    """Have browsers run the template's script, which is the page's last, and load and run nothing else."""
-    from lxml.html import builder
-
-    *_, script = document.iter("script")
-    digest = base64.b64encode(hashlib.sha256(str(script.text).encode()).digest()).decode()
-    policy = f"script-src 'sha256-{digest}'; {_POLICY}"
-    (head,) = document.iter("head")
-    head.insert(1, builder.META({"http-equiv": "Content-Security-Policy", "content": policy}))
-
-
-def references(document: "HtmlElement") -> list[str]:
-    """Return every address that a browser would fetch when it opens the page."""
-    addresses = []
-    for element in document.xpath("//*"):
-        loading = LINKS_THAT_LOAD | {"href"} if element.tag in ("link", "image", "use") else LINKS_THAT_LOAD
-        values = [value for name, value in element.attrib.items() if name in loading]
-        addresses += [value for value in values if not value.startswith(("data:", "#"))]
-        if element.tag == "style" and element.text and ("url(" in element.text or "@import" in element.text):
-            addresses.append(element.text)
-    return addresses
-
-
-def _paginate(document: "HtmlElement") -> None:
-    """Divide the page at its headings of the second order, and link each part and what it has."""
-    from lxml.html import builder
-
-    for anchor in document.xpath("//a[@class='anchor-link']"):
-        anchor.drop_tree()
-    (main,) = document.iter("main")
-    view = builder.SECTION({"class": "view", "id": "overview"})
-    views = [("Overview", view)]
-    for element in main.xpath("*[not(self::svg)]"):
-        if element.tag == "h2":
-            name = re.split(r"\W", element.text_content())[0]
-            view = builder.SECTION({"class": "view", "id": name.lower()})
-            views.append((name, view))
-        view.append(element)
-    main.extend(view for _, view in views)
-    pages = document.get_element_by_id("pages")
-    pages.extend(builder.LI(builder.A(name, href=f"#{view.get('id')}")) for name, view in views)
-    for name, view in views[1:]:
-        titles = {part.get("id"): re.sub(rf"(: | of ){name}$", "", part.text_content()) for part in view.iter("h3")}
-        parts = [builder.A(title, href=f"#{anchor}") for anchor, title in titles.items()]
-        view.insert(1, builder.NAV({"class": "local", "aria-label": "On this page"}, *parts))
-    for heading in main.xpath(".//h2 | .//h3 | .//h4"):
-        heading.tag = f"h{int(heading.tag[1]) - 1}"  # each part is a page of its own
-
-
-def picture(svg: str) -> str:
-    """Return the address of a picture that holds a drawing."""
-    return _PICTURE + base64.b64encode(svg.encode()).decode()
-
-
-def inline(svg: str, name: str) -> str:
-    """Return a drawing's SVG for a page: without what files need, with the page's colours, ids of its own.
-
-    Parameters
-    ----------
-    svg
-        As `benchbook.plots.exhibit.save` writes it.
-    name
-        The figure's, which its ids begin with; those of letters stay, for all figures share them.
+    A page begins with a heading of the second order, whose first word is its name. It has a part
+    for each heading of the third order, in its prose or in an output.
     """
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<(metadata|title)>.*?</\1>|<!--.*?-->", "", body, flags=re.DOTALL)
-    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
-    body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
-    body = re.sub(rf'(\bid="|url\(#|href="#)(?!{LETTER})', rf"\g<1>{name}-", body)
-    for colour, variable in _THEME.items():
-        body = body.replace(colour, variable)
-    body = body.replace("xlink:href", "href").replace('xmlns:xlink="http://www.w3.org/1999/xlink" ', "")
-    body = re.sub(
-        r'<svg [^>]*?(viewBox="[^"]+")[^>]*>', r'<svg aria-hidden="true" focusable="false" \1>', body, count=1
-    )
-    return re.sub(r">\s+<", "><", body)
+    name = "Overview"
+    parts: list[tuple[str, str]] = []
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            texts = [cell.source]
+            if cell.source.startswith("## "):
+                name, parts = cell.source.split()[1].strip(":,"), []
+                cell.metadata |= {"page": name, "parts": parts}
+        else:
+            texts = [output.get("data", {}).get("text/markdown", "") for output in cell.outputs]
+        for line in "\n".join(texts).splitlines():
+            if line.startswith("### "):
+                heading = line.removeprefix("### ")
+                title = heading.removesuffix(f": {name}").removesuffix(f" of {name}")
+                # nbconvert makes the heading's id in the same way.
+                parts.append((title, heading.replace(" ", "-")))

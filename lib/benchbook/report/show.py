@@ -8,6 +8,7 @@ from math import isnan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 from IPython.display import HTML, Markdown, display
@@ -28,7 +29,6 @@ from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.registry import EXPERIMENTAL, is_experimental
 from benchbook.report import words
-from benchbook.report.builder import picture
 from benchbook.report.merge import Merged
 
 Shown = HTML | Markdown
@@ -149,11 +149,15 @@ def exhibit(folder: Path, name: str) -> Shown:
         return frame(rows, title=about["title"], notes=about["notes"], name=name)
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values={column: [""] for column in _NUMBERS})
     svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-    shown = {"picture": picture(svg), "values": words.values(points), "provenance": _measured(about)}
+    # A picture, not SVG: JupyterLab leaves SVG out of a notebook that it does not trust.
+    picture = f"data:image/svg+xml,{quote(svg, safe=_PLAIN)}"
+    shown = {"picture": picture, "values": words.values(points), "provenance": _measured(about)}
     return _html("figure", name=name, title=about["title"], **shown)
 
 
 _NUMBERS: Final = ("value", "low", "high")
+_PLAIN: Final = " !$&'()*+,-./:;=?@[]_{|}~"
+"""Characters that mean themselves in the address of a picture."""
 
 
 def _measured(about: Mapping[str, Any]) -> str:
