@@ -5,23 +5,18 @@ those of `benchbook explore`, by the same code.
 """
 
 import argparse
-import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
 
 from benchbook import paths
 from benchbook.explorer.site import ANSWERS, write_answers
 from benchbook.explorer.sources import Source
 from benchbook.report.builder import PAGE
 
-_DRAWINGS: Final = re.compile(r'<a [^>]*href="[^"]+\.svg"[^>]*>SVG</a> · ')
-"""Links of the report to its drawings as files: they are in the page, and would make the site half as large again."""
-
 
 def report(folder: Path, home: str) -> None:
-    """Write the committed report, with the tables and provenance that it links to.
+    """Write the committed report, with the files that it links to.
 
     Parameters
     ----------
@@ -31,12 +26,11 @@ def report(folder: Path, home: str) -> None:
         Where the site's first page is, from there.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    page = _DRAWINGS.sub("", (paths.reference() / PAGE).read_text(encoding="utf-8"))
+    unlinked = shutil.ignore_patterns("*.parquet", "*.md", PAGE)
+    shutil.copytree(paths.reference(), folder, ignore=unlinked)
+    page = (paths.reference() / PAGE).read_text(encoding="utf-8")
     back = f'<ul id="pages"><li><a href="{home}">benchbook</a></li>'
     (folder / "index.html").write_text(page.replace('<ul id="pages">', back, 1), encoding="utf-8")
-    for name in set(re.findall(r'href="([^"/:]+\.(?:csv|json))"', page)):
-        shutil.copyfile(paths.reference() / name, folder / name)
 
 
 if __name__ == "__main__":
