@@ -1,7 +1,6 @@
 """What the final notebook shows: figures, tables, claims and findings as HTML that loads nothing, study by study."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import isnan
@@ -349,12 +348,7 @@ _FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_valu
 TEMPLATES: Final = templates(Path(__file__).parent / "template")
 
 
-_TEXT: Final = re.compile(r'(?<=<t[dh])(?= class="(?:text|long|words)\b)')
-"""Where the tag of a cell of text says what it is."""
-
-
 def _html(template: str, **parts: Any) -> HTML:
     """Return a template filled in; whatever it is given is escaped."""
     html = TEMPLATES.get_template(f"{template}.html.j2").render(parts)
-    # the page's own style says so, too; JupyterLab, which has not that one, puts all that stands in tables to the right
-    return HTML(_TEXT.sub(' style="text-align: left"', html))  # type: ignore[no-untyped-call]
+    return HTML(html)  # type: ignore[no-untyped-call]
