@@ -109,7 +109,7 @@ def node(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
                 repetitions=repetitions,
             )
             asked = parameters.model_dump(mode="json")
-            answer, _ = lanes.run("node", "drivers", asked, folder, data=str(given), url=url)
+            answer, _ = lanes.run("node", "drivers", asked, folder, data=str(given), url=url, database="benchbook")
             return mean(answer, "insert", "find", "update", "delete")
 
         command = [*found.command[:-1], str(HERE / "drivers.js"), url, str(bare), dates, updated]

@@ -23,15 +23,12 @@ STORE = phones.smartphones(1, 1).schema
 def measure(product: str, topology: Topology) -> tuple[float, float]:
     """Return the seconds to start, ready and the replica following, and to stop."""
     started = time.perf_counter()
-    with servers.up(product, topology) as running:
-        deployment = running.deployment
-        databases.reserve(deployment)
-        if deployment.given:
+    with servers.up(product, topology) as running, databases.use_fresh_database(running.deployment):
+        if running.deployment.given:
             name = next(name for name in databases.NAMES if servers.product_of(name) == product)
-            with databases.open(name, deployment) as engine:
+            with databases.open(name, running.deployment) as engine:
                 engine.create(STORE)
         ready = time.perf_counter()
-        databases.release(deployment)
     return ready - started, time.perf_counter() - ready
 
 

@@ -18,25 +18,25 @@ MINE = {"mine": "keep me"}
 
 
 class Owner:
-    """A user with a store of a name in the suite's namespace of a server."""
+    """A user with databases of their own on a server."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
 
     def write(self, name: str) -> None:
-        """Make the store, and the namespace where it is not there, with `MINE` in it."""
+        """Make a database of that name, with `MINE` in it."""
         raise NotImplementedError
 
     def read(self, name: str) -> list[Any]:
-        """Return what is in the store."""
+        """Return what is in it."""
         raise NotImplementedError
 
     def erase(self, name: str) -> None:
-        """Drop the store, and the namespace if it is empty then."""
+        """Drop it."""
         raise NotImplementedError
 
     def all(self) -> list[Any]:
-        """Return everything that the server holds, by name."""
+        """Return everything that the server holds, by name, and how it is set."""
         raise NotImplementedError
 
 
@@ -48,15 +48,15 @@ class OfMongoDB(Owner):
 
     def write(self, name: str) -> None:
         with self._client() as client:
-            client["benchbook"][name].insert_one({"_id": 1, **MINE})
+            client[name]["mine"].insert_one({"_id": 1, **MINE})
 
     def read(self, name: str) -> list[Any]:
         with self._client() as client:
-            return [{"mine": one.get("mine")} for one in client["benchbook"][name].find()]
+            return [{"mine": one.get("mine")} for one in client[name]["mine"].find()]
 
     def erase(self, name: str) -> None:
         with self._client() as client:
-            client["benchbook"].drop_collection(name)
+            client.drop_database(name)
 
     def all(self) -> list[Any]:
         with self._client() as client:
@@ -73,19 +73,14 @@ class OfPostgreSQL(Owner):
             return cursor.fetchall() if cursor.description else []
 
     def write(self, name: str) -> None:
-        self._ask(
-            "CREATE SCHEMA IF NOT EXISTS benchbook",
-            f'CREATE TABLE benchbook."{name}" (mine text)',
-            f"INSERT INTO benchbook.\"{name}\" VALUES ('{MINE['mine']}')",
-        )
+        made = f"CREATE TABLE {name}.mine AS SELECT '{MINE['mine']}' AS mine"
+        self._ask(f"CREATE SCHEMA {name}", made)
 
     def read(self, name: str) -> list[Any]:
-        return [{"mine": text} for (text,) in self._ask(f'SELECT mine FROM benchbook."{name}"')]
+        return [{"mine": text} for (text,) in self._ask(f"SELECT mine FROM {name}.mine")]
 
     def erase(self, name: str) -> None:
-        self._ask(f'DROP TABLE benchbook."{name}"')
-        if not self._ask("SELECT 1 FROM pg_class WHERE relnamespace = 'benchbook'::regnamespace"):
-            self._ask("DROP SCHEMA benchbook")
+        self._ask(f"DROP SCHEMA {name} CASCADE")
 
     def all(self) -> list[Any]:
         foreign = "nspname !~ '^pg_' AND nspname <> 'information_schema'"
@@ -99,18 +94,6 @@ class OfPostgreSQL(Owner):
             ),
         ]
 
-    def depend(self, *, collation: str = "") -> None:
-        """Make a table that refers to our comments."""
-        self._ask("CREATE TABLE benchbook.mine (comment text REFERENCES benchbook.comments (_id))")
-
-    def depends(self) -> bool:
-        """Return whether it still does."""
-        return self._ask("SELECT count(*) FROM pg_constraint WHERE conrelid = 'benchbook.mine'::regclass") == [(1,)]
-
-    def part(self) -> None:
-        """Drop that table."""
-        self._ask("DROP TABLE benchbook.mine")
-
 
 class OfMySQL(Owner):
     def _ask(self, *statements: str) -> list[Any]:
@@ -120,19 +103,14 @@ class OfMySQL(Owner):
             return list(cursor.fetchall())
 
     def write(self, name: str) -> None:
-        self._ask(
-            "CREATE DATABASE IF NOT EXISTS benchbook",
-            f"CREATE TABLE benchbook.`{name}` (mine varchar(20))",
-            f"INSERT INTO benchbook.`{name}` VALUES ('{MINE['mine']}')",
-        )
+        written = f"INSERT INTO {name}.mine VALUES ('{MINE['mine']}')"
+        self._ask(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.mine (mine varchar(20))", written)
 
     def read(self, name: str) -> list[Any]:
-        return [{"mine": text} for (text,) in self._ask(f"SELECT mine FROM benchbook.`{name}`")]
+        return [{"mine": text} for (text,) in self._ask(f"SELECT mine FROM {name}.mine")]
 
     def erase(self, name: str) -> None:
-        self._ask(f"DROP TABLE benchbook.`{name}`")
-        if not self._ask("SHOW TABLES IN benchbook"):
-            self._ask("DROP DATABASE benchbook")
+        self._ask(f"DROP DATABASE {name}")
 
     def all(self) -> list[Any]:
         return [
@@ -145,21 +123,6 @@ class OfMySQL(Owner):
             ),
         ]
 
-    def depend(self, *, collation: str = "") -> None:
-        """Make a table that refers to our comments."""
-        self._ask(
-            f"CREATE TABLE benchbook.mine (comment varchar(191) CHARACTER SET utf8mb4 COLLATE {collation},"
-            " FOREIGN KEY (comment) REFERENCES benchbook.comments (_id)) ENGINE = InnoDB",
-        )
-
-    def depends(self) -> bool:
-        """Return whether it still does."""
-        return "REFERENCES `comments`" in str(self._ask("SHOW CREATE TABLE benchbook.mine"))
-
-    def part(self) -> None:
-        """Drop that table."""
-        self._ask("DROP TABLE benchbook.mine")
-
 
 class OfCouchDB(Owner):
     def __init__(self, node: Node) -> None:
@@ -167,15 +130,15 @@ class OfCouchDB(Owner):
         self._ask = HTTPNode(node.url).ask
 
     def write(self, name: str) -> None:
-        self._ask("PUT", f"/benchbook-{name}")
-        self._ask("PUT", f"/benchbook-{name}/1", MINE)
+        self._ask("PUT", f"/{name}")
+        self._ask("PUT", f"/{name}/1", MINE)
 
     def read(self, name: str) -> list[Any]:
-        rows = self._ask("GET", f"/benchbook-{name}/_all_docs?include_docs=true")["rows"]
+        rows = self._ask("GET", f"/{name}/_all_docs?include_docs=true")["rows"]
         return [{"mine": row["doc"].get("mine")} for row in rows]
 
     def erase(self, name: str) -> None:
-        self._ask("DELETE", f"/benchbook-{name}")
+        self._ask("DELETE", f"/{name}")
 
     def all(self) -> list[Any]:
         pulls = self._ask("GET", "/_replicator/_all_docs", none=(404,))
@@ -190,22 +153,20 @@ class OfRethinkDB(Owner):
             return found if isinstance(found, dict) else list(found)
 
     def write(self, name: str) -> None:
-        if "benchbook" not in self._run(r.db_list()):
-            self._run(r.db_create("benchbook"))
-        self._run(r.db("benchbook").table_create(name))
-        self._run(r.db("benchbook").table(name).insert({"id": 1, **MINE}))
+        self._run(r.db_create(name))
+        self._run(r.db(name).table_create("mine"))
+        self._run(r.db(name).table("mine").insert({"id": 1, **MINE}))
 
     def read(self, name: str) -> list[Any]:
-        return [{"mine": one.get("mine")} for one in self._run(r.db("benchbook").table(name))]
+        return [{"mine": one.get("mine")} for one in self._run(r.db(name).table("mine"))]
 
     def erase(self, name: str) -> None:
-        self._run(r.db("benchbook").table_drop(name))
-        if not self._run(r.db("benchbook").table_list()):
-            self._run(r.db_drop("benchbook"))
+        self._run(r.db_drop(name))
 
     def all(self) -> list[Any]:
         names = [name for name in self._run(r.db_list()) if name != "rethinkdb"]
-        return sorted((name, sorted(self._run(r.db(name).table_list()))) for name in names)
+        tags = [server.get("tags") for server in self._run(r.db("rethinkdb").table("server_config"))]
+        return [tags, *sorted((name, sorted(self._run(r.db(name).table_list()))) for name in names)]
 
 
 class OfCouchbase(Owner):
@@ -222,13 +183,8 @@ class OfCouchbase(Owner):
             bucket.documents.upsert(f"{name}:1", MINE)
 
     def read(self, name: str) -> list[Any]:
-        from couchbase.exceptions import DocumentNotFoundException
-
         with self._bucket() as bucket:
-            try:
-                return [bucket.documents.get(f"{name}:1").content_as[dict]]
-            except DocumentNotFoundException:
-                return []
+            return [bucket.documents.get(f"{name}:1").content_as[dict]]
 
     def erase(self, name: str) -> None:
         with self._bucket() as bucket:
@@ -236,9 +192,9 @@ class OfCouchbase(Owner):
 
     def all(self) -> list[Any]:
         with self._bucket() as bucket:
-            bucket.prepare()
+            bucket.prepare("all")
             keys = sorted(bucket.keys(""))
-            bucket.unindex()
+            bucket.unindex("all")
             return keys
 
 

@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
@@ -146,11 +146,12 @@ def driver_needed(engine: str) -> None:
 class Given:
     """Deployments on the servers that the test run was given: of a product one at a time, for topologies share servers.
 
-    The suite keeps to its namespace there, which is released when a deployment ends. One process at a time has them.
+    The suite has a database of its own there, which is dropped when a deployment ends. One process at a time has them.
     """
 
     def __init__(self) -> None:
         self._deployments: dict[str, Deployment] = {}
+        self._made: dict[str, ExitStack] = {}
 
     def deployment(self, product: str, topology: Topology) -> Deployment:
         """Return the deployment in that topology; the test is skipped where no address fits it."""
@@ -160,15 +161,16 @@ class Given:
             self.release(product)
             with addresses():
                 now = servers.up(product, topology).deployment
-                databases.reserve(now)
+            self._made[product] = ExitStack()
+            self._made[product].enter_context(databases.use_fresh_database(now))
             self._deployments[product] = now
         return now
 
     def release(self, *products: str) -> None:
         """End these products' deployments."""
         for product in products:
-            if now := self._deployments.pop(product, None):
-                databases.release(now)
+            if self._deployments.pop(product, None):
+                self._made.pop(product).close()
 
     def end(self) -> None:
         """End every deployment."""

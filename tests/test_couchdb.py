@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from benchbook import databases, servers
+from benchbook.cli import main
 from benchbook.databases.couchdb.node import Databases, HTTPNode
-from benchbook.datasets import blog, phones
-from benchbook.deployment import Deployment, Role
+from benchbook.datasets import blog
+from benchbook.deployment import Deployment, Role, fresh_database
 from benchbook.servers.address import variable
 from benchbook.studies import cell_store
 from benchbook.studies.cell_store import until_replicated
@@ -48,7 +49,8 @@ def node(pair: Deployment, role: Role) -> HTTPNode:
 
 def database(pair: Deployment) -> str:
     """Return the path of the one database of comments."""
-    (name,) = [name for name in node(pair, "primary").ask("GET", "/_all_dbs") if name.startswith("benchbook-comments")]
+    names = node(pair, "primary").ask("GET", "/_all_dbs")
+    (name,) = [name for name in names if name.startswith(f"{pair.database}-comments")]
     return f"/{name}"
 
 
@@ -241,7 +243,8 @@ def given(pair: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     """Give the pair by its addresses; nothing of the suite's is on it."""
     for role in ("primary", "replica"):
         monkeypatch.setenv(variable("couchdb", role), pair.node(role).url)  # type: ignore[arg-type]
-    databases.release(replace(pair, settings={"source": "address"}))
+    with databases.open("couchdb", pair) as engine:
+        engine.drop_database(pair.database)
     return pair
 
 
@@ -276,21 +279,23 @@ def test_a_deployment_by_given_addresses_leaves_neither_a_pull_nor_anything_else
     assert everything(given) == before
 
 
-def test_what_a_killed_replicated_run_left_pulls_nothing_from_a_single_one(given: Deployment) -> None:
+def test_what_a_killed_replicated_run_left_makes_a_primary_no_single_server_until_it_is_removed(
+    given: Deployment,
+) -> None:
     before = everything(given)
-    left = databases.open("couchdb", replace(given, settings={"source": "address"}))  # never closed, as if killed
+    killed = replace(given, database=fresh_database(), settings={"source": "address"})
+    left = databases.open("couchdb", killed)  # never closed, as if killed
     left.create(COMMENTS.schema, parents=COMMENTS.parents)
     assert len(pulls(given)) == 4
-    with cell_store.deployed("couchdb", "single") as deployment:
-        assert pulls(given) == []
-        with databases.open("couchdb", deployment) as engine:
-            engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-            engine.insert_many(COMMENTS.records)
-            assert len(engine.ids()) == len(COMMENTS.records)
-            time.sleep(1)
-            assert everything(given)[1] == before[1]
-    assert everything(given) == before
+    with pytest.raises(
+        servers.ServerError, match=f"is replicated to .*{killed.database}-comments.*end that replication"
+    ):
+        servers.up("couchdb", "single")
+    assert main(["servers", "clean", "--yes", *(node.url for node in given.nodes)]) == 0
+    assert pulls(given) == []
+    assert servers.up("couchdb", "single").deployment.topology == "single"
     left.close()
+    assert everything(given) == before
 
 
 @pytest.mark.parametrize("role", ["primary", "replica"])
@@ -320,21 +325,29 @@ def test_every_create_makes_new_databases_and_drops_the_old(pair: Deployment) ->
     with databases.open("couchdb", pair) as engine:
         for _ in range(3):
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-            made = [name for name in node(pair, "primary").ask("GET", "/_all_dbs") if name.startswith("benchbook-")]
-            assert len(made) == 3  # articles, comments and the marker
+            names = node(pair, "primary").ask("GET", "/_all_dbs")
+            made = [name for name in names if name.startswith(f"{pair.database}-")]
+            assert len(made) == 2  # articles and comments
             seen.update(made)
-    assert len(seen) == 1 + 3 * 2
+    assert len(seen) == 3 * 2
 
 
-def test_a_users_database_that_is_named_like_a_new_one_is_not_dropped(given: Deployment) -> None:
-    mine = "/benchbook-smartphones-0a1b2c3d"
-    with databases.open("couchdb", given) as engine:
+def test_a_users_database_that_is_named_almost_like_ours_is_not_dropped(given: Deployment) -> None:
+    primary = node(given, "primary")
+    names = [
+        "benchbook-smartphones-0a1b2c3d",
+        "benchbook_0a1b2c3d-mine",
+        "benchbook_0a1b2c3d",
+        "benchbook_0a1b2c3d-x-1",
+    ]
+    for name in names:
+        primary.ask("PUT", f"/{name}")
+    with cell_store.deployed("couchdb", "single") as deployment, databases.open("couchdb", deployment) as engine:
         engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-        node(given, "replica").ask("PUT", mine)
-        with pytest.raises(databases.OccupiedError, match=f"{mine[1:]} is not: drop or rename it"):
-            engine.create(phones.smartphones(1, 1).schema)
-        engine.release()
-    node(given, "replica").ask("DELETE", mine)
+    assert main(["servers", "clean", "--yes", given.node().url]) == 0
+    assert {*names} <= {*primary.ask("GET", "/_all_dbs")}
+    for name in names:
+        primary.ask("DELETE", f"/{name}")
 
 
 def test_an_address_without_its_user_is_refused_at_once(given: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

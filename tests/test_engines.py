@@ -31,15 +31,14 @@ from rethinkdb import r
 
 import products
 from benchbook import databases, registry, servers
+from benchbook.cli import main
 from benchbook.databases import DuplicateKeyError, Durability, Engine, GapError, MissingRecordError
-from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
-from benchbook.databases.namespace import Lease, Marker
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.datasets import Dataset, blog, own_records, phones
-from benchbook.deployment import Deployment, Node, Topology
+from benchbook.datasets import Dataset, blog, own_records
+from benchbook.deployment import Deployment, Node, Topology, fresh_database
 from benchbook.schemas import Field, Schema, UnfitError
 from benchbook.servers.address import login
 from benchbook.studies.cell_store import same_change
@@ -362,22 +361,25 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
     url = deployment.node().url
     if deployment.product == "mongodb":
         with pymongo.MongoClient[dict[str, Any]](url) as client:
-            stats = client["benchbook"]["comments"].aggregate([{"$indexStats": {}}])
+            stats = client[deployment.database]["comments"].aggregate([{"$indexStats": {}}])
             return {index["name"]: index["accesses"]["ops"] for index in stats if index["name"] != "_id_"}
     if deployment.product.startswith(("mysql", "mariadb")):
-        with closing(pymysql.connect(**login(url, 3306), database="benchbook")) as mysql, mysql.cursor() as cursor:
+        with (
+            closing(pymysql.connect(**login(url, 3306), database=deployment.database)) as mysql,
+            mysql.cursor() as cursor,
+        ):
             traditional = " FORMAT = TRADITIONAL" if deployment.product == "mysql" else ""
             cursor.execute(f"EXPLAIN{traditional} SELECT * FROM comments WHERE article_id = 'one of them'")
             plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
             return {plan["key"]: 1} if plan["key"] else {}
     if deployment.product == "couchdb":  # it counts no uses, and says which index it would take
         ask = HTTPNode(deployment.node().url).ask
-        (name,) = [name for name in ask("GET", "/_all_dbs") if name.startswith("benchbook-comments-")]
+        (name,) = [name for name in ask("GET", "/_all_dbs") if name.startswith(f"{deployment.database}-comments-")]
         index = ask("POST", f"/{name}/_explain", {"selector": {"article_id": {"$eq": "any"}}})["index"]
         return {index["name"]: 1} if index["type"] == "json" else {}
     if deployment.product == "rethinkdb":  # it counts what it reads: all records, where no index leads to them
         with connected(url) as link:
-            table = r.db("benchbook").table("comments")
+            table = r.db(deployment.database).table("comments")
             of_table = ["table_server", table.info()["id"], link.server()["id"]]
             stats = r.db("rethinkdb").table("stats").get(of_table).run(link)
             few = stats["query_engine"]["read_docs_total"] < table.count().run(link)
@@ -483,106 +485,85 @@ def test_mysql_flushes_as_asked_and_as_before_afterwards(
 KEEPING = {
     (product, topology): (name, topology) for name, topology in CASES if (product := servers.product_of(name)) in OWNERS
 }
-"""One engine a product and topology: all of a product share its namespace."""
+"""One engine a product and topology: all of a product share its databases."""
 EACH_KEEPING = pytest.mark.parametrize("case", KEEPING.values(), ids="-".join)
+FOREIGN = ("mine", "benchbook_0a1b2c3", "benchbook_0a1b2c3d4", "benchbook_mine")
+"""Databases of a user, some of them called almost as ours are."""
 
 
 @pytest.fixture
-def owners(engine: Engine, deployed: Deployed, case: Case) -> Iterator[list[Owner]]:
-    """Yield each node's user, the primary's first; nothing of the suite's is there, before and afterwards."""
-    engine.release()
-    yield [owner(engine.product, node) for node in deployed(*case).nodes]
-    engine.release()
+def lent(deployed: Deployed, case: Case) -> Deployment:
+    """Return the case's servers as a user's, with a new database's name."""
+    deployment = deployed(*case)
+    return replace(deployment, settings={**deployment.settings, "source": "address"}, database=fresh_database())
+
+
+@pytest.fixture
+def owners(lent: Deployment) -> Iterator[list[Owner]]:
+    """Yield each node's user, the primary's first, who has databases there, before and afterwards."""
+    users = [owner(lent.product, node) for node in lent.nodes]
+    writers = users if lent.product == "couchdb" else users[:1]  # whose nodes are servers by themselves
+    for user in writers:
+        for name in FOREIGN:
+            user.write(name)
+    assert comes_true(lambda: users[0].all() == users[-1].all())
+    yield users
+    for user in writers:
+        for name in FOREIGN:
+            assert user.read(name) == [MINE]
+            user.erase(name)
 
 
 @EACH_KEEPING
-def test_a_users_data_are_refused_and_left_as_they_are(engine: Engine, owners: list[Owner]) -> None:
-    for mine in owners if engine.product == "couchdb" else owners[:1]:  # its nodes are servers by themselves
-        mine.write("comments")
-        before, password = mine.all(), urlsplit(mine.node.url).password
-        for action in (engine.reserve, partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents)):
-            with pytest.raises(databases.OccupiedError, match=r" at \S+: .*comments.*drop it yourself") as told:
-                action()
-            assert not password or password not in str(told.value)
-        engine.release()
-        assert mine.read("comments") == [MINE]
-        assert mine.all() == before
-        mine.erase("comments")
+def test_a_run_drops_its_database_and_nothing_of_a_users(lent: Deployment, case: Case, owners: list[Owner]) -> None:
+    before = [one.all() for one in owners]
+    with databases.use_fresh_database(lent), databases.open(case[0], lent) as engine:
+        for _ in range(2):
+            engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+        engine.insert_many(COMMENTS.records)
+        assert databases.list_run_databases(engine) == [lent.database]
+    assert comes_true(lambda: [one.all() for one in owners] == before)
 
 
 @EACH_KEEPING
-def test_what_another_run_uses_is_refused_until_that_has_ended(
-    opened: Opened, engine: Connected, owners: list[Owner]
-) -> None:
-    """Two runs at once left stores without a marker, which all later runs refused."""
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    (namespace, *_) = engine._own()
-    marker = namespace.marker()
-    assert marker and marker.lease and marker.lease.is_ours()
-    with subprocess.Popen(["sleep", "600"]) as other:
-        theirs = Lease(marker.lease.host, other.pid, psutil.Process(other.pid).create_time(), 0.0)
-        namespace.mark(replace(marker, lease=theirs))
-        for action in (engine.reserve, engine.release, partial(engine.create, phones.smartphones(1, 1).schema)):
-            with pytest.raises(databases.OccupiedError, match=f"used by another run, process {other.pid} on "):
-                action()
-        other.kill()
-    engine.reserve()  # as a run does that follows a killed one
-    elsewhere = replace(theirs, host="elsewhere.example", until=time.time() + 60)
-    namespace.mark(replace(marker, lease=elsewhere))
-    with pytest.raises(databases.OccupiedError, match=r"on elsewhere\.example: .*its lease ends at 20"):
-        engine.reserve()
-    namespace.mark(replace(marker, lease=replace(elsewhere, until=time.time() - 1)))
-    engine.reserve()
-
-
-@EACH_KEEPING
-def test_a_marker_that_cannot_be_read_is_left_as_it_is_and_said(engine: Connected, owners: list[Owner]) -> None:
-    engine.reserve()
-    (namespace, *_) = engine._own()
-    marker = namespace.marker()
-    assert marker is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Marker, "to_json", lambda self: '{"suite": "benchb')
-        namespace.mark(marker)
-    for action in (engine.reserve, engine.release, partial(engine.create, COMMENTS.schema)):
-        with pytest.raises(databases.OccupiedError, match=r"a marker of this suite's that cannot be read .*drop "):
-            action()
-    namespace.mark(marker)
-
-
-@EACH_KEEPING
-def test_what_the_suite_made_is_removed_and_what_a_user_added_is_not(
-    opened: Opened, engine: Engine, owners: list[Owner]
+def test_what_a_killed_run_left_is_named_to_the_next_and_removed_when_that_is_agreed_to(
+    lent: Deployment,
+    case: Case,
+    owners: list[Owner],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = [one.all() for one in owners]
-    opened().create(COMMENTS.schema, parents=COMMENTS.parents)  # as a run that is killed leaves it
+    killed = replace(lent, database="benchbook_4cafe0ff")
+    with databases.open(case[0], killed) as engine:
+        engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    with databases.use_fresh_database(lent):
+        named = capsys.readouterr().err
+    assert "benchbook_4cafe0ff of 2023-10-01" in named and "if those were killed: benchbook servers clean " in named
+    urls = [node.url for node in (lent.nodes if lent.product == "couchdb" else lent.nodes[:1])]
+    answers = iter(["", "n", "no", "y", "y"])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    for url in urls:
+        assert main(["servers", "clean", url]) == 0
+    assert capsys.readouterr().out.count("  benchbook_4cafe0ff, made on 2023-10-01\n") == len(urls)
     assert [one.all() for one in owners] != before
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    engine.release()
-    assert [one.all() for one in owners] == before
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    owners[0].write("smartphones")
-    with pytest.raises(databases.OccupiedError, match=r"smartphones is not: drop or rename it"):
-        engine.create(phones.smartphones(1, 1).schema)
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    engine.release()
-    assert owners[0].read("smartphones") == [MINE]
-    owners[0].erase("smartphones")
-    assert owners[0].all() == before[0]
+    monkeypatch.setenv("MY_SERVER", urls[-1])
+    assert main(["servers", "clean", *urls[:-1], "MY_SERVER", "--yes"]) == 0
+    assert comes_true(lambda: [one.all() for one in owners] == before)
+    printed = "".join(capsys.readouterr())
+    assert printed.count("removed 1") == len(urls) and not any(urlsplit(url).password in printed for url in urls)
 
 
-@singles([*ON_POSTGRESQL, *ON_MYSQL])
-def test_what_a_user_built_on_our_tables_is_not_dropped_with_them(engine: Engine, owners: list[Any]) -> None:
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    (user,) = owners
-    user.depend(collation=getattr(engine, "collation", ""))
-    try:
-        for action in (partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents), engine.release):
-            with pytest.raises(databases.EngineError, match=r"(?i)mine|foreign key"):
-                action()
-        assert user.depends()
-    finally:
-        user.part()
+@EACH_KEEPING
+def test_two_runs_at_once_do_not_see_each_other(lent: Deployment, case: Case, owners: list[Owner]) -> None:
+    other = replace(lent, database=fresh_database())
+    with databases.use_fresh_database(lent), databases.open(case[0], lent) as engine:
+        engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+        engine.insert_many(COMMENTS.records)
+        with databases.use_fresh_database(other), databases.open(case[0], other) as second:
+            second.create(COMMENTS.schema, parents=COMMENTS.parents)
+            assert len(second.ids()) == 0 and len(engine.ids()) == len(COMMENTS.records)
+        assert_contents(engine, COMMENTS.records)
 
 
 # replication

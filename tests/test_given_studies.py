@@ -1,6 +1,5 @@
 """Studies on servers that are a user's, by address, as accounts that may do little and have awkward passwords."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,16 +13,20 @@ import pymongo
 import pytest
 
 from benchbook import databases, lanes, servers
+from benchbook.cli import main
 from benchbook.databases import Engine
-from benchbook.deployment import Deployment
+from benchbook.deployment import FRESH_DATABASE, Deployment
 from benchbook.servers.address import location, variable
 from benchbook.studies import crud, drivers
-from owners import MINE, Owner, owner
+from owners import Owner, owner
 from standing import tamper
 from waiting import comes_true
 
 PASSWORD = "p%ss \"w/rd@'漢\\n"
-ROLES = ["clusterMonitor", "hostManager", {"role": "dbOwner", "db": "benchbook"}]
+ROLES = ["clusterMonitor", "hostManager"]
+ANYWHERE = "readWriteAnyDatabase"
+MINE = "benchbook_0a1b2c3"
+"""A user's database that is called almost as ours are."""
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def lent(product: str) -> Iterator[Deployment]:
         url = running.deployment.node().url
         if product == "mongodb":
             with pymongo.MongoClient[Any](url) as client:
-                client["admin"].command("createUser", "lea", pwd=PASSWORD, roles=ROLES)
+                client["admin"].command("createUser", "lea", pwd=PASSWORD, roles=[*ROLES, ANYWHERE])
         else:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(f"CREATE ROLE lea LOGIN PASSWORD {psycopg.sql.Literal(PASSWORD).as_string()}")
@@ -66,18 +69,21 @@ def give(monkeypatch: pytest.MonkeyPatch, deployment: Deployment) -> Owner:
 
 
 SMALL: dict[str, Any] = {"n": 20, "repetitions": 1}
-CELLS: list[tuple[str, str, Callable[[], object]]] = [
-    ("postgresql", "comments", lambda: crud.run(crud.Parameters(engine="postgresql+relational", **SMALL))),
-    ("mongodb", "players", lambda: drivers.run(drivers.Parameters(attributes=6, **SMALL))),
-    ("mongodb", "comments", lambda: crud.run(crud.Parameters(lane="node", **SMALL))),
-    ("mongodb", "wide", lambda: drivers.run(drivers.Parameters(lane="node", driver="mongoclient+mongoose", **SMALL))),
+ALONE: dict[str, Any] = {"lane": "node", "driver": "mongoclient+mongoose", "process": "operation", "calls": "bulk"}
+CELLS: list[tuple[str, Callable[[], object]]] = [
+    ("postgresql", lambda: crud.run(crud.Parameters(engine="postgresql+relational", **SMALL))),
+    ("mongodb", lambda: drivers.run(drivers.Parameters(attributes=6, **SMALL))),
+    ("mongodb", lambda: crud.run(crud.Parameters(lane="node", **SMALL))),
+    ("mongodb", lambda: drivers.run(drivers.Parameters(lane="node", driver="mongoclient+mongoose", **SMALL))),
+    ("mongodb", lambda: drivers.run(drivers.Parameters(**ALONE, **SMALL))),
 ]
 
 
-@pytest.mark.parametrize(("product", "store", "run"), CELLS, ids=["crud", "drivers", "crud-node", "drivers-node"])
+@pytest.mark.parametrize(
+    ("product", "run"), CELLS, ids=["crud", "drivers", "crud-node", "drivers-node", "drivers-node-alone"]
+)
 def test_a_cell_leaves_a_given_server_as_it_was(
     product: str,
-    store: str,
     run: Callable[[], object],
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -86,11 +92,6 @@ def test_a_cell_leaves_a_given_server_as_it_was(
         pytest.skip(f"lane node is not installed with the suite: {found.why}")
     user = give(monkeypatch, request.getfixturevalue(product))
     before = user.all()
-    user.write(store)
-    with pytest.raises(databases.OccupiedError, match=rf"did not make \({store}\)"):
-        run()
-    assert user.read(store) == [MINE]
-    user.erase(store)
     run()
     assert user.all() == before
 
@@ -113,23 +114,37 @@ def test_a_cell_that_is_stopped_leaves_a_given_server_as_it_was(
     assert user.all() == before
 
 
-def test_an_account_that_may_make_nothing_is_told_so_and_may_be_given_an_empty_schema(
+def test_an_account_that_may_make_no_schema_is_told_the_grant(
     postgresql: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = give(monkeypatch, postgresql)
-    cell = crud.Parameters(engine="postgresql+jsonb", **SMALL)
+    before = user.all()
     with psycopg.connect(postgresql.node().url, autocommit=True) as root:
         root.execute("REVOKE CREATE ON DATABASE postgres FROM lea")
         try:
-            with pytest.raises(databases.UnreachableError, match=r"benchbook takes no marker .*: permission denied"):
-                crud.run(cell)
-            root.execute("CREATE SCHEMA benchbook AUTHORIZATION lea")
-            before = user.all()
-            crud.run(cell)
-            assert user.all() == before
-            root.execute("DROP SCHEMA benchbook")
+            said = r"make_database: permission denied .*; its user needs GRANT CREATE ON DATABASE"
+            with pytest.raises(databases.UnreachableError, match=said):
+                crud.run(crud.Parameters(engine="postgresql+jsonb", **SMALL))
         finally:
             root.execute("GRANT CREATE ON DATABASE postgres TO lea")
+    assert user.all() == before
+
+
+def test_an_account_of_one_database_of_mongodbs_is_told_the_role(
+    mongodb: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = give(monkeypatch, mongodb)
+    before = user.all()
+    with pymongo.MongoClient[Any](mongodb.node().url) as client:
+        client["admin"].command("revokeRolesFromUser", "lea", roles=[ANYWHERE])
+        client["admin"].command("grantRolesToUser", "lea", roles=[{"role": "dbOwner", "db": "benchbook"}])
+        try:
+            said = r"make_database: not authorized .*; its user needs the role readWriteAnyDatabase"
+            with pytest.raises(databases.UnreachableError, match=said):
+                crud.run(crud.Parameters(engine="mongodb", **SMALL))
+        finally:
+            client["admin"].command("grantRolesToUser", "lea", roles=[ANYWHERE])
+    assert user.all() == before
 
 
 def run(engines_: str) -> "subprocess.Popen[str]":
@@ -138,28 +153,29 @@ def run(engines_: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def test_a_run_takes_over_what_a_killed_one_left_and_refuses_what_is_a_users(
+def test_what_a_killed_run_left_is_named_by_the_next_which_runs_and_removed_by_clean(
     postgresql: Deployment,
-    mongodb: Deployment,
     home: Path,
     results_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ours, theirs = give(monkeypatch, postgresql), give(monkeypatch, mongodb)
-    before = ours.all()
+    user = give(monkeypatch, postgresql)
+    user.write(MINE)
+    before = user.all()
     with run("postgresql+jsonb") as killed:
-        assert comes_true(lambda: "benchbook_marker" in str(ours.all()))
+        assert comes_true(lambda: FRESH_DATABASE.search(str(user.all()[2])) is not None)
         killed.kill()
-    assert ours.all() != before
-    theirs.write("comments")
-    with run("postgresql+jsonb,mongodb") as again:
+    (left,) = FRESH_DATABASE.findall(str(user.all()[2]))
+    with run("postgresql+jsonb") as again:
         printed = again.communicate()[0]
-    assert again.returncode == 1 and "2 done, 2 failed" in printed and "Traceback" not in printed, printed
-    refused = re.findall(r"^failed: .*engine=mongodb .*did not make \(comments\); .* drop it yourself", printed, re.M)
-    assert len(refused) == 2, printed
-    assert theirs.read("comments") == [MINE]
-    assert ours.all() == before
-    theirs.erase("comments")
+    assert again.returncode == 0 and "2 done" in printed and "Traceback" not in printed, printed
+    clean = ["servers", "clean", variable("postgresql")]
+    assert printed.count(f"databases of other runs: {left} of ") == 1 and f"benchbook {' '.join(clean)}" in printed
+    assert main([*clean, "--yes"]) == 0
+    printed += "".join(capsys.readouterr())
+    assert user.all() == before
+    user.erase(MINE)
     kept = b"".join(file.read_bytes() for file in results_folder.rglob("*") if file.is_file())
     for form in (PASSWORD, quote(PASSWORD, safe="")):
         assert form not in printed and form.encode() not in kept

@@ -5,7 +5,6 @@ const { at, reaches } = require('./replica')
 const { read, check } = require('./records')
 const idle = require('./idle')
 
-const DATABASE = 'benchbook'
 const FOLLOW_S = 60 // a replica may take so long to follow an emptied store
 const RESOLUTION_NS = 500_000 // of a wait's end: the position's round trip, and a read on the replica
 
@@ -14,8 +13,8 @@ const ns = (from, to) => Number(to - from)
 
 class ReplicaLost extends Error {}
 
-async function fresh (clients, { collection, parents, group }, index) {
-  const database = clients.primary.db(DATABASE)
+async function fresh (clients, { collection, parents, group }, index, name) {
+  const database = clients.primary.db(name)
   for (const name of [...parents.map(parent => parent.collection), collection]) {
     await database.dropCollection(name).catch(error => { if (error.codeName !== 'NamespaceNotFound') throw error })
     await database.createCollection(name)
@@ -93,7 +92,7 @@ class Batch {
       this.add(operation, startedAt, this.given.records.length, values)
     }
     for (const [role, client] of Object.entries(this.clients)) {
-      const found = await client.db(DATABASE).collection(this.store.collectionName).find().toArray()
+      const found = await client.db(this.store.dbName).collection(this.store.collectionName).find().toArray()
       check(found, wanted, `${operation}, ${role}`)
     }
   }
@@ -115,14 +114,14 @@ class Batch {
   }
 }
 
-module.exports = async function crud ({ parameters, data, url, replica_url: other, pids = [] }, repetition) {
+module.exports = async function crud ({ parameters, data, url, database, replica_url: other, pids = [] }, repetition) {
   const given = read(data)
   const clients = { primary: await connect(url, parameters.durability) }
   try {
     if (other) clients.replica = await connect(other, parameters.durability)
     for (const client of Object.values(clients)) await client.db('admin').command({ ping: 1 })
     for (let i = 0; i < parameters.repetitions; i++) {
-      const store = await fresh(clients, given, parameters.article_index)
+      const store = await fresh(clients, given, parameters.article_index, database)
       await idle(pids)
       const sections = []
       try {

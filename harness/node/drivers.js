@@ -62,12 +62,12 @@ async function alone (store, { records, change, pids, asked }, { driver }) {
   return sections
 }
 
-module.exports = async function drivers ({ parameters, data, url, pids = [] }, repetition) {
+module.exports = async function drivers ({ parameters, data, url, database, pids = [] }, repetition) {
   const { fields, records } = read(data)
   const texts = fields.filter(([name, type]) => type === 'string' && name !== '_id')
   const [field] = texts.find(([,, optional]) => !optional) || texts[0]
   const { calls, batch, durability, document_schema: schema, arm, repetitions } = parameters
-  const given = { records, change: { [field]: `new ${field}` }, calls, batch, pids, asked: { url, data, durability, fields, schema, batch } }
+  const given = { records, change: { [field]: `new ${field}` }, calls, batch, pids, asked: { url, database, data, durability, fields, schema, batch } }
   const measured = parameters.process === 'operation' ? alone : turn
   const identical = arm === 'b' && parameters.process === 'together' ? [{ arm: 'a' }, { arm: 'b' }] : [{}]
   const client = await connect(url, durability) // one for all, with its connections
@@ -75,7 +75,7 @@ module.exports = async function drivers ({ parameters, data, url, pids = [] }, r
     const arms = []
     let version
     for (const driver of parameters.driver.split('+')) {
-      const store = await DRIVERS[driver](client, NAME, fields, schema)
+      const store = await DRIVERS[driver](client, database, NAME, fields, schema)
       version = store.version // the mapper's, which names the driver below it, comes last
       arms.push({ store, driver })
     }

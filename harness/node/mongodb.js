@@ -3,7 +3,6 @@
 const { MongoClient } = require('mongodb')
 const mongoose = require('mongoose')
 
-const DATABASE = 'benchbook'
 const CONCERN = { default: { w: 1 }, relaxed: { w: 1, journal: false }, strict: { w: 1, journal: true } }
 const TYPES = { string: String, integer: Number, float: Number, date: Date, datetime: Date, boolean: Boolean }
 
@@ -19,13 +18,13 @@ const connect = (url, durability) => new MongoClient(url, options(durability)).c
 connect.version = `mongodb ${require('mongodb/package.json').version} (Node ${process.version})`
 
 // The driver's own collection: also what empties and checks the store for the mapper.
-async function native (client, name) {
-  const collection = client.db(DATABASE).collection(name)
+async function native (client, database, name) {
+  const collection = client.db(database).collection(name)
   return {
     version: connect.version,
     fresh: async () => {
       await collection.drop().catch(error => { if (error.codeName !== 'NamespaceNotFound') throw error })
-      await client.db(DATABASE).createCollection(name)
+      await client.db(database).createCollection(name)
       await client.db('admin').command({ fsync: 1 })
     },
     all: () => collection.find().toArray(),
@@ -66,9 +65,9 @@ function declared (fields, how) {
 }
 
 // A model whose fields are declared so.
-async function mapped (client, name, fields, schema) {
-  const below = await native(client, name)
-  const connection = mongoose.createConnection().setClient(client).useDb(DATABASE)
+async function mapped (client, database, name, fields, schema) {
+  const below = await native(client, database, name)
+  const connection = mongoose.createConnection().setClient(client).useDb(database)
   const options = { collection: name, versionKey: false, strict: 'throw', autoIndex: false, autoCreate: false, minimize: false }
   const Model = connection.model('Record', new mongoose.Schema(declared(fields, DECLARED[schema]), options))
   return {

@@ -6,9 +6,9 @@ const { read, check } = require('./records')
 
 const value = (metric, value, source, resolution) => ({ role: 'client', metric, value, unit: 'B', source, resolution })
 
-async function measure ({ url, data, durability, driver, name, fields, schema, change, operation, batch }) {
+async function measure ({ url, database, data, durability, driver, name, fields, schema, change, operation, batch }) {
   const client = await connect(url, durability)
-  const store = await DRIVERS[driver](client, name, fields, schema)
+  const store = await DRIVERS[driver](client, database, name, fields, schema)
   const records = operation === 'insert' ? read(data).records : [] // no others are in the way of what is found
   const actions = bulk(store, records, change, batch)
   global.gc()

@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import secrets
+import time
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -24,6 +27,26 @@ PATIENCE_S: Final = 5
 
 LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 """What an address calls this machine."""
+
+
+DATABASE: Final = "benchbook"
+"""The database on servers that we start."""
+
+FRESH_DATABASE: Final = re.compile(r"benchbook_[0-9a-f]{8}")
+"""What a run calls its database on servers that a user gives."""
+
+_DAY_S: Final = 86_400
+
+
+def fresh_database() -> str:
+    """Return a new name for a database: four digits are the day since 1970, four are random."""
+    return f"{DATABASE}_{int(time.time() // _DAY_S):04x}{secrets.token_hex(2)}"
+
+
+def day_of(database: str) -> date:
+    """Return the day, in UTC, on which `fresh_database` made a name."""
+    day = int(database.removeprefix(f"{DATABASE}_")[:4], 16)
+    return datetime.fromtimestamp(day * _DAY_S, UTC).date()
 
 
 @dataclass(frozen=True)
@@ -54,6 +77,7 @@ class Deployment:
     nodes: tuple[Node, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     places: dict[Role, Place] = field(default_factory=dict)  # where each role is, the client too, in a room
+    database: str = DATABASE  # where all records are kept: a database, a schema, or a prefix
 
     @property
     def room(self) -> str:

@@ -184,6 +184,7 @@ def run(
     data: str | None = None,
     url: str | None = None,
     replica_url: str | None = None,
+    database: str | None = None,
     pids: Sequence[int] = (),
     processors: Sequence[int] | None = None,
     server: Document | None = None,
@@ -198,6 +199,7 @@ def run(
     if isinstance(harness, Missing):
         raise LaneError(harness.why)
     given: Document = {"data": data, "url": url, "replica_url": replica_url, "server": server}
+    given |= {"database": database}
     given |= {"pids": list(pids) or None, "processors": list(processors) if processors else None}
     request: Document = {"study": study, "parameters": parameters, "folder": folder}
     request |= {name: value for name, value in given.items() if value is not None}

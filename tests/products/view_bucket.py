@@ -1,11 +1,10 @@
 """A bucket of CouchbaseMock, which knows no queries: its keys are listed by a view."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from couchbase.exceptions import DesignDocumentNotFoundException
 from couchbase.management.views import DesignDocument, DesignDocumentNamespace, View
 from couchbase.options import ViewOptions
 from couchbase.views import ViewScanConsistency
@@ -21,7 +20,7 @@ class ViewBucket(adapter.Bucket):
     """A bucket whose keys are a view's."""
 
     @override
-    def prepare(self) -> None:
+    def prepare(self, database: str) -> None:
         view = DesignDocument(_NAME, {"keys": View(map=_EVERY_KEY)})
         self._bucket.view_indexes().upsert_design_document(view, DesignDocumentNamespace.PRODUCTION)
 
@@ -30,13 +29,13 @@ class ViewBucket(adapter.Bucket):
         return [key for key in self._every_key() if key.startswith(prefix)]
 
     @override
-    def beginnings(self) -> list[str]:
+    def databases(self) -> list[str]:
+        self.prepare(_NAME)
         return list(dict.fromkeys(key.partition(":")[0] for key in self._every_key()))
 
     @override
-    def unindex(self) -> None:
-        with suppress(DesignDocumentNotFoundException):
-            self._bucket.view_indexes().drop_design_document(_NAME, DesignDocumentNamespace.PRODUCTION)
+    def unindex(self, database: str) -> None:
+        """Leave the view, which is every database's."""
 
     def _every_key(self) -> list[str]:
         options = ViewOptions(scan_consistency=ViewScanConsistency.REQUEST_PLUS)

@@ -36,7 +36,7 @@ COMMANDS: Final = {
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
     "scheduler": "be the scheduler that joins a lab's workers and runs, by credentials that it makes; stop on Ctrl-C",
     "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
-    "servers": "keep servers up, print addresses, stop on Ctrl-C",
+    "servers": "keep servers up, print addresses, stop on Ctrl-C; clean servers of yours",
     "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
 }
 

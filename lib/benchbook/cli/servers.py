@@ -1,31 +1,38 @@
-"""`benchbook servers`: ``up``, servers that stay up until Ctrl-C; ``pull``, the images that servers run from."""
+"""`benchbook servers`: keep servers up, pull their images, clean servers of yours."""
 
 import argparse
+import os
 import signal
 import sys
 import threading
 
-from benchbook import cli, registry, servers
+from benchbook import cli, databases, registry, servers
+from benchbook.deployment import day_of
 from benchbook.digits import size
 from benchbook.servers import containers
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    verbs = parser.add_subparsers(dest="verb", metavar="up|pull", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="up|pull|clean", required=True)
     up = verbs.add_parser("up", help="keep an engine's servers up, print their addresses, stop on Ctrl-C")
     up.add_argument("engine", metavar="ENGINE")
     up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
     pull = verbs.add_parser("pull", help="fetch the images of products whose servers run in containers")
     pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(registry.images()))
     pull.add_argument("--all", action="store_true", help="those of all products that cannot run here otherwise")
+    clean = verbs.add_parser("clean", help="list and remove what killed runs left on your servers")
+    address = "a server's, or the variable that holds it"
+    clean.add_argument("address", nargs="+", metavar="ADDRESS", help=address)
+    clean.add_argument("--yes", action="store_true", help="remove them without asking")
 
 
 def main(asked: argparse.Namespace) -> int:
     """Do what the verb says."""
+    verbs = {"up": _up, "pull": _pull, "clean": _clean}
     try:
-        return _pull(asked) if asked.verb == "pull" else _up(asked)
-    except servers.ServerError as error:
+        return verbs[asked.verb](asked)
+    except (servers.ServerError, databases.EngineError) as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED
 
@@ -59,6 +66,34 @@ def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> No
             progress.update(bar, completed=fetched, total=whole or None)
     present = containers.find(image)
     print(f"  {product} is here: {size(whole)} fetched, {present.digest if present else ''}", flush=True)
+
+
+def _clean(asked: argparse.Namespace) -> int:
+    """List the databases of runs on a user's servers, and drop them once the user agrees."""
+    for address in asked.address:
+        url = os.environ.get(address, address)
+        if "://" not in url:
+            raise cli.UsageError(f"{address} is neither an address nor a variable that is set")
+        with databases.open_address(url) as engine:
+            names = databases.list_run_databases(engine)
+            print(f"{engine.where}: {'databases of runs:' if names else 'no database of a run'}")
+            for name in names:
+                print(f"  {name}, made on {day_of(name)}")
+            if names and (asked.yes or _user_agrees()):
+                for name in names:
+                    engine.drop_database(name)
+                print(f"  removed {len(names)}")
+    return cli.DONE
+
+
+def _user_agrees() -> bool:
+    """Return whether the user says yes; without a terminal there is no answer."""
+    try:
+        answer = input("Remove them? A run that still uses one fails. [y/N] ")
+    except EOFError:
+        print()
+        return False
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _up(asked: argparse.Namespace) -> int:

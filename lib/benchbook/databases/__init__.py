@@ -2,17 +2,21 @@
 
 In comes an engine's name and a `Deployment` (what `benchbook.servers` has running), out comes the connected engine:
 `open`; records go in and come back as they were. An adapter, and its driver with it, is imported only when used. Begin
-with `engine`, then `connected` (what all with servers do alike) and one product's folder. `namespace` is what the suite
-keeps to on a server, `sql` what SQL databases share.
+with `engine`, then `connected` (what all with servers do alike) and one product's folder. `sql` is what SQL
+databases share.
 """
 
 import importlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from benchbook import registry, servers
+from benchbook.databases.connected import Connected as Connected
 from benchbook.databases.engine import DocumentSchema as DocumentSchema
 from benchbook.databases.engine import DuplicateKeyError as DuplicateKeyError
 from benchbook.databases.engine import Durability as Durability
@@ -20,12 +24,12 @@ from benchbook.databases.engine import Engine as Engine
 from benchbook.databases.engine import EngineError as EngineError
 from benchbook.databases.engine import GapError as GapError
 from benchbook.databases.engine import MissingRecordError as MissingRecordError
-from benchbook.databases.engine import OccupiedError as OccupiedError
 from benchbook.databases.engine import Options as Options
 from benchbook.databases.engine import RefusedError as RefusedError
 from benchbook.databases.engine import UnreachableError as UnreachableError
-from benchbook.deployment import Deployment, Topology
+from benchbook.deployment import FRESH_DATABASE, Deployment, Node, Topology, day_of
 from benchbook.schemas import Record, Schema
+from benchbook.servers.address import find_fault, variables
 
 NAMES: Final = tuple(registry.ENGINES)
 
@@ -113,27 +117,72 @@ def open(
     return adapter(deployment, Options(durability, constraints, index, counted, binary_log, document_schema, client_of))
 
 
-def reserve(deployment: Deployment) -> None:
-    """Mark the namespace on servers given by their addresses as the suite's; our own servers are ours altogether.
+@contextmanager
+def use_fresh_database(deployment: Deployment) -> Iterator[None]:
+    """Make the deployment's database on servers that a user gives, and drop it at the end.
 
-    `OccupiedError` when something is there that the suite did not make, which is not touched; `EngineError` when the
-    user may not.
+    On our own servers do nothing. The databases of other runs are listed on standard error.
+    `EngineError` when the user may not make one.
     """
-    if deployment.given:
-        with _any(deployment) as engine:
-            engine.reserve()
+    if not deployment.given:
+        yield
+        return
+    name = deployment.database
+    addresses = variables(deployment.product, deployment.topology).values()
+    clean = f"benchbook servers clean {' '.join(addresses)}"
+    with _open_any(deployment) as engine:
+        # Say what killed runs left.
+        others = list_run_databases(engine)
+        if name in others:
+            raise EngineError(f"{engine.where}: the database {name} exists: run again")
+        if others:
+            listed = ", ".join(f"{other} of {day_of(other)}" for other in others)
+            found = f"{engine.where}: databases of other runs: {listed}"
+            _warn_once(f"{found}; if those were killed: {clean}")
+        # Make ours.
+        try:
+            engine.make_database()
+        except EngineError as error:
+            raise type(error)(f"{error}; its user needs {engine.grant}") from error
+    try:
+        yield
+    finally:
+        try:
+            with _open_any(deployment) as engine:
+                engine.drop_database(name)
+        except EngineError as error:
+            _warn_once(f"the database {name} is still there: {error}; to remove it: {clean}")
 
 
-def release(deployment: Deployment) -> None:
-    """Remove what the suite made on servers given by their addresses; our own servers end with all on them.
+@cache
+def _warn_once(text: str) -> None:
+    print(f"benchbook: {text}", file=sys.stderr)
 
-    `EngineError` when something of another's depends on it, or the server does not answer: what is left is marked.
+
+def list_run_databases(engine: Connected[Any]) -> list[str]:
+    """Return the databases that runs made on a user's server, those in use too."""
+    return [name for name in engine.list_databases() if FRESH_DATABASE.fullmatch(name)]
+
+
+def open_address(url: str) -> Connected[Any]:
+    """Return an engine at the address of a user's server.
+
+    `EngineError` when it is no address of a product, or nothing answers there.
     """
-    if deployment.given:
-        with _any(deployment) as engine:
-            engine.release()
+    scheme = url.partition("://")[0]
+    products = [name for name in registry.PRODUCTS if scheme in registry.product(name).schemes]
+    if not products:
+        raise EngineError("the address must begin with a product's scheme, such as postgresql://")
+    fault = find_fault(products[0], url)
+    if fault:
+        raise EngineError(f"the address {fault}")
+    node = Node("primary", url, None, "")
+    return _open_any(Deployment(products[0], "single", (node,), {"source": "address"}))
 
 
-def _any(deployment: Deployment) -> Engine:
-    """Return the first of a product's engines: they all share its namespace."""
-    return open(next(name for name in NAMES if registry.parsed(name).product == deployment.product), deployment)
+def _open_any(deployment: Deployment) -> Connected[Any]:
+    """Return the first of a product's engines: they all share its databases."""
+    name = next(name for name in NAMES if registry.parsed(name).product == deployment.product)
+    engine = load(name)(deployment, Options())
+    assert isinstance(engine, Connected)
+    return engine

@@ -154,9 +154,6 @@ class ChildTables(Relational):
                 self._run(child.table.delete_all)
             return super().delete_all()
 
-    def _stores(self, schema: Schema) -> list[str]:
-        return [*super()._stores(schema), *(elements.schema.name for elements in split(schema)[1])]
-
     def _begin(self, schema: Schema) -> None:
         own, arrays = split(schema)
         super()._begin(own)

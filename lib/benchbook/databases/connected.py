@@ -16,13 +16,15 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from typing_extensions import override
 
 from benchbook.databases.engine import CATCH_UP_S, Engine, EngineError, MissingRecordError, Options, Position
-from benchbook.databases.namespace import Marker, Namespace, S
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Node, Role
 from benchbook.measure import Meter
 from benchbook.schemas import Schema
 
 T = TypeVar("T")
+
+S = TypeVar("S")
+"""What an adapter has for each node: what its driver calls a client, a connection or a bucket."""
 
 
 class Closable(Protocol):
@@ -36,9 +38,13 @@ C = TypeVar("C", bound=Closable)
 
 
 class Connected(Engine, Generic[S]):
-    """Connects when it is made; an adapter adds its sessions, its namespace and its verbs."""
+    """Connects when it is made; an adapter adds its sessions, its databases and its verbs.
 
-    namespace: type[Namespace[S]]
+    A database is what the product calls so, a schema, or a prefix of names: all that a run makes
+    is in one.
+    """
+
+    grant: ClassVar[str] = "the right to make and drop databases"  # or the product's words for it
     _sessions: dict[Role, S]
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
@@ -50,20 +56,20 @@ class Connected(Engine, Generic[S]):
             self.close()
             raise
 
-    def reserve(self) -> None:
-        """Mark the primary's namespace, or every node's where they are separate."""
-        self._take([])
+    @abstractmethod
+    def list_databases(self) -> list[str]:
+        """Return the names of all databases, on every node."""
 
-    def release(self) -> None:
-        """Remove what the marker names, and the marker; the replica follows."""
-        for namespace in self._own():
-            namespace.release(self.where)
-        self._follow_release()
+    def make_database(self) -> None:
+        """Make the deployment's database, unless it is there; do nothing where it is a prefix."""
+
+    @abstractmethod
+    def drop_database(self, name: str) -> None:
+        """Drop a database with all that is in it, on every node; nothing when it is not there."""
 
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Create the store after its parents', whose records are inserted in bulk; then index, follow, checkpoint."""
-        schemas = [schema, *(parent.schema for parent in parents)]
-        self._prepare(schemas, self._take([store for made in reversed(schemas) for store in self._stores(made)]))
+        self._prepare([schema, *(parent.schema for parent in parents)])
         for parent in parents:
             self._fill(parent)
         self._begin(schema)
@@ -92,10 +98,6 @@ class Connected(Engine, Generic[S]):
     def _session(self, node: Node) -> S:
         """Return a new session with a node, which answers; `_kept` sees to it that it is closed."""
 
-    def _namespaces(self) -> Mapping[Role, Namespace[S]]:
-        """Return each node's namespace."""
-        return {role: self.namespace(session) for role, session in self._sessions.items()}
-
     @abstractmethod
     def _begin(self, schema: Schema) -> None:
         """Make a schema's store, new and empty, the current one."""
@@ -104,19 +106,8 @@ class Connected(Engine, Generic[S]):
     def _index(self, field: str) -> None:
         """Index a field of the current store."""
 
-    def _stores(self, schema: Schema) -> list[str]:
-        """Return what a schema's records are kept in, those that refer to others behind them."""
-        return [self._store(schema)]
-
-    def _store(self, schema: Schema) -> str:
-        """Return what a schema's store is called in the namespace."""
-        return schema.name
-
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Prepare for the stores of these schemas, which refer to those behind them: drop what would be in the way.
-
-        All that `marker` names is the suite's, and may be dropped.
-        """
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        """Prepare the database for the stores of these schemas; each may refer to later ones."""
 
     def _fill(self, parent: Dataset) -> None:
         """Create a parent's store with its records."""
@@ -134,29 +125,6 @@ class Connected(Engine, Generic[S]):
         """Return what was opened, which `close` will close."""
         self._closing.callback(opened.close)
         return opened
-
-    def _own(self) -> Sequence[Namespace[S]]:
-        """Return the namespaces that hold markers, the primary's first: alone, where the replica has it from there."""
-        return [self._namespaces()["primary"]]
-
-    def _take(self, stores: Sequence[str]) -> Marker:
-        """Return the primary's marker, with these stores in it; where none is yet, no node may hold anything."""
-        own = self._own()
-        markers = [namespace.own_marker(self.where) for namespace in own]
-        if None in markers:
-            for namespace in self._namespaces().values():
-                namespace.check(self.where)
-        try:
-            taken = [space.take(marker, stores, self.where) for space, marker in zip(own, markers, strict=True)]
-        except self.raises as error:
-            why = f"{own[0].title} takes no marker of this suite's, without which nothing is written there"
-            translated = self.raised(error, why)
-            raise translated from translated.__cause__
-        return taken[0]
-
-    def _follow_release(self) -> None:
-        """Wait until the replica has followed, where a log can tell that without a store."""
-        self._follow()
 
     def _follow(self) -> None:
         if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
@@ -269,9 +237,6 @@ class Compared(Polled[S]):
     def position(self) -> Position:
         self._since_ns = time.perf_counter_ns()
         return super().position()
-
-    def _follow_release(self) -> None:
-        """Wait for nothing: there is no store left to compare."""
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
         return self._wait_until(lambda versions: bool(versions == position), deadline_s, self._since_ns)

@@ -68,10 +68,6 @@ class GapError(EngineError):
     """The engine cannot do that, and its `gaps` say why."""
 
 
-class OccupiedError(EngineError):
-    """Something is in the way that the suite did not make: it is not touched."""
-
-
 @dataclass(frozen=True)
 class Options:
     """How an engine keeps its records."""
@@ -87,7 +83,8 @@ class Options:
 
 _TRANSLATED: Final = frozenset(
     {
-        *("reserve", "release", "create", "insert", "insert_many", "find", "read_all", "update", "update_all"),
+        *("list_databases", "make_database", "drop_database", "create"),
+        *("insert", "insert_many", "find", "read_all", "update", "update_all"),
         *("delete", "delete_all", "ids", "position", "counters", "_connect", "_reached"),
     }
 )
@@ -211,21 +208,10 @@ class Engine(ABC):
         return f"{self.name} at {address}" if address else self.name
 
     @abstractmethod
-    def reserve(self) -> None:
-        """Mark the namespace that the engine works in as the suite's, on every node; `create` does so by itself.
-
-        `OccupiedError` when something is there that the suite did not make.
-        """
-
-    @abstractmethod
-    def release(self) -> None:
-        """Remove, on every node, all that the suite made and nothing else; then the engine can only be closed."""
-
-    @abstractmethod
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Drop what the suite made, create the empty store with its indexes and the parents' records, and checkpoint.
+        """Create the empty store with its indexes and the parents' records, and checkpoint.
 
-        On every node: when it returns, a replica has followed. `OccupiedError` when a user's data are in the way.
+        On every node: when it returns, a replica has followed.
         """
 
     @abstractmethod

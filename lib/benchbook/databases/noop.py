@@ -22,12 +22,6 @@ class NoOp(Engine, has_driver=False):
     driver = "none"
     lacks: ClassVar[Mapping[str, str]] = {"contents": _KEEPS, "constraints": _KEEPS}
 
-    def reserve(self) -> None:
-        """Do nothing."""
-
-    def release(self) -> None:
-        """Do nothing."""
-
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Do nothing."""
 

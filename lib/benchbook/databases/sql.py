@@ -17,7 +17,6 @@ from typing_extensions import override
 
 from benchbook.databases.connected import Connected
 from benchbook.databases.engine import Decoders, Durability, Options, TypeDecoder, listed
-from benchbook.databases.namespace import MARKER, Marker, Namespace, Settings
 from benchbook.deployment import Role
 from benchbook.schemas import NESTED, Document, Field, Record, Schema
 
@@ -55,10 +54,9 @@ class Table(ABC):
     def quoted(name: str) -> str:
         """Return a name as the product's SQL has it, and as its driver leaves it alone."""
 
-    @classmethod
-    def placed(cls, table: str) -> str:
+    def placed(self, table: str) -> str:
         """Return a table's name, quoted."""
-        return cls.quoted(table)
+        return self.quoted(table)
 
     @abstractmethod
     def definitions(self) -> list[str]:
@@ -218,63 +216,6 @@ class DocumentTable(Table):
         return self._restored(self.decoded(rows))
 
 
-class SQLNamespace(Namespace[Any]):
-    """What is called ``benchbook``; the marker is the only row of a table, and what is not empty is not dropped."""
-
-    title = "the schema benchbook"
-    kind: ClassVar[str] = "SCHEMA"
-    there: ClassVar[str]  # a query that returns a row when the namespace is there
-    listed: ClassVar[str]  # a query for the names of all in it
-    marker_table: ClassVar[str]  # the statement that makes the marker's table, unless it is there
-
-    @override
-    def exists(self) -> bool:
-        return bool(self._ask(self.there))
-
-    @override
-    def contents(self) -> list[str]:
-        return [name for (name,) in self._ask(self.listed)]
-
-    @override
-    def mark(self, marker: Marker) -> None:
-        if not self.exists():
-            self._ask(f"CREATE {self.kind} benchbook")
-        self._ask(self.marker_table)
-        self._write(marker.to_json())
-
-    def drop(self, stores: Sequence[str]) -> None:
-        """Drop tables, in this order: those that refer before those that are referred to."""
-        if stores:
-            self._ask(f"DROP TABLE IF EXISTS {', '.join(f'benchbook.{self.quoted(name)}' for name in stores)}", ())
-
-    @override
-    def unmark(self, marker: Marker) -> None:
-        self._ask(f"DROP TABLE benchbook.{MARKER}")
-        if marker.made and not self.contents():
-            self._ask(f"DROP {self.kind} benchbook")
-
-    def _read(self) -> Marker | None:
-        rows = self._ask(f"SELECT text FROM benchbook.{MARKER}")
-        return Marker.from_json(rows[0][0]) if rows else None
-
-    @staticmethod
-    @abstractmethod
-    def quoted(name: str) -> str:
-        """Return a name as `Table.quoted` does."""
-
-    def _write(self, text: str) -> None:
-        """Let the marker's table have this text as its only row."""
-        self._ask(f"DELETE FROM benchbook.{MARKER}")
-        self._ask(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", (text,))
-
-    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
-        """Execute a statement on the session and return its rows; without values, ``%`` stands for itself."""
-        with self._session.cursor() as cursor:
-            cursor.execute(statement, values)
-            rows: Sequence[Row] = cursor.fetchall() if cursor.description else ()
-            return rows
-
-
 class SQL(Connected[Any]):
     """Each statement is a transaction of its own, but for bulk inserts, which are one: all or none.
 
@@ -283,8 +224,11 @@ class SQL(Connected[Any]):
 
     table: Callable[[Schema, Options], RowTable | DocumentTable]  # what a schema is made into
     title: ClassVar[str]  # the product's name in sentences
-    server_settings: ClassVar[Mapping[Durability, Settings]] = {}
-    """For a durability that is the whole server's: what `Namespace.restore` sets it to."""
+    databases_query: ClassVar[str]  # the query for the names of all databases
+    make_statement: ClassVar[str]  # makes the database of this name, unless it is there
+    drop_statement: ClassVar[str]  # drops it, if it is there
+    server_settings: ClassVar[Mapping[Durability, Row]] = {}
+    """For a durability that is the whole server's: the values that `_set_server` gives it."""
 
     _cursors: Mapping[Role, Cursor]
     _cursor: Cursor  # the primary's
@@ -334,6 +278,18 @@ class SQL(Connected[Any]):
     def _transaction(self) -> AbstractContextManager[object]:
         """Make all that is done on the primary one transaction, undone when it fails."""
 
+    @override
+    def list_databases(self) -> list[str]:
+        return [name for (name,) in self._rows(self.databases_query)]
+
+    @override
+    def make_database(self) -> None:
+        self._run(self.make_statement.format(self.deployment.database))
+
+    @override
+    def drop_database(self, name: str) -> None:
+        self._run(self.drop_statement.format(name))
+
     @property
     def ending(self) -> str:
         """What a table's creation ends with."""
@@ -344,19 +300,27 @@ class SQL(Connected[Any]):
         self._cursors = {role: session.cursor() for role, session in self._sessions.items()}
         self._cursor = self._cursors["primary"]
 
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Drop our tables; set the server's durability once it is known that nobody's data are in the way."""
-        namespace = self._namespaces()["primary"]
-        namespace.drop(tuple(reversed(marker.stores)))
-        if not self._has_set_server and (setting := self.server_settings.get(self.options.durability)):
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        """Make the database anew, and set the server's durability until the engine is closed."""
+        self.drop_database(self.deployment.database)
+        self.make_database()
+        setting = self.server_settings.get(self.options.durability)
+        if setting and not self._has_set_server:
             self._has_set_server = True
-            self._closing.callback(self._set_back, namespace, namespace.before())
-            namespace.restore(setting)
+            self._closing.callback(self._set_back, self._server_setting())
+            self._set_server(setting)
 
-    def _set_back(self, namespace: Namespace[Any], before: Settings) -> None:
+    def _server_setting(self) -> Row:
+        """Return the values to which the server's durability is set."""
+        return ()
+
+    def _set_server(self, values: Row) -> None:
+        """Set the server's durability to such values."""
+
+    def _set_back(self, before: Row) -> None:
         """Set the server as it was; one that is gone, or does not answer, has nothing to get back."""
         with suppress(*self.raises):
-            namespace.restore(before)
+            self._set_server(before)
 
     def _begin(self, schema: Schema) -> None:
         self._current = table = self.table(schema, self.options)

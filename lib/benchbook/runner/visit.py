@@ -1,7 +1,6 @@
 """One deployment in one block: its servers, freshly started, what they are written down as, and a folder for files."""
 
 import os
-import sys
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -58,12 +57,11 @@ class Visit(AbstractContextManager["Visit"]):
                     self._running = Running(NONE, lambda: None, lambda: None)
                 else:
                     self._running = up.enter_context(servers.up(product, topology, room))
-                # Given servers are asked whether they take our data, and lose them at the end.
+                # On given servers a database of our own, which is dropped at the end.
                 try:
-                    databases.reserve(self.deployment)
+                    up.enter_context(databases.use_fresh_database(self.deployment))
                 except databases.EngineError as error:
                     raise ServerError(str(error)) from error
-                up.callback(_release, self.deployment)
                 self._announcement.unlink(missing_ok=True)
                 descriptor = os.open(self._announcement, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
@@ -112,11 +110,3 @@ class Visit(AbstractContextManager["Visit"]):
             "inherited": processes.inherited(),
             "servers": {"product": self.deployment.product, "settings": settings, "nodes": nodes},
         }
-
-
-def _release(deployment: Deployment) -> None:
-    """Remove what cells made on given servers; what cannot be removed is marked, and the next run's to remove."""
-    try:
-        databases.release(deployment)
-    except databases.EngineError as error:
-        print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)

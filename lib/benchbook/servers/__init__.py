@@ -15,7 +15,17 @@ from functools import cache
 from typing import Protocol, Self, TypeVar, cast
 
 from benchbook import registry, rooms
-from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced, roles
+from benchbook.deployment import (
+    NONE,
+    VARIABLE,
+    Deployment,
+    Node,
+    Role,
+    Topology,
+    announced,
+    fresh_database,
+    roles,
+)
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
 from benchbook.servers import containers
@@ -208,7 +218,7 @@ def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
         return "\n".join(complaints) or None
 
     deployment = _deployment(product, topology, urls, answers, pids, {"source": "address"})
-    return Running(deployment, silent, lambda: None)
+    return Running(replace(deployment, database=fresh_database()), silent, lambda: None)
 
 
 @contextmanager

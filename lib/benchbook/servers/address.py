@@ -75,7 +75,7 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         if url.partition("://")[0] not in schemes:
             # The address is not shown, for it may hold a password.
             raise ServerError(f"{names[role]} must start with {schemes[0]}://")
-        if fault := _fault(product, url):
+        if fault := find_fault(product, url):
             raise ServerError(f"{names[role]} {fault}")
     return urls
 
@@ -87,7 +87,7 @@ def others(product: str, url: str) -> list[str]:
     return [address for address in addresses if address != url]
 
 
-def _fault(product: str, url: str) -> str | None:
+def find_fault(product: str, url: str) -> str | None:
     """Return what is wrong with an address, without showing any of it; None when a driver can read it."""
     if re.search(r"[\s\x00-\x1f\x7f]", url):
         return "holds a blank or a line's end: a blank in a password is written %20"

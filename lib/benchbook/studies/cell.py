@@ -290,8 +290,9 @@ def on_lane(
     """Run a cell on its lane and return its rows and what closed the answer; raises `benchbook.lanes.LaneError`.
 
     The harness gets all of the cell's parameters, and the `data` that it is to work on in a file of JSON. The
-    `addresses` are the database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``. What the
-    harness `leaves` in its folder can be read by whoever is called with it, before it is removed.
+    `addresses` are the servers' ``url`` and ``replica_url``, the ``database`` to work in, and the servers' processes
+    on this machine, ``pids``. What the harness `leaves` in its folder can be read by whoever is called with it,
+    before it is removed.
     """
     with Folder("cell") as folder:
         file = folder / "data.json"

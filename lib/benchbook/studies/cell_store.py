@@ -1,7 +1,7 @@
 """The store of one cell: an engine on its deployment, emptied, written until it is replicated, read and compared."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -152,15 +152,8 @@ def deployed(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterato
         if announced() is not None:
             yield deployment
             return
-        databases.reserve(deployment)
-        try:
+        with databases.use_fresh_database(deployment):
             yield deployment
-        except BaseException:
-            # What the cell died of is what is to be said.
-            with suppress(databases.EngineError):
-                databases.release(deployment)
-            raise
-        databases.release(deployment)
 
 
 def on_mongodb_lane(
@@ -168,8 +161,8 @@ def on_mongodb_lane(
 ) -> tuple[Rows, lanes.Closing, Columns]:
     """Run a cell of MongoDB on its lane, and return its rows, what closed the answer, and the columns of all rows.
 
-    The harness empties the store by itself: it is made before, so that nothing of a user's goes by its names then. The
-    records are handed over after a line of JSON, `head`, that states what they are.
+    The harness empties the store by itself. The records are handed over after a line of JSON, `head`, that states what
+    they are.
     """
     lines = [orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)]
     with deployed("mongodb", topology, getattr(parameters, "room", rooms.NONE)) as deployment:
@@ -184,6 +177,7 @@ def on_mongodb_lane(
             columns,
             data=b"\n".join(lines),
             url=deployment.node().url,
+            database=deployment.database,
             replica_url=replica,
             pids=[*store.pids.values()],
         )

@@ -1,5 +1,6 @@
 """ArangoDB through python-arango: a collection in the database that the address names, a record a document.
 
+A pair replicates that database, so a run on a user's server makes no other: the names of its collections begin alike.
 A record's key is ArangoDB's ``_key`` (its ``_id`` is the collection's name and the key). Durability is the write's
 ``waitForSync``: ``default`` leaves the collection's (false), ``relaxed`` says false, ``strict`` true.
 
@@ -33,43 +34,11 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
-from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Document, Record, Schema
 
 Database: TypeAlias = Any
 """A `StandardDatabase`: by their types its methods may answer with a job, too, which those of other databases do."""
-
-
-class _Database(Namespace[Database]):
-    """The database that the address names, which is its user's: taken only when it is empty. It has met no server."""
-
-    def __init__(self, session: Database) -> None:
-        super().__init__(session)
-        self.title = f"the database {session.name}"
-
-    def marker(self) -> Marker | None:
-        stored = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
-        return Marker.from_json(stored.get("marker")) if stored else None
-
-    def exists(self) -> bool:
-        return True
-
-    def contents(self) -> list[str]:
-        collections = [collection["name"] for collection in self._session.collections() if not collection["system"]]
-        return [*collections, *(view["name"] for view in self._session.views())]
-
-    def mark(self, marker: Marker) -> None:
-        if not self._session.has_collection(MARKER):
-            self._session.create_collection(MARKER)
-        self._session.collection(MARKER).insert({"_key": "0", "marker": marker.to_json()}, overwrite=True)
-
-    def drop(self, stores: Sequence[str]) -> None:
-        for name in stores:
-            self._session.delete_collection(name, ignore_missing=True)
-
-    def unmark(self, marker: Marker) -> None:
-        self._session.delete_collection(MARKER)
 
 
 def document(record: Record, key: str) -> Document:
@@ -102,7 +71,6 @@ class ArangoDB(Polled[Database]):
 
     name = "arangodb"
     product = "arangodb"
-    namespace = _Database
     model = "document"
     driver = f"python-arango {version('python-arango')}"
     raises = (ArangoError, RequestException, orjson.JSONEncodeError, OSError)
@@ -195,11 +163,23 @@ class ArangoDB(Polled[Database]):
         user, password = unquote(parts.username or "root"), unquote(parts.password or "")
         return self._kept(client).db(database, user, password, verify=True)
 
-    def _store(self, schema: Schema) -> str:
-        return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
+    @override
+    def list_databases(self) -> list[str]:
+        """Return what the names of collections begin with."""
+        return list(dict.fromkeys("_".join(name.split("_")[:2]) for name in self._collections()))
+
+    @override
+    def drop_database(self, name: str) -> None:
+        for collection in self._collections():
+            if collection.startswith(f"{name}_"):
+                self._database.delete_collection(collection, ignore_missing=True)
+
+    def _collections(self) -> list[str]:
+        return [collection["name"] for collection in self._database.collections() if not collection["system"]]
 
     def _begin(self, schema: Schema) -> None:
-        self._name = self._store(schema)
+        prefix = f"{self.deployment.database}_" if self.deployment.given else ""
+        self._name = prefix + re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
         self._key, self._restored = schema.key, TypeDecoder(schema)
         self._database.delete_collection(self._name, ignore_missing=True)
         self._collection = self._database.create_collection(self._name)

@@ -1,5 +1,8 @@
 """Couchbase through its SDK, key by key: a document a record, its key the schema's name and the record's own.
 
+A pair replicates the bucket that the address names, so a run on a user's server makes no other: its keys begin alike,
+and so do the names of its indexes, which say what is there.
+
 An update reads the whole document and replaces it, as the paper did; so do the calls that change or delete all, which
 list the keys first: key-value access has no such calls. Searching by a field, and listing, are SQL++ queries that see
 all writes. A pair is two clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS, so
@@ -43,7 +46,6 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
-from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
 
@@ -51,8 +53,6 @@ _NAME: Final = "benchbook"
 _BATCH: Final = 1000
 _KEY_B: Final = 200
 _DOCUMENT_B: Final = 20 * 2**20 - 2**10
-_INDEX: Final = "benchbook_"
-"""How the names of indexes begin that are made here."""
 
 
 class _Orjson(Serializer):  # type: ignore[misc]
@@ -86,27 +86,25 @@ class Bucket:
         self._bucket = self._cluster.bucket(self.name)
         self.documents = self._bucket.default_collection()
 
-    def prepare(self) -> None:
-        """Make the primary index, without which nothing is listed or searched."""
-        self._cluster.query(f"CREATE PRIMARY INDEX `{_INDEX}` IF NOT EXISTS ON `{self.name}`").execute()
+    def prepare(self, database: str) -> None:
+        """Make a database's primary index, without which nothing is listed or searched."""
+        self._cluster.query(f"CREATE PRIMARY INDEX `{database}_` IF NOT EXISTS ON `{self.name}`").execute()
 
-    def index(self, field: str) -> None:
+    def index(self, database: str, field: str) -> None:
         """Index a field, if it is not."""
         self._cluster.query(
-            f"CREATE INDEX {_quoted(_INDEX + field)} IF NOT EXISTS ON `{self.name}`({_quoted(field)})"
+            f"CREATE INDEX {_quoted(f'{database}_{field}')} IF NOT EXISTS ON `{self.name}`({_quoted(field)})"
         ).execute()
 
-    def unindex(self) -> None:
-        """Drop every index that was made here."""
-        named = "SELECT RAW name FROM system:indexes WHERE keyspace_id = $1 AND CONTAINS(name, $2)"
-        options = QueryOptions(positional_parameters=[self.name, _INDEX])
-        for name in self._cluster.query(named, options):
-            if name.startswith(_INDEX):
+    def unindex(self, database: str) -> None:
+        """Drop every index of a database."""
+        for name in self._indexes():
+            if name.startswith(f"{database}_"):
                 self._cluster.query(f"DROP INDEX {_quoted(name)} ON `{self.name}`").execute()
 
-    def beginnings(self) -> list[str]:
-        """Return what keys begin with, up to the first colon."""
-        return self._ask('DISTINCT RAW SPLIT(META(d).id, ":")[0]', "")
+    def databases(self) -> list[str]:
+        """Return what the names of indexes begin with."""
+        return list(dict.fromkeys("_".join(name.split("_")[:2]) for name in self._indexes()))
 
     def find(self, prefix: str, field: str, value: object) -> list[Document]:
         """Return the documents with that value."""
@@ -119,7 +117,8 @@ class Bucket:
 
     def keys(self, prefix: str) -> list[str]:
         """Return the keys."""
-        return self._ask("RAW META(d).id", prefix)
+        # To SQL++ an underscore is any character.
+        return [key for key in self._ask("RAW META(d).id", prefix) if key.startswith(prefix)]
 
     def insert(self, documents: Mapping[str, Record]) -> None:
         """Insert documents in batches; those before a refused one stay."""
@@ -153,6 +152,10 @@ class Bucket:
         """Close the cluster's connections."""
         self._cluster.close()
 
+    def _indexes(self) -> list[str]:
+        named = "SELECT RAW name FROM system:indexes WHERE keyspace_id = $1"
+        return list(self._cluster.query(named, QueryOptions(positional_parameters=[self.name])))
+
     def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: object) -> list[Any]:
         """Return what a query that sees all writes finds among the documents ``d`` whose key begins so."""
         query = f"SELECT {wanted} FROM `{self.name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
@@ -170,42 +173,6 @@ _NETWORK: Final = "category=couchbase.network"
 """What only their text tells of exceptions: a value that is too large, and what the network did."""
 
 
-class _BucketNamespace(Namespace[Bucket]):
-    """A bucket, which is its user's: it is never made here, and taken only when it is empty. A store is a prefix."""
-
-    def __init__(self, session: Bucket) -> None:
-        super().__init__(session)
-        self.title = f"the bucket {session.name}"
-
-    def marker(self) -> Marker | None:
-        try:
-            return Marker.from_json(self._session.documents.get(MARKER).content_as[dict].get("marker"))
-        except DocumentNotFoundException:
-            return None
-
-    def exists(self) -> bool:
-        return True
-
-    def contents(self) -> list[str]:
-        """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
-        self._session.prepare()
-        prefixes = self._session.beginnings()
-        if prefixes and self.marker() is None:
-            self._session.unindex()
-        return prefixes
-
-    def mark(self, marker: Marker) -> None:
-        self._session.documents.upsert(MARKER, {"marker": marker.to_json()})
-
-    def drop(self, stores: Sequence[str]) -> None:
-        for store in stores:
-            self._session.remove(f"{store}:")
-
-    def unmark(self, marker: Marker) -> None:
-        self._session.documents.remove(MARKER)
-        self._session.unindex()
-
-
 _STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
 
 
@@ -214,9 +181,9 @@ class Couchbase(Compared[Bucket]):
 
     name = "couchbase"
     product = "couchbase"
-    namespace = _BucketNamespace
     model = "document"
     driver = f"couchbase {couchbase.__version__}"
+    grant = "the right to make indexes of the bucket"
     raises = (CouchbaseException, orjson.JSONEncodeError)
     kinds: ClassVar = {
         DuplicateKeyError: (DocumentExistsException,),
@@ -307,24 +274,34 @@ class Couchbase(Compared[Bucket]):
     def _session(self, node: Node) -> Bucket:
         return self._kept(Bucket(node.url, self._durability))
 
-    def release(self) -> None:
-        """Drop the indexes of every node: replication leaves them out."""
-        super().release()
-        for bucket in self._sessions.values():
-            bucket.unindex()
+    @override
+    def list_databases(self) -> list[str]:
+        return self._bucket.databases()
 
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+    @override
+    def make_database(self) -> None:
         for bucket in self._sessions.values():
-            bucket.prepare()
+            bucket.prepare(self.deployment.database)
+
+    def drop_database(self, name: str) -> None:
+        """Delete the documents, and drop the indexes of every node: replication leaves them out."""
+        self._bucket.prepare(name)
+        self._bucket.remove(f"{name}:")
+        for bucket in self._sessions.values():
+            bucket.unindex(name)
+
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        self.make_database()
 
     def _begin(self, schema: Schema) -> None:
         """Make a schema's documents the current ones, and delete those that are there."""
-        self._prefix, self._key, self._restored = f"{schema.name}:", schema.key, TypeDecoder(schema)
+        prefix = f"{self.deployment.database}:" if self.deployment.given else ""
+        self._prefix, self._key, self._restored = f"{prefix}{schema.name}:", schema.key, TypeDecoder(schema)
         self.delete_all()
 
     def _index(self, field: str) -> None:
         for bucket in self._sessions.values():
-            bucket.index(field)
+            bucket.index(self.deployment.database, field)
 
     def _position_of(self, role: Role) -> Versions:
         return self._sessions[role].versions(self._prefix)

@@ -18,9 +18,8 @@ it). Sequence numbers do not compare, for each node counts its own: but as long 
 has come, and what it has at last it had all that time.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from sys import float_info
 from typing import ClassVar, Final
 from urllib.parse import parse_qs, quote, urlsplit
@@ -33,13 +32,13 @@ from urllib3.exceptions import HTTPError
 from benchbook import registry
 from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import (
-    PREFIX,
     WAYS,
     AnswerError,
     Databases,
     HTTPNode,
     Position,
     ReplicatedDatabase,
+    new_name,
 )
 from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from benchbook.databases.engine import (
@@ -52,12 +51,10 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
-from benchbook.databases.namespace import Marker, Namespace
 from benchbook.datasets import Dataset
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
 from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
-from benchbook.servers.address import others
 
 _MISSING: Final = "no such document"
 _FAR: Final = (
@@ -99,7 +96,7 @@ class CouchDB(Connected[HTTPNode]):
 
     name = "couchdb"
     product = "couchdb"
-    namespace = Databases
+    grant = "to be an administrator"
     model = "document"
     driver = f"urllib3 {urllib3_version}"
     raises = (AnswerError, HTTPError, orjson.JSONEncodeError)
@@ -220,56 +217,39 @@ class CouchDB(Connected[HTTPNode]):
         session.check(PATIENCE_S)
         return session
 
-    def reserve(self) -> None:
-        """End all pulls of the suite's first, those that a killed run left on the other given servers too."""
-        self._stop_pulls()
-        if self.deployment.topology == "single":
-            for url in others(self.product, self.deployment.node().url):
-                with closing(HTTPNode(url)) as node:
-                    Databases(node).release(self.where)
-        super().reserve()
+    @override
+    def list_databases(self) -> list[str]:
+        names = [name for node in self._sessions.values() for name in Databases(node).list_names()]
+        return list(dict.fromkeys(names))
 
-    def release(self) -> None:
+    def drop_database(self, name: str) -> None:
         """End all pulls before a database that one reads goes."""
-        self._stop_pulls()
-        super().release()
-
-    def _stop_pulls(self) -> None:
-        for databases in map(Databases, self._sessions.values()):
-            databases.stop(marker.stores if (marker := databases.own_marker(self.where)) else ())
+        nodes = [Databases(node) for node in self._sessions.values()]
+        for node in nodes:
+            node.stop(name)
+        for node in nodes:
+            node.drop(name)
 
     def _end_pulls(self) -> None:
-        """End the engine's own pulls; those on a server that does not answer are marked, and the next run's to end."""
-        names = [replication.database for replication in self._prepared.values()]
-        for _, target in WAYS.get(self.deployment.topology, ()) if names else ():
+        """End the engine's pulls, on servers that answer."""
+        for _, target in WAYS.get(self.deployment.topology, ()) if self._prepared else ():
             with suppress(AnswerError, HTTPError, EngineError):
-                Databases(self._sessions[target], PATIENCE_S).stop(names)
+                Databases(self._sessions[target], PATIENCE_S).stop(self.deployment.database)
 
-    def _own(self) -> list[Namespace[HTTPNode]]:
-        return list(self._namespaces().values())
-
-    def _store(self, schema: Schema) -> str:
-        return PREFIX + re.sub("[^a-z0-9]", "_", schema.name.lower())
-
-    def _follow_release(self) -> None:
-        """Wait for nothing: each node has been released by itself."""
-
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Drop all that is the suite's, and make new databases, replicated anew, on every node."""
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        """Drop the former databases, and make new ones, replicated anew, on every node."""
         nodes = self._sessions
         addresses: dict[Role, str] = {role: node.peer for role, node in nodes.items()}
         if self._proxy:
             addresses["primary"] = nodes["primary"].through(self._proxy.address)
+        self.drop_database(self.deployment.database)
+        if self.replicated and not self._prepared:
+            for node in nodes.values():
+                Databases(node, PATIENCE_S).prepare(self._closing)
         self._prepared = {}
-        spaces = [Databases(node) for node in nodes.values()]
-        for space in spaces:
-            space.stop(marker.stores)
-        for space in spaces:
-            space.drop(marker.stores)
-            if self.replicated:
-                space.prepare()
         for schema in reversed(schemas):
-            replication = ReplicatedDatabase(nodes, addresses, self.deployment.topology, self._store(schema))
+            name = new_name(self.deployment.database, schema.name)
+            replication = ReplicatedDatabase(nodes, addresses, self.deployment.topology, name)
             self._prepared[schema.name] = replication
 
     def _begin(self, schema: Schema) -> None:

@@ -1,15 +1,16 @@
-"""CouchDB's nodes: their HTTP interface on kept connections, what the suite has there, and how one follows another.
+"""CouchDB's nodes: their HTTP interface, the suite's databases there, and how one node follows another.
 
-That is databases, pulls into them, and their marker; `Databases` tells them from what else replicates there. A database
-is made under a new name each time, its store's and eight digits. Of one name CouchDB makes one replication, so that the
-next would inherit the back-off of the last; and a name that was just deleted may be refused, as one that is there. The
-marker, the only document of a database of its own, names stores.
+What is one database elsewhere is several here, whose names begin alike: `Databases` lists and drops
+them, and ends the pulls into them. Each has a new name: its store's and eight digits. Of one name
+CouchDB makes one replication, so that the next would inherit the back-off of the last; and a name
+that was just deleted may be refused, as if it were there.
 """
 
 import re
 import secrets
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -17,12 +18,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 import urllib3
-from typing_extensions import override
-from urllib3.exceptions import NewConnectionError, TimeoutError
+from urllib3.exceptions import HTTPError, NewConnectionError, TimeoutError
 
 from benchbook.databases.engine import CATCH_UP_S, EngineError, batches
-from benchbook.databases.namespace import Marker, Namespace, Settings
-from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.deployment import DATABASE, FRESH_DATABASE, PATIENCE_S, Role, Topology
 from benchbook.schemas import Document
 from benchbook.servers.address import basic_authorization
 
@@ -118,10 +117,9 @@ def _setting(section: str, key: str) -> str:
     return f"/_node/_local/_config/{section}/{key}"
 
 
-PREFIX: Final = "benchbook-"
+_NAME: Final = re.compile(rf"({DATABASE}|{FRESH_DATABASE.pattern})-[a-z0-9_]*-[0-9a-f]{{8}}")
+"""A deployment's database, a store, and eight digits."""
 
-_MARKER: Final = f"{PREFIX}marker"
-_NEW: Final = re.compile(rf"({PREFIX}[a-z0-9_]*)-[0-9a-f]{{8}}")
 _REPLICATOR: Final = "_replicator"
 _JITTER: Final = ("replicator", "startup_jitter")
 _OVER: Final = ("completed", "failed")
@@ -130,9 +128,15 @@ _MANY: Final = 100_000
 _POLL_S: Final = 0.01
 
 
-def new_name(store: str) -> str:
-    """Return a name for a new database of a store."""
-    return f"{store}-{secrets.token_hex(4)}"
+def new_name(database: str, store: str) -> str:
+    """Return a new name for a store's database, as one of a deployment's."""
+    return f"{database}-{re.sub('[^a-z0-9]', '_', store.lower())}-{secrets.token_hex(4)}"
+
+
+def find_database(name: str) -> str | None:
+    """Return the database of a deployment that a name of `new_name` begins with; else None."""
+    found = _NAME.fullmatch(name)
+    return found[1] if found else None
 
 
 @dataclass(frozen=True)
@@ -145,89 +149,44 @@ class Replication:
     target: str
 
 
-class Databases(Namespace[HTTPNode]):
-    """Databases by their names' beginning; what replicates into one is the document of ``_replicator`` of its name."""
-
-    title = f"what is called {PREFIX}…"
+class Databases:
+    """A node's databases, and its pulls: one has the name of its database in ``_replicator``."""
 
     def __init__(self, session: HTTPNode, timeout_s: float | None = None) -> None:
-        super().__init__(session)
+        self._session = session
         self._ask = partial(session.ask, timeout_s=timeout_s)
         self._patience_s = timeout_s or CATCH_UP_S
 
-    @override
-    def marker(self) -> Marker | None:
-        for name in self._markers():
-            if document := self._ask("GET", f"/{name}/marker", none=(404,)):
-                return Marker.from_json(document.get("marker"))
-        return None
+    def list_names(self) -> list[str]:
+        """Return the databases of deployments; a killed run may have left only pulls."""
+        names = [*self._ask("GET", "/_all_dbs"), *(pull.name for pull in self.replications())]
+        return list(dict.fromkeys(filter(None, map(find_database, names))))
 
-    @override
-    def exists(self) -> bool:
-        # Names are there by themselves.
-        return False
-
-    @override
-    def contents(self) -> list[str]:
-        pulls = (pull.name for pull in self.replications() if pull.database == _REPLICATOR)
-        names = [name for name in dict.fromkeys([*self._names(), *pulls]) if name.startswith(PREFIX)]
-        return [name for name in names if self.store(name) != _MARKER]
-
-    @override
-    def store(self, name: str) -> str:
-        new = _NEW.fullmatch(name)
-        return new[1] if new else name
-
-    @override
-    def mark(self, marker: Marker) -> None:
-        if not (names := self._markers()):
-            names = [new_name(_MARKER)]
-            self._ask("PUT", f"/{names[0]}")
-        name = names[0]
-        former = self._ask("GET", f"/{name}/marker", none=(404,))
-        revision = {"_rev": former["_rev"]} if former else {}
-        self._ask("PUT", f"/{name}/marker", {**revision, "marker": marker.to_json()})
-
-    @override
-    def drop(self, stores: Sequence[str]) -> None:
-        self.stop(stores)
-        for name in self._names():
-            if self.store(name) in stores:
+    def drop(self, database: str) -> None:
+        """Drop the databases of a deployment, into which no pull goes any more."""
+        for name in self._ask("GET", "/_all_dbs"):
+            if find_database(name) == database:
                 self._ask("DELETE", f"/{name}", none=(404,))
 
-    @override
-    def unmark(self, marker: Marker) -> None:
-        for name in self._markers():
-            self._ask("DELETE", f"/{name}", none=(404,))
-
-    @override
-    def before(self) -> Settings:
-        # the first replication makes the database of replications
-        has_replicator = self._ask("GET", f"/{_REPLICATOR}", none=(404,)) is not None
-        return {"replicator": has_replicator, "startup_jitter": self._session.setting(*_JITTER)}
-
-    @override
-    def restore(self, before: Settings) -> None:
-        if self._session.setting(*_JITTER) != (jitter := before.get("startup_jitter")):
-            self._session.set(*_JITTER, jitter)
-        # made for us, and used by nobody else
-        if not before["replicator"] and self.before()["replicator"] and not self.replications():
-            self._ask("DELETE", f"/{_REPLICATOR}")
-
-    def prepare(self) -> None:
+    def prepare(self, undo: ExitStack) -> None:
         """Prepare the node for pulls: they begin at once, where its user may set that, else within five seconds."""
         self._ask("PUT", f"/{_REPLICATOR}", none=(412,))
+        undo.callback(self._set_back, self._session.setting(*_JITTER))
         self._session.set(*_JITTER, "0")
+
+    def _set_back(self, jitter: str | None) -> None:
+        with suppress(AnswerError, HTTPError):
+            self._session.set(*_JITTER, jitter)
 
     def pull(self, name: str, source: str, target: str) -> None:
         """Let the node follow a database of that name, from one address to its own, without end."""
         ends = {"source": f"{source}/{name}", "target": f"{target}/{name}"}
         self._ask("PUT", f"/{_REPLICATOR}/{name}", {**ends, "continuous": True})
 
-    def stop(self, stores: Collection[str]) -> None:
-        """End the pulls into databases of these stores, or names; `EngineError` when they go on."""
+    def stop(self, database: str) -> None:
+        """End the pulls into a deployment's databases; `EngineError` when they go on."""
         deadline = time.monotonic() + self._patience_s
-        while names := [pull.name for pull in self.replications() if self._is_of(pull, stores)]:
+        while names := [pull.name for pull in self.replications() if find_database(pull.name) == database]:
             if time.monotonic() > deadline:
                 raise EngineError(f"{self._session.name} goes on replicating into {', '.join(names)}")
             for name in names:
@@ -236,11 +195,6 @@ class Databases(Namespace[HTTPNode]):
                     self._ask("DELETE", f"/{_REPLICATOR}/{name}?rev={document['_rev']}", none=(404, 409))
                 else:
                     time.sleep(_POLL_S)
-
-    def others(self) -> list[Replication]:
-        """Return what the node replicates that is not the suite's."""
-        marker = self.marker()
-        return [pull for pull in self.replications() if not (marker and self._is_of(pull, marker.stores))]
 
     def replications(self) -> list[Replication]:
         """Return all that the node replicates: what documents ask for, and what runs without, or still."""
@@ -258,16 +212,6 @@ class Databases(Namespace[HTTPNode]):
         known = {(pull.database, pull.name) for pull in asked}
         return asked + [pull for pull in running if (pull.database, pull.name) not in known]
 
-    def _is_of(self, replication: Replication, stores: Collection[str]) -> bool:
-        known = replication.name in stores or self.store(replication.name) in stores
-        return replication.database == _REPLICATOR and known
-
-    def _markers(self) -> list[str]:
-        return [name for name in self._names() if self.store(name) == _MARKER]
-
-    def _names(self) -> list[str]:
-        return list(self._ask("GET", "/_all_dbs"))
-
 
 Position = Sequence[str]
 """The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
@@ -283,7 +227,7 @@ _PART: Final = 500
 
 
 class ReplicatedDatabase:
-    """A new database of a store on a topology's nodes, and the pulls between them, which have begun after `begin`.
+    """A new database on a topology's nodes, and the pulls between them: after `begin` they run.
 
     `addresses` are those from which the nodes pull.
 
@@ -297,11 +241,11 @@ class ReplicatedDatabase:
     """
 
     def __init__(
-        self, nodes: Mapping[Role, HTTPNode], addresses: Mapping[Role, str], topology: Topology, store: str
+        self, nodes: Mapping[Role, HTTPNode], addresses: Mapping[Role, str], topology: Topology, name: str
     ) -> None:
         self.resolution_ns = 0.0
         self.proof_ns = 0
-        self.database = new_name(store)
+        self.database = name
         self._due: dict[str, str] = {}
         self._nodes = nodes
         self._replica = nodes.get("replica", nodes["primary"])

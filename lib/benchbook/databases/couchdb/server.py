@@ -128,16 +128,16 @@ def ask(url: str) -> Answer:
 def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
     """Return what replicates from the server at `url`, or into it, and on which node: there or on one of the others.
 
-    A server knows what it replicates itself, and not who reads from it. The suite's own pulls are left out: they end
-    before a cell begins. `ConnectionError` when one of the nodes does not tell.
+    A server knows what it replicates itself, and not who reads from it. `ConnectionError` when one of the nodes does
+    not tell.
     """
     try:
         with ExitStack() as stack:
             node, *rest = [stack.enter_context(closing(HTTPNode(address))) for address in (url, *others)]
-            pulls = [(node, pull) for pull in Databases(node, PATIENCE_S).others()]
+            pulls = [(node, pull) for pull in Databases(node, PATIENCE_S).replications()]
             places = _places(f"//{node.name}") | _places(node.peer)
             for other in rest:
-                known = Databases(other, PATIENCE_S).others()
+                known = Databases(other, PATIENCE_S).replications()
                 pulls += [(other, pull) for pull in known if places & (_places(pull.source) | _places(pull.target))]
     except (AnswerError, HTTPError) as error:
         raise ConnectionError(str(error)) from None

@@ -1,4 +1,4 @@
-"""MongoDB through its native driver: a collection in the database ``benchbook``, a record a document.
+"""MongoDB through its native driver: a collection of the database, a record a document.
 
 Durability is the write concern: ``default`` is ``w: 1`` (which does not wait for the journal), ``relaxed`` says so
 (``j: false``), ``strict`` waits for it (``j: true``). Writes and reads are never retried: the driver retries only in a
@@ -16,9 +16,9 @@ import pymongo
 from bson import Timestamp
 from bson.codec_options import CodecOptions, TypeRegistry
 from bson.errors import BSONError
-from pymongo import ReadPreference
 from pymongo.client_session import ClientSession
 from pymongo.collection import Collection
+from pymongo.database import Database
 from pymongo.errors import (
     BulkWriteError,
     ConnectionFailure,
@@ -39,7 +39,6 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.measure import Meter
@@ -98,7 +97,8 @@ def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     return True
 
 
-DATABASE: Final = "benchbook"
+_FIRST: Final = "benchbook"
+"""The collection that makes a database of a user's server, which is there as long as it has one."""
 
 _DOCUMENT_B: Final = 16 * 2**20
 _FIELD_B: Final = 16
@@ -110,42 +110,12 @@ _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
 
 
-class _Database(Namespace[Client]):
-    """The database ``benchbook``, which is there as long as a collection is."""
-
-    title = f"the database {DATABASE}"
-
-    def __init__(self, session: Client) -> None:
-        super().__init__(session)
-        self._database = session.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
-
-    def marker(self) -> Marker | None:
-        document = self._database[MARKER].find_one()
-        return Marker.from_json(document.get("marker")) if document else None
-
-    def exists(self) -> bool:
-        return bool(self._database.list_collection_names())
-
-    def contents(self) -> list[str]:
-        return self._database.list_collection_names()
-
-    def mark(self, marker: Marker) -> None:
-        self._database[MARKER].replace_one({"_id": 0}, {"marker": marker.to_json()}, upsert=True)
-
-    def drop(self, stores: Sequence[str]) -> None:
-        for name in stores:
-            self._database.drop_collection(name)
-
-    def unmark(self, marker: Marker) -> None:
-        self._database.drop_collection(MARKER)
-
-
 class MongoDB(Connected[Client]):
     """Verbs are the collection's own, one call each."""
 
     name = "mongodb"
     product = "mongodb"
-    namespace = _Database
+    grant = "the role readWriteAnyDatabase"
     model = "document"
     driver = f"pymongo {pymongo.version}"
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
@@ -203,7 +173,8 @@ class MongoDB(Connected[Client]):
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._restored(list(self._sessions[role][DATABASE][self._collection.name].find()))
+        database = self._sessions[role][self.deployment.database]
+        return self._restored(list(database[self._collection.name].find()))
 
     @override
     def update(self, key: str, changes: Record) -> None:
@@ -257,6 +228,26 @@ class MongoDB(Connected[Client]):
         """Return what the driver said, without the topology that it describes after it."""
         return super().text(error).partition(", Timeout: ")[0]
 
+    @override
+    def list_databases(self) -> list[str]:
+        return self._sessions["primary"].list_database_names()
+
+    @override
+    def make_database(self) -> None:
+        self._database.create_collection(_FIRST)
+
+    @override
+    def drop_database(self, name: str) -> None:
+        """Drop the collections: dropping the database takes a right more."""
+        database = self._sessions["primary"][name]
+        for collection in database.list_collection_names():
+            database.drop_collection(collection)
+
+    @property
+    def _database(self) -> Database[Document]:
+        """The deployment's database on the primary."""
+        return self._sessions["primary"][self.deployment.database]
+
     def _session(self, node: Node) -> Client:
         client: Client = self._kept(pymongo.MongoClient(node.url, **_settings(self.options.durability)))
         client.admin.command("ping")
@@ -270,7 +261,7 @@ class MongoDB(Connected[Client]):
 
     def attach(self, schema: Schema) -> None:
         """Make a schema's collection, as it is, the current one."""
-        self._collection: Collection[Any] = self._sessions["primary"][DATABASE][schema.name]
+        self._collection: Collection[Any] = self._database[schema.name]
         # BSON knows moments only.
         self._restored = TypeDecoder(schema, {"date": datetime.date})
 
@@ -293,7 +284,6 @@ class MongoDB(Connected[Client]):
         return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     def _fresh(self, schema: Schema) -> Collection[Any]:
-        database = self._sessions["primary"][DATABASE]
-        database.drop_collection(schema.name)
-        fresh: Collection[Any] = database.create_collection(schema.name)
+        self._database.drop_collection(schema.name)
+        fresh: Collection[Any] = self._database.create_collection(schema.name)
         return fresh

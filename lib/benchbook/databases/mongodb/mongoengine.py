@@ -19,7 +19,7 @@ from pymongo.errors import PyMongoError
 from typing_extensions import override
 
 from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
-from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
+from benchbook.databases.mongodb.adapter import MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
 
@@ -195,7 +195,10 @@ class MongoEngine(MongoDB):
         client = self._sessions["primary"]
         self._alias = f"benchbook-{next(_aliases)}"
         mongoengine.connect(
-            DATABASE, alias=self._alias, mongo_client_class=lambda **_: client, uuidRepresentation="standard"
+            self.deployment.database,
+            alias=self._alias,
+            mongo_client_class=lambda **_: client,
+            uuidRepresentation="standard",
         )
         # That closes the primary's client, too.
         self._closing.callback(mongoengine.disconnect, self._alias)

@@ -1,4 +1,4 @@
-"""MySQL from 8.0.15 on and MariaDB through PyMySQL: the database ``benchbook``, one autocommit a statement.
+"""MySQL from 8.0.15 on and MariaDB through PyMySQL: one autocommit a statement.
 
 PyMySQL is Python throughout and prepares nothing on the server: values are written into the statement. Durability is
 set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
 from string import whitespace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import orjson
 import pymysql
@@ -49,8 +49,7 @@ from benchbook.databases.mysql.log import (
     limit,
     received,
 )
-from benchbook.databases.namespace import MARKER, Marker, Namespace, Settings
-from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace, json_text
+from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, json_text
 from benchbook.deployment import PATIENCE_S, Node, older
 from benchbook.measure import Meter
 from benchbook.schemas import Field, Record, Schema
@@ -67,51 +66,10 @@ KEY: Final = f"VARCHAR({KEY_LENGTH})"
 PADDING: Final = "utf8mb4_bin"
 """The collation that compares by code point in every version, and does not see the blanks at a text's end."""
 
-_ABSENT: Final = (1044, 1049, 1142, 1146)
-"""No such database, no such table; or none for us."""
-
 
 def quoted(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
     return f"`{name.replace('`', '``').replace('%', '%%')}`"
-
-
-class _Database(SQLNamespace):
-    """Dropped whole only when it is empty: DROP DATABASE would take along whatever is in it."""
-
-    title = "the database benchbook"
-    kind = "DATABASE"
-    there = "SELECT 1 FROM information_schema.schemata WHERE schema_name = 'benchbook'"
-    listed = " UNION ALL ".join(
-        f"SELECT {what}_name FROM information_schema.{what}s WHERE {what}_schema = 'benchbook'"
-        for what in ("table", "routine", "event")
-    )
-    marker_table = (
-        f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (id INT PRIMARY KEY, text LONGTEXT)"
-        " ENGINE = InnoDB CHARACTER SET utf8mb4"
-    )
-    quoted = staticmethod(quoted)
-
-    def marker(self) -> Marker | None:
-        try:
-            return self._read()
-        except pymysql.Error as error:
-            if error.args and error.args[0] in _ABSENT:
-                # One that we may not read is not ours.
-                return None
-            raise
-
-    def before(self) -> Settings:
-        """Return at which commits the redo log is flushed, and the binary log."""
-        return {"flushed": [*self._ask("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")[0]]}
-
-    def restore(self, before: Settings) -> None:
-        if before != self.before():
-            redo, binary = before["flushed"]
-            self._ask(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
-
-    def _write(self, text: str) -> None:
-        self._ask(f"REPLACE INTO benchbook.{MARKER} VALUES (0, %s)", (text,))
 
 
 def _texts(record: Record) -> Iterator[str]:
@@ -128,7 +86,10 @@ class MySQL(SQL):
 
     product = "mysql"
     title = "MySQL"
-    namespace = _Database
+    databases_query = "SELECT schema_name FROM information_schema.schemata"
+    make_statement = "CREATE DATABASE IF NOT EXISTS {}"
+    drop_statement = "DROP DATABASE IF EXISTS {}"
+    grant = "GRANT ALL ON `benchbook\\_%`.* TO"
     driver = f"pymysql {'.'.join(str(part) for part in pymysql.VERSION[:3])}"
     raises = (pymysql.Error, orjson.JSONEncodeError)
     kinds: ClassVar = {
@@ -143,9 +104,9 @@ class MySQL(SQL):
         ),
     }
     server_settings: ClassVar = {
-        "default": {"flushed": ["DEFAULT", "DEFAULT"]},
-        "relaxed": {"flushed": [2, 0]},  # 2: written at each commit, flushed once a second
-        "strict": {"flushed": [1, 1]},
+        "default": ("DEFAULT", "DEFAULT"),
+        "relaxed": (2, 0),  # 2: written at each commit, flushed once a second
+        "strict": (1, 1),
     }
     wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
     since: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -210,20 +171,31 @@ class MySQL(SQL):
         self._closing.callback(disconnect, connection)
         return connection
 
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
         if not (self.replicated or self.options.binary_log):
             leave_out_of_log(self._sessions["primary"])
-        super()._prepare(schemas, marker)
-        self._run("USE benchbook")
+        super()._prepare(schemas)
+        self._run(f"USE {self.deployment.database}")
 
-    def _set_back(self, namespace: Namespace[Any], before: Settings) -> None:
+    def _server_setting(self) -> Row:
+        """Return at which commits the redo log is flushed, and the binary log."""
+        query = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog"
+        return tuple(self._rows(query)[0])
+
+    def _set_server(self, values: Row) -> None:
+        if values != self._server_setting():
+            redo, binary = values
+            flushed = f"innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}"
+            self._run(f"SET GLOBAL {flushed}")
+
+    def _set_back(self, before: Row) -> None:
         limit(self._sessions["primary"], PATIENCE_S)
-        super()._set_back(namespace, before)
+        super()._set_back(before)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""
         for connection in self._sessions.values():
-            connection.select_db("benchbook")
+            connection.select_db(self.deployment.database)
             connection.query("FLUSH LOCAL ENGINE LOGS")
 
     def _received(self) -> list[Meter]:

@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg 3, documents and tables, in the schema ``benchbook``: one autocommit a statement.
+"""PostgreSQL through psycopg 3, documents and tables, in a schema: one autocommit a statement.
 
 Statements are prepared as psycopg does by itself: on the server, from a statement's sixth execution on. Durability
 is ``synchronous_commit``: ``default`` leaves the server's (normally on: a commit waits for the disk), ``relaxed`` turns
@@ -24,14 +24,12 @@ from benchbook.databases.engine import (
     Decoders,
     DuplicateKeyError,
     EngineError,
-    OccupiedError,
     Options,
     RefusedError,
     UnreachableError,
 )
-from benchbook.databases.namespace import MARKER, Marker
 from benchbook.databases.postgresql.server import Connection, connect
-from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable
 from benchbook.deployment import Deployment, Node
 from benchbook.measure import Meter
 from benchbook.schemas import NESTED, Document, Record, Schema
@@ -97,33 +95,6 @@ class _Replay:
         return int(result.get_value(0, 0) or b"0")
 
 
-class _Schema(SQLNamespace):
-    """Whatever is dropped is dropped only where nothing else depends on it: never with CASCADE."""
-
-    there = "SELECT 1 WHERE to_regnamespace('benchbook') IS NOT NULL"
-    listed = """
-        SELECT coalesce((SELECT relname FROM pg_class WHERE oid = objid), pg_describe_object(classid, objid, 0))
-        FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('benchbook')
-    """  # of whatever kind: each object depends on the schema
-    marker_table = f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (text text NOT NULL)"
-    quoted = staticmethod(_quoted)
-
-    def marker(self) -> Marker | None:
-        try:
-            return self._read()
-        except (errors.UndefinedTable, errors.InvalidSchemaName, errors.InsufficientPrivilege):
-            # One that we may not read is not ours.
-            return None
-
-    def mark(self, marker: Marker) -> None:
-        with self._session.transaction():
-            super().mark(marker)
-
-    def unmark(self, marker: Marker) -> None:
-        with self._session.transaction():
-            super().unmark(marker)
-
-
 _NO_NUL: Final = "PostgreSQL's text holds no U+0000"
 _KEY_B: Final = 2_692
 """Bytes of the longest key that an index takes as it is."""
@@ -136,12 +107,14 @@ class PostgreSQL(SQL):
 
     product = "postgresql"
     title = "PostgreSQL"
-    namespace = _Schema
+    databases_query = "SELECT nspname FROM pg_namespace"
+    make_statement = "CREATE SCHEMA IF NOT EXISTS {}"
+    drop_statement = "DROP SCHEMA IF EXISTS {} CASCADE"
+    grant = "GRANT CREATE ON DATABASE"
     driver = f"psycopg {psycopg.__version__}"
     raises = (psycopg.Error, orjson.JSONEncodeError)
     kinds: ClassVar = {
         DuplicateKeyError: (errors.UniqueViolation,),
-        OccupiedError: (errors.DependentObjectsStillExist,),
         RefusedError: (psycopg.DataError, psycopg.IntegrityError, psycopg.NotSupportedError, orjson.JSONEncodeError),
         UnreachableError: (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege),
     }
@@ -181,22 +154,25 @@ class PostgreSQL(SQL):
             self._replay = _Replay(self._session(self.deployment.node("replica")))
 
     def _session(self, node: Node) -> Connection:
-        """Return a connection in the schema ``benchbook``, UTC, and orjson for JSON."""
+        """Return a connection in the deployment's schema, UTC, and orjson for JSON."""
         connection = self._kept(connect(node.url))
-        connection.execute("SET search_path = benchbook")
+        connection.execute(f"SET search_path = {self.deployment.database}")
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET client_min_messages = warning")
         set_json_dumps(orjson.dumps, connection)
         set_json_loads(orjson.loads, connection)
         return connection
 
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Drop our tables; when one returns with other columns, reconnect: prepared statements keep to the former."""
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        """Make the schema anew; when a table returns with other columns, reconnect.
+
+        Prepared statements keep to the former columns.
+        """
         if any(self._schemas.get(schema.name, schema) != schema for schema in schemas):
             self.close()
             self._connect()
         self._schemas |= {schema.name: schema for schema in schemas}
-        super()._prepare(schemas, marker)
+        super()._prepare(schemas)
 
     def _checkpoint(self) -> None:
         for cursor in self._cursors.values():

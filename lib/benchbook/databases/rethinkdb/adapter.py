@@ -1,6 +1,6 @@
-"""RethinkDB through its official driver: a table in the database ``benchbook``, a record a document.
+"""RethinkDB through its official driver: a table of the database, a record a document.
 
-A pair is one cluster, whose servers are tagged with their roles as long as our tables are there. Each table's only
+A pair is one cluster, whose servers are tagged with their roles as long as the database is there. Each table's only
 voting replica is the primary's server, so that an acknowledged write never waits for the other one, which holds a
 replica that never votes. Reads of the replica go to that server alone (``_debug_direct``).
 No log says how far the replica has come, but each server counts what it has written of a table: the wait ends when the
@@ -42,9 +42,8 @@ from benchbook.databases.engine import (
     depth,
     scalars,
 )
-from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.databases.rethinkdb.server import Connection, connected
-from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role, roles
 from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
 
@@ -103,70 +102,16 @@ def _counted(write: Query, link: Connection) -> Document:
     return counted
 
 
-_DATABASE: Final = "benchbook"
-_TAGS: Final[dict[Role, str]] = {"primary": "benchbook_primary", "replica": "benchbook_replica"}
-"""What a pair's servers are tagged with by their roles, as long as our tables are there."""
-_ALONE: Final = {"shards": 1, "replicas": {_TAGS["primary"]: 1}, "primary_replica_tag": _TAGS["primary"]}
-_PAIRED: Final = {
-    **_ALONE,
-    "replicas": dict.fromkeys(_TAGS.values(), 1),
-    "nonvoting_replica_tags": [_TAGS["replica"]],
-}
-"""Where a pair's tables are made: to move one afterwards takes seconds."""
+def _tag(database: str, role: Role) -> str:
+    """Return the tag of a pair's server by its role, as long as the database is there."""
+    return f"{database}_{role}"
 
 
-class _Cluster(Namespace[Connection]):
-    """The database ``benchbook`` of the cluster, as one of its servers sees it; a pair's, by their ids, have `tags`."""
-
-    title = f"the database {_DATABASE}"
-
-    def __init__(self, session: Connection, tags: Mapping[str, str]) -> None:
-        super().__init__(session)
-        self._database, self._paired = r.db(_DATABASE), tags
-
-    def marker(self) -> Marker | None:
-        if MARKER not in self.contents():
-            return None
-        document = self._database.table(MARKER).get(0).run(self._session)
-        return Marker.from_json(document.get("marker")) if document else None
-
-    def exists(self) -> bool:
-        return _DATABASE in r.db_list().run(self._session)
-
-    def contents(self) -> list[str]:
-        return list(self._database.table_list().run(self._session)) if self.exists() else []
-
-    def mark(self, marker: Marker) -> None:
-        """Write the marker, in a table on the primary's server; tag a pair's servers, which all tables go by."""
-        if self._paired:
-            self._tag(self._paired)
-        if not self.exists():
-            r.db_create(_DATABASE).run(self._session)
-        if MARKER not in self.contents():
-            self._database.table_create(MARKER, **(_ALONE if self._paired else {})).run(self._session)
-        written = {"id": 0, "marker": marker.to_json()}
-        _counted(self._database.table(MARKER).insert(written, conflict="replace"), self._session)
-
-    def drop(self, stores: Sequence[str]) -> None:
-        for name in set(stores).intersection(self.contents()):
-            self._database.table_drop(name).run(self._session)
-
-    def unmark(self, marker: Marker) -> None:
-        """Drop the marker, and the database when that was all; take our tags off the servers."""
-        self._database.table_drop(MARKER).run(self._session)
-        if marker.made and not self.contents():
-            r.db_drop(_DATABASE).run(self._session)
-        if self._paired:
-            self._tag({})
-
-    def _tag(self, tags: Mapping[str, str]) -> None:
-        """Let servers have these of our tags, by their ids, and the others none."""
-        configs = r.db("rethinkdb").table("server_config")
-        for server in configs.pluck("id", "tags").run(self._session):
-            kept = [tag for tag in server["tags"] if tag not in _TAGS.values()]
-            wanted = [*kept, *([tags[server["id"]]] if server["id"] in tags else [])]
-            if {*wanted} != {*server["tags"]}:
-                _counted(configs.get(server["id"]).update({"tags": wanted}), self._session)
+def _paired(database: str) -> dict[str, object]:
+    """Return where a pair's tables are made: to move one afterwards takes seconds."""
+    primary, replica = (_tag(database, role) for role in roles("replicated"))
+    placed = {"shards": 1, "replicas": {primary: 1, replica: 1}}
+    return {**placed, "primary_replica_tag": primary, "nonvoting_replica_tags": [replica]}
 
 
 _BATCH: Final = 200  # documents in one insert, as RethinkDB's own advice has it
@@ -241,6 +186,7 @@ class RethinkDB(Compared[Connection]):
     name = "rethinkdb"
     product = "rethinkdb"
     model = "document"
+    grant = "the global permissions read, write and config"
     driver = f"rethinkdb {rethinkdb.__version__.partition('+')[0]}"
     raises = (ReqlError, OSError, OverflowError)
     kinds: ClassVar = {
@@ -342,7 +288,7 @@ class RethinkDB(Compared[Connection]):
     def _received(self) -> list[Meter]:
         if "bytes_received" in self.gaps:
             return []
-        primary, replica = (_cluster_port(self.deployment.node(role).url) for role in _TAGS)
+        primary, replica = (_cluster_port(self.deployment.node(role).url) for role in roles("replicated"))
         read = ReceivedBytes(
             lambda port, peer: peer == primary or port == replica, "connection between RethinkDB's servers"
         )
@@ -355,26 +301,52 @@ class RethinkDB(Compared[Connection]):
         pair = self._sessions.items() if self.replicated else ()
         self._servers: dict[Role, str] = {role: link.server()["id"] for role, link in pair}
         self._durability = _DURABILITY[self.options.durability]
-        if _DATABASE in r.db_list().run(self._link):
+        if self.deployment.database in self.list_databases():
             # A server that has just started answers before its tables do.
-            r.db(_DATABASE).wait(timeout=PATIENCE_S).run(self._link)
+            r.db(self.deployment.database).wait(timeout=PATIENCE_S).run(self._link)
 
     def _session(self, node: Node) -> Connection:
         return self._closing.enter_context(connected(node.url))
 
-    def _namespaces(self) -> dict[Role, Namespace[Connection]]:
-        tags = {server: _TAGS[role] for role, server in self._servers.items()}
-        return {role: _Cluster(connection, tags) for role, connection in self._sessions.items()}
+    @override
+    def list_databases(self) -> list[str]:
+        return list(r.db_list().run(self._link))
 
-    def _store(self, schema: Schema) -> str:
-        # RethinkDB refuses all else.
-        return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
+    @override
+    def make_database(self) -> None:
+        """Make the database; tag a pair's servers, which its tables go by."""
+        if self.deployment.database not in self.list_databases():
+            name = self.deployment.database
+            tags = {server: _tag(name, role) for role, server in self._servers.items()}
+            self._tag_servers(name, tags)
+            r.db_create(name).run(self._link)
+
+    @override
+    def drop_database(self, name: str) -> None:
+        """Drop the database, and take its tags off the servers."""
+        if name in self.list_databases():
+            r.db_drop(name).run(self._link)
+        self._tag_servers(name, {})
+
+    def _tag_servers(self, database: str, tags: Mapping[str, str]) -> None:
+        """Let servers have these tags of a database, by their ids, and the others none."""
+        configs = r.db("rethinkdb").table("server_config")
+        ours = {_tag(database, role) for role in roles("replicated")}
+        for server in configs.pluck("id", "tags").run(self._link):
+            others = [tag for tag in server["tags"] if tag not in ours]
+            wanted = [*others, *([tags[server["id"]]] if server["id"] in tags else [])]
+            if {*wanted} != {*server["tags"]}:
+                _counted(configs.get(server["id"]).update({"tags": wanted}), self._link)
+
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        self.make_database()
 
     def _begin(self, schema: Schema) -> None:
-        database, name = r.db(_DATABASE), self._store(schema)
+        # RethinkDB refuses all other characters.
+        database, name = r.db(self.deployment.database), re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
         if name in database.table_list().run(self._link):
             database.table_drop(name).run(self._link)
-        placed = _PAIRED if self.replicated else {}
+        placed = _paired(self.deployment.database) if self.replicated else {}
         made = database.table_create(name, primary_key=schema.key, **placed).run(self._link)
         self._key, self._table = schema.key, database.table(name)
         # The replica's is read from its own disk.

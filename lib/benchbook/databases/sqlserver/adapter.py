@@ -1,4 +1,4 @@
-"""SQL Server through pymssql: a table with a typed column for each field, in the schema ``benchbook``.
+"""SQL Server through pymssql: a table with a typed column for each field, in a schema of its own.
 
 Texts compare as the papers' other engines compare them, by code point (SQL Server's default ignores case). A text that
 is a key, refers to one or has an index holds 450 characters, as much as an index takes; another's length is free.
@@ -12,6 +12,7 @@ commit.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from typing import ClassVar, Final
 
@@ -19,13 +20,12 @@ import pymssql
 from typing_extensions import override
 
 from benchbook.databases.connected import Polled
-from benchbook.databases.engine import Decoders, DuplicateKeyError, RefusedError, UnreachableError
-from benchbook.databases.namespace import MARKER, Marker, Settings
-from benchbook.databases.sql import Cursor, Relational, RowTable, SQLNamespace
+from benchbook.databases.engine import Decoders, DuplicateKeyError, Options, RefusedError, UnreachableError
+from benchbook.databases.sql import Cursor, Relational, Row, RowTable
 from benchbook.databases.sqlserver.server import connect, numbered
-from benchbook.deployment import Node, Role
+from benchbook.deployment import DATABASE, Node, Role
 from benchbook.measure import Meter
-from benchbook.schemas import Field, Record
+from benchbook.schemas import Field, Record, Schema
 
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_LENGTH: Final = 450
@@ -58,10 +58,13 @@ class Table(RowTable):
     received: ClassVar[Decoders] = {"datetime": lambda moment: moment.replace(tzinfo=UTC)}
     quoted = staticmethod(quoted)
 
+    def __init__(self, schema: Schema, options: Options, database: str = DATABASE) -> None:
+        self._database = database
+        super().__init__(schema, options)
+
     @override
-    @classmethod
-    def placed(cls, table: str) -> str:
-        return f"benchbook.{quoted(table)}"
+    def placed(self, table: str) -> str:
+        return f"{self._database}.{quoted(table)}"
 
     def kind(self, field: Field) -> str:
         """Return a column's type: a text that is indexed has a limit."""
@@ -96,35 +99,13 @@ def _number(cursor: Cursor, query: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-CONTENTS: Final = """
-SELECT name FROM sys.objects WHERE schema_id = SCHEMA_ID(N'benchbook') AND parent_object_id = 0
-UNION ALL SELECT name FROM sys.types WHERE schema_id = SCHEMA_ID(N'benchbook')
+FOREIGN_KEYS: Final = """
+SELECT OBJECT_NAME(parent_object_id), name FROM sys.foreign_keys WHERE schema_id = SCHEMA_ID(N'{}')
 """
-"""Tables, views, routines and types, without what belongs to a table."""
+"""In a schema: the table that has one, and the key's name."""
 
-_DELAYED: Final = "SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()"
-
-
-class _Schema(SQLNamespace):
-    """SQL Server drops no table that another refers to, and no schema that is not empty."""
-
-    there = "SELECT 1 WHERE SCHEMA_ID(N'benchbook') IS NOT NULL"
-    listed = CONTENTS
-    marker_table = (
-        f"IF OBJECT_ID(N'benchbook.{MARKER}') IS NULL CREATE TABLE benchbook.{MARKER} (text nvarchar(max) NOT NULL)"
-    )
-    quoted = staticmethod(quoted)
-
-    def marker(self) -> Marker | None:
-        return self._read() if MARKER in self.contents() else None
-
-    def before(self) -> Settings:
-        rows = self._ask(_DELAYED)
-        return {"delayed_durability": rows[0][0]} if rows else {}
-
-    def restore(self, before: Settings) -> None:
-        if before and before != self.before():
-            self._ask(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
+TABLES: Final = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID(N'{}')"
+"""In a schema."""
 
 
 class SQLServer(Polled[pymssql.Connection], Relational):
@@ -133,9 +114,11 @@ class SQLServer(Polled[pymssql.Connection], Relational):
     name = "sqlserver+relational"
     product = "sqlserver"
     title = "SQL Server"
-    namespace = _Schema
+    databases_query = "SELECT name FROM sys.schemas"
+    make_statement = "IF SCHEMA_ID(N'{0}') IS NULL EXEC(N'CREATE SCHEMA {0}')"
+    drop_statement = "DROP SCHEMA IF EXISTS {}"
+    grant = "GRANT CREATE SCHEMA, CREATE TABLE TO"
     driver = f"pymssql {version('pymssql')}"
-    table = Table
     poll_s = 0.0005
     raises = (pymssql.Error,)
     kinds: ClassVar = {
@@ -155,8 +138,8 @@ class SQLServer(Polled[pymssql.Connection], Relational):
         "SQL Server's names have 128 characters at most": lambda name: len(name) > 128,
     }
     server_settings: ClassVar = {
-        "relaxed": {"delayed_durability": "FORCED"},
-        "strict": {"delayed_durability": "DISABLED"},
+        "relaxed": ("FORCED",),
+        "strict": ("DISABLED",),
     }
 
     @staticmethod
@@ -178,6 +161,27 @@ class SQLServer(Polled[pymssql.Connection], Relational):
     def text(self, error: Exception) -> str:
         """Return what FreeTDS or the server said, in one line."""
         return " ".join(numbered(error)[1].split())
+
+    @override
+    def drop_database(self, name: str) -> None:
+        """Drop foreign keys, then tables, then the schema: SQL Server takes no other order."""
+        for table, constraint in self._rows(FOREIGN_KEYS.format(name)):
+            self._run(f"ALTER TABLE {name}.{quoted(table)} DROP CONSTRAINT {quoted(constraint)}")
+        for (table,) in self._rows(TABLES.format(name)):
+            self._run(f"DROP TABLE {name}.{quoted(table)}")
+        super().drop_database(name)
+
+    def _server_setting(self) -> Row:
+        rows = self._rows("SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()")
+        return tuple(rows[0]) if rows else ()
+
+    def _set_server(self, values: Row) -> None:
+        if values != self._server_setting():
+            self._run(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {values[0]}")
+
+    def _connect(self) -> None:
+        super()._connect()
+        self.table = partial(Table, database=self.deployment.database)
 
     def _session(self, node: Node) -> pymssql.Connection:
         connection = connect(node.url, read_only=node.role == "replica", autocommit=True, use_datetime2=True)
