@@ -111,7 +111,7 @@ def test_without_constraints_only_the_key_is_left() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [sqlserver.COMMITTED, sqlserver.RECEIVED, server.QUERY, server.FOLLOWERS, sqlserver.CONTENTS],
+    [sqlserver.COMMITTED, sqlserver.RECEIVED, server.QUERY, server.FOLLOWERS, sqlserver.TABLES, sqlserver.FOREIGN_KEYS],
 )
 def test_what_is_asked_of_the_server_is_t_sql(query: str) -> None:
     assert sqlglot.parse_one(query, dialect="tsql") is not None
