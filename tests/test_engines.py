@@ -493,8 +493,11 @@ FOREIGN = ("mine", "benchbook_0a1b2c3", "benchbook_0a1b2c3d4", "benchbook_mine")
 
 @pytest.fixture
 def lent(deployed: Deployed, case: Case) -> Deployment:
-    """Return the case's servers as a user's, with a new database's name."""
+    """Return the case's servers, empty, as a user's, with a new database's name."""
     deployment = deployed(*case)
+    with databases.open(case[0], deployment) as engine:
+        assert isinstance(engine, databases.Connected)
+        engine.drop_database(deployment.database)
     return replace(deployment, settings={**deployment.settings, "source": "address"}, database=fresh_database())
 
 

@@ -172,9 +172,9 @@ class MySQL(SQL):
         return connection
 
     def _prepare(self, schemas: Sequence[Schema]) -> None:
+        super()._prepare(schemas)
         if not (self.replicated or self.options.binary_log):
             leave_out_of_log(self._sessions["primary"])
-        super()._prepare(schemas)
         self._run(f"USE {self.deployment.database}")
 
     def _server_setting(self) -> Row:
