@@ -1,19 +1,44 @@
-"""A scheduler and workers on this machine."""
+"""A stock Dask scheduler and its workers on this machine, with the configuration and the commands of docs/hosts.md."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from distributed import Security
-
-from benchbook import processes
-from benchbook.hosts.scheduler import secured
+from benchbook import credentials, processes
 from waiting import comes_true
 
-READY = "waits for blocks"
-RUNS = "benchbook run --hosts "
-PYTHON = [sys.executable, "-m"]
+DOCS = Path(__file__).parents[1] / "docs" / "hosts.md"
+RENAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
+"""Before a command: gives it a host name, its first argument."""
+
+
+def can_rename() -> bool:
+    """Return whether this account can give a process a host name of its own."""
+    try:
+        return subprocess.run([*RENAMED, "other", "true"], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def documented(command: str) -> list[str]:
+    """Return the words of one of the documented commands, with this environment's program."""
+    line = re.search(rf"^ *\.venv/bin/dask {command} (.*)$", DOCS.read_text(), re.MULTILINE)
+    assert line
+    return [sys.executable, "-m", "dask", command, *line[1].replace('"', "").split()]
+
+
+def configuration(folder: Path) -> dict[str, str]:
+    """Write the documented configuration with a certificate of its own, and return the environment that names it."""
+    pem = folder / "lab.pem"
+    pem.touch(0o600)
+    pem.write_bytes(credentials.made("lab"))
+    block = re.search(r"^ *```yaml\n(.*?)^ *```", DOCS.read_text(), re.MULTILINE | re.DOTALL)
+    assert block
+    (folder / "dask.yaml").write_text(block[1].replace("/home/me/lab.pem", str(pem)))
+    return {"DASK_CONFIG": str(folder / "dask.yaml")}
 
 
 class Lab:
@@ -22,44 +47,33 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.results = folder / "results"
-        self.credentials = folder / "lab.pem"
+        self.environment = configuration(folder)
         self.processes: list[subprocess.Popen[bytes]] = []
-        command = [*PYTHON, "benchbook.cli", "scheduler", "127.0.0.1:0", "--credentials", str(self.credentials)]
-        self.start(command, "scheduler")
-        assert comes_true(lambda: RUNS in self.said("scheduler")), self.said("scheduler")
-        self.address = self.said("scheduler").partition(RUNS)[2].split()[0]
+        command = [*documented("scheduler"), "--port", "0"]
+        self._start([word.replace("10.0.0.1", "127.0.0.1") for word in command], "scheduler")
+        assert comes_true(lambda: "Scheduler at:" in self.said("scheduler")), self.said("scheduler")
+        self.address = re.findall(r"Scheduler at: *(tls://\S+)", self.said("scheduler"))[0]
 
-    def start(self, command: list[str], name: str) -> "subprocess.Popen[bytes]":
-        environment = {**os.environ, "BENCHBOOK_RESULTS": str(self.results)}
+    def _start(
+        self, command: list[str], name: str, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[bytes]":
+        whole = {**os.environ, "BENCHBOOK_RESULTS": str(self.results), **self.environment, **(environment or {})}
         with (self._folder / f"{name}.log").open("a") as log:
-            process = processes.spawn(command, env=environment, stdout=log, stderr=log)
+            process = processes.spawn(command, env=whole, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 
-    def workers(self, *names: str) -> "list[subprocess.Popen[bytes]]":
-        return self.ready({name: [*PYTHON, *self.worker()] for name in names})
-
-    def worker(self, *options: str) -> list[str]:
-        return ["benchbook.cli", "worker", self.address, "--credentials", str(self.credentials), *options]
-
-    def ready(self, commands: dict[str, list[str]]) -> "list[subprocess.Popen[bytes]]":
-        names = [*commands]
-        before = [self.said(name).count(READY) for name in names]
-        started = [self.start(command, name) for name, command in commands.items()]
-        for name, count in zip(names, before, strict=True):
-            assert comes_true(lambda name=name, count=count: self.said(name).count(READY) > count), self.said(name)
-        return started
+    def worker(self, name: str, *options: str, host: str = "", **environment: str) -> "subprocess.Popen[bytes]":
+        """Start a worker as a machine of that name (`host`, else its own), and wait until the scheduler has it."""
+        command = [word.replace("tls://10.0.0.1:8786", self.address) for word in documented("worker")]
+        before = self.said(name).count("Registered to:")
+        process = self._start([*RENAMED, host or name, *command, *options], name, environment)
+        assert comes_true(lambda: self.said(name).count("Registered to:") > before), self.said(name)
+        return process
 
     def run(self, *options: str) -> "subprocess.Popen[bytes]":
-        return self.start([*PYTHON, "benchbook.cli", "run", *options, *self.hosts], "run")
-
-    @property
-    def hosts(self) -> list[str]:
-        return ["--hosts", self.address, "--credentials", str(self.credentials)]
-
-    @property
-    def secured(self) -> tuple[str, Security]:
-        return secured(self.address, self.credentials)
+        command = [sys.executable, "-m", "benchbook.cli", "run", *options, "--scheduler", self.address]
+        return self._start(command, "run")
 
     def said(self, name: str) -> str:
         file = self._folder / f"{name}.log"

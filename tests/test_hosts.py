@@ -1,45 +1,44 @@
-"""Several machines: the rows that one gives, whoever is lost meanwhile; nobody takes part that runs something else."""
+"""Several machines: the rows that one gives, whichever is lost meanwhile; another suite takes no part."""
 
-import asyncio
-import pickle
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pandas as pd
 import psutil
 import pytest
-from distributed.comm import connect
 
-from benchbook import cli, grid, paths, results
+from benchbook import cli, grid, paths, results, suite
 from benchbook.grid import planning
-from benchbook.hosts import dispatch, scheduler, worker
-from benchbook.hosts.dispatch import Host
-from benchbook.hosts.orders import Delivery, Order, Plan, Relay, differences, sameness
-from benchbook.hosts.works import Shared, as_anywhere
-from benchbook.measure.machine import host, hostname
-from benchbook.runner.progress import Progress, Summary
-from labs import PYTHON, Lab
-from waiting import comes_true, gone
+from benchbook.hosts import HostsError, dispatch, worker
+from labs import Lab, can_rename, configuration
+from waiting import comes_true, gone, of_each
 
 WHERE = ["lane=python", "process=together"]
 CHOSEN = [word for text in WHERE for word in ("--where", text)]
 SMOKE = ("bookstore", "--profile", "smoke", *CHOSEN, "--set", "blocks=4")
 SERVED = ("crud", "--profile", "smoke", "--where", "engine=mongodb,noop", "--where", "lane=python", "--set", "blocks=2")
 ONE = (*SMOKE[:-1], "n=1")
+OTHER = "0123456789"
+"""A commit that this is not."""
+
+ALONE = "only Linux lets root give a process a host name of its own"
+"""Why this machine cannot be two."""
 
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Yield a lab of the hosts one and two."""
+    if not can_rename():
+        pytest.skip(ALONE)
     lab = Lab(tmp_path_factory.mktemp("lab"))
-    tls = [f"--tls-{part}={lab.credentials}" for part in ("ca-file", "cert", "key")]
-    lab.start([*PYTHON, "dask", "worker", lab.address, "--no-nanny", "--no-dashboard", *tls], "other")
-    lab.workers("one", "two")
+    lab.worker("one")
+    lab.worker("two")
     yield lab
     lab.end()
 
@@ -51,16 +50,31 @@ def lab(standing: Lab, results_folder: Path) -> Lab:
     return standing
 
 
+def older(folder: Path) -> dict[str, str]:
+    """Return the environment of a worker whose checkout is at another commit, as its git says."""
+    (folder / "git").write_text(f"#!/bin/sh\necho {OTHER}\n")
+    (folder / "git").chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
 def rows() -> pd.DataFrame:
-    """Return how many values each finished cell has."""
+    """Return how many values each finished cell has, on whichever host."""
     with results.connect() as connection:
-        sql = "SELECT study, cell_id, block, operation, role, metric, count(*) AS n FROM observations GROUP BY ALL"
+        sql = "SELECT study, parameters, block, operation, role, metric, count(*) AS n FROM observations GROUP BY ALL"
         return results.frame(connection, f"{sql} ORDER BY ALL")
 
 
-def measuring(worker: "subprocess.Popen[bytes]") -> bool:
-    """Return whether a worker has a block in hand: its kernels' fork server stands."""
-    return any("fork_server" in " ".join(child.cmdline()) for child in psutil.Process(worker.pid).children())
+def hosts() -> set[str]:
+    """Return the names of the machines that measured."""
+    with results.connect() as connection:
+        found = connection.sql("SELECT DISTINCT host FROM observations").fetchall()
+    return {host.partition(" ")[0] for (host,) in found}
+
+
+def measuring(process: "subprocess.Popen[bytes]") -> str:
+    """Return the command lines of the processes that plan or measure for a worker."""
+    commands = of_each(psutil.Process(process.pid).children(recursive=True), psutil.Process.cmdline)
+    return "\n".join(line for line in map(" ".join, commands) if "benchbook" in line)
 
 
 def finished(lab: Lab, *options: str) -> str:
@@ -75,21 +89,27 @@ def kept(lab: Lab) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in lab.results.glob("*/[!.]*.parquet")}
 
 
-def test_two_workers_give_the_rows_that_one_machine_gives_and_a_stranger_none(
+def test_two_hosts_give_the_rows_that_one_machine_gives_and_workers_that_do_not_fit_none(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    unfit = [lab.worker("older", **older(tmp_path)), lab.worker("threads", "--nthreads", "2")]
+    unfit += [lab.worker("again", host="two")]
     said = finished(lab, *SERVED)
     shared = rows()
-    assert "another worker measures on this host" in lab.said("one") + lab.said("two")
+    assert hosts() == {"one", "two"}
     assert said.count("takes part") == 2 and "failed" not in said, said
-    assert "refused: the worker at" in said and "it was not started by benchbook worker" in said
+    assert said.count("not used: the worker at tls://") == 1
+    assert "start it with --nthreads 1 --resources benchbook=1" in said
+    assert (
+        f"it has benchbook {suite.version()} ({OTHER}+changes), the run has {suite.suite()}: check out the same" in said
+    )
+    for process in unfit:
+        process.terminate()
+    before = kept(lab)
+    assert f"{len(before)} before" in finished(lab, *SERVED) and kept(lab) == before
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
     assert cli.main(["run", *SERVED]) == cli.DONE
     pd.testing.assert_frame_equal(shared, rows())
-    with results.connect() as connection:
-        assert len(connection.sql("SELECT DISTINCT host FROM observations").fetchall()) == 1
-    before = kept(lab)
-    assert f"{len(before)} before" in finished(lab, *SERVED) and kept(lab) == before
 
 
 def test_ctrl_c_keeps_what_the_hosts_have_finished_and_the_same_command_goes_on(lab: Lab) -> None:
@@ -99,45 +119,97 @@ def test_ctrl_c_keeps_what_the_hosts_have_finished_and_the_same_command_goes_on(
     assert run.wait(60) == cli.INTERRUPTED, lab.said("run")
     before = kept(lab)
     assert before and "what is finished is kept" in lab.said("run")
+    assert comes_true(lambda: not any(map(measuring, lab.processes[1:3])))
     finished(lab, *SMOKE)
     assert kept(lab).items() >= before.items() and len(kept(lab)) > len(before)
+    with results.connect() as connection:
+        sql = "SELECT count(DISTINCT campaign) FROM observations GROUP BY host"
+        assert {*connection.sql(sql).fetchall()} == {(1,)}, "the blocks of a host are of one machine-day"
 
 
-def test_a_killed_run_leaves_workers_that_measure_for_the_next_and_a_killed_worker_costs_its_block_alone(
-    lab: Lab,
-) -> None:
-    first, second = lab.processes[2:4]
+def test_a_killed_run_leaves_nothing_running_and_the_block_of_a_killed_worker_is_measured_by_another(lab: Lab) -> None:
+    first = lab.processes[1]
     run = lab.run(*SMOKE)
     assert comes_true(lambda: kept(lab))
     run.kill()
     run.wait()
-    assert comes_true(lambda: not any(psutil.Process(one.pid).children(recursive=True) for one in (first, second)))
+    assert comes_true(lambda: not any(map(measuring, lab.processes[1:3])))
+    before = len(lab.said("run"))
     run = lab.run(*SMOKE)
-    assert comes_true(lambda: measuring(first)), lab.said("run")
+    assert comes_true(lambda: "fork_server" in measuring(first)), lab.said("run")
     family = [process.pid for process in psutil.Process(first.pid).children(recursive=True)]
     first.kill()
     first.wait()
     assert comes_true(lambda: all(gone(pid) for pid in family))
     assert run.wait(200) == cli.DONE, lab.said("run")
-    assert "was lost" in lab.said("run") and "failed" not in lab.said("run")
-    assert {cell.state for cell in grid.plan([SMOKE[0]], "smoke", WHERE, ["blocks=4"])} == {"done"}
+    said = lab.said("run")[before:]
+    assert "was lost; block" in said and "of bookstore is free for another host" in said and "failed" not in said
+    assert {json.loads(name.split(".")[1]) for name in kept(lab)} == {0, 1, 2, 3}
+    count = len(kept(lab))
+    assert "cells: 12, 0 done, 12 before" in finished(lab, *SMOKE) and len(kept(lab)) == count
+
+
+def test_a_run_without_the_labs_certificate_is_refused(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for environment in ({"DASK_CONFIG": str(tmp_path)}, configuration(tmp_path)):
+        monkeypatch.setattr(lab, "environment", environment)
+        before = len(lab.said("run"))
+        assert lab.run(*ONE).wait(60) == cli.USAGE
+        said = lab.said("run")[before:]
+        assert f"--scheduler: no scheduler answers at {lab.address}" in said
+        assert "Dask's configuration names its certificates, in distributed.comm.tls" in said
 
 
 def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "ANSWER_S", 0.5)
-    assert cli.main(["run", "bookstore", "--profile", "smoke", "--hosts", "127.0.0.1:9", "--unprotected"]) == cli.USAGE
-    assert "--hosts: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert cli.main(["run", *ONE, "--scheduler", "127.0.0.1:9"]) == cli.USAGE
+    assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
-def test_what_differs_on_a_worker_is_named() -> None:
-    mine = sameness()
-    assert not differences(mine, dict(mine))
-    theirs = {**mine, "Python": "3.14.0 on Linux aarch64", "package orjson": "1", "file lib/benchbook/cli/run.py": "x"}
-    del theirs["package lxml"]
-    said = differences(mine, theirs)
-    assert "3.14.0 on Linux aarch64, here 3." in said
-    assert "lxml missing, here" in said and "and 1 more" in said
-    assert "lib/benchbook/cli/run.py is another file" in said
+def test_a_scheduler_whose_only_worker_has_another_suite_ends_the_run(results_folder: Path, tmp_path: Path) -> None:
+    if not can_rename():
+        pytest.skip(ALONE)
+    lab = Lab(tmp_path)
+    try:
+        lab.worker("older", **older(tmp_path))
+        assert lab.run(*ONE).wait(60) == cli.FAILED
+        assert "stopped, for no worker of the scheduler can measure" in lab.said("run")
+    finally:
+        lab.end()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tcp://10.0.0.1"], "use tls://10.0.0.1:8786"),
+        (["--scheduler", "lab:9000"], "lab:9000 has no TLS, so whoever reaches it can run any code here"),
+        (["--scheduler", "tls://lab:port"], "is no address, such as tls://10.0.0.1:8786"),
+        (["--scheduler", "tls://lab", "--until-decided"], "runs on this machine only"),
+        (["--unprotected"], "--unprotected is of --scheduler"),
+        (["--hosts", "10.0.0.1"], "--hosts has gone: --scheduler 10.0.0.1"),
+    ],
+)
+def test_options_that_do_not_fit_or_let_strangers_in_are_refused_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert cli.main(["run", *ONE, *options]) == cli.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["scheduler", "worker"])
+def test_the_commands_that_dask_has_now_are_named(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert cli.main([command, "10.0.0.1"]) == cli.USAGE
+    assert f"start Dask's, dask {command} (docs/hosts.md)" in capsys.readouterr().err
+
+
+def test_an_address_without_tls_is_taken_when_asked_for_by_name_or_on_this_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "ANSWER_S", 0.2)
+    for address, *options in (["[::1]:9"], ["localhost:9"], ["192.0.2.1:9", "--unprotected"]):
+        assert cli.main(["run", *ONE, "--scheduler", address, *options]) == cli.USAGE
+        assert f"no scheduler answers at tcp://{address}" in capsys.readouterr().err
 
 
 def test_one_machine_needs_no_dask() -> None:
@@ -146,121 +218,20 @@ def test_one_machine_needs_no_dask() -> None:
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def test_nobody_gets_into_a_scheduler_or_a_worker_without_the_labs_credentials(lab: Lab, tmp_path: Path) -> None:
-    scheduler.make(tmp_path / "other.pem")
-    _, security = scheduler.secured("127.0.0.1", tmp_path / "other.pem")
-    other = security.get_connection_args("client")
-    open_at = [listening(process) for process in (lab.processes[0], lab.processes[3])]
-    assert [[host for host, _ in sockets] for sockets in open_at] == [["127.0.0.1"], ["127.0.0.1"]]
-    for ((ip, port),) in open_at:
-        for kind, arguments in (("tcp", {}), ("tls", other)):
-            with pytest.raises(OSError):
-                asyncio.run(connect(f"{kind}://{ip}:{port}", timeout=1, **arguments))
-    kept_there = paths.root() / ".cache" / "worker" / f"{hostname()}-1"
-    assert kept_there.stat().st_mode & 0o077 == 0  # whoever can open its lock could hold it
-
-
-def listening(process: "subprocess.Popen[bytes]") -> list[tuple[str, int]]:
-    """Return where a process can be reached."""
-    found = psutil.Process(process.pid).net_connections("inet")
-    return [(one.laddr.ip, one.laddr.port) for one in found if one.status == psutil.CONN_LISTEN]
-
-
-def test_a_run_with_another_labs_credentials_is_not_heard(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_what_a_host_had_measured_for_a_lost_run_is_delivered_up_to_a_size(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scheduler.make(tmp_path / "other.pem")
-    monkeypatch.setattr(dispatch, "ANSWER_S", 1.0)
-    assert cli.main(["run", *ONE, "--hosts", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE
-    assert f"--hosts: no scheduler answers at {lab.address}" in capsys.readouterr().err
-    assert cli.main(["scheduler", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE
-    assert f"no scheduler can listen at {lab.address}: [Errno 98] Address already in use" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("address", "mode", "text", "said"),
-    [
-        ("tcp://127.0.0.1:9", 0o600, None, "tcp://127.0.0.1:9 asks nobody for credentials"),
-        ("tcp://10.0.0.1", 0o600, None, "--unprotected trusts everybody who reaches this one"),
-        ("10.0.0.1", 0o640, None, "is open to other accounts, who could run code as you: chmod 600"),
-        ("10.0.0.1", 0o600, "no key", "holds no credentials"),
-        ("10.0.0.1", None, None, "copy it from there"),
-        ("tls://lab:port", 0o600, None, "is no scheduler's address"),
-    ],
-)
-def test_what_would_let_strangers_in_is_refused_by_worker_and_run_and_says_what_to_do(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str, mode: int | None, text: str | None, said: str
-) -> None:
-    file = tmp_path / "lab.pem"
-    if mode is not None:
-        scheduler.make(file)
-        assert file.stat().st_mode & 0o777 == 0o600
-        file.chmod(mode)
-    if text is not None:
-        file.write_text(text)
-    for command in (["worker", address], ["run", *ONE, "--hosts", address]):
-        assert cli.main([*command, "--credentials", str(file)]) == cli.USAGE
-        assert said in capsys.readouterr().err
-
-
-def test_a_lab_without_credentials_is_one_that_was_asked_for_by_name(tmp_path: Path) -> None:
-    at, security = scheduler.secured("lab", tmp_path / "none.pem", unprotected=True)
-    assert at == "tcp://lab:8786" and not security.require_encryption
-    scheduler.make(tmp_path / "lab.pem")
-    at, security = scheduler.secured("[::1]", tmp_path / "lab.pem")
-    assert at == "tls://[::1]:8786" and security.require_encryption
-
-
-def on(host: str, plan: list[grid.Cell]) -> Host:
-    """Return a host whose cells have identities of their own."""
-    cells = [replace(cell, identity=f"{host}{cell.identity}") for cell in plan]
-    return Host(f"tcp://{host}", host, "boot", Plan(cells))
-
-
-def test_a_plan_arrives_as_it_was_sent(results_folder: Path) -> None:
-    plan = grid.plan(["bookstore", "tcp"], "smoke", ["lane=python"], ["blocks=3"])
-    sent: Plan = pickle.loads(pickle.dumps(Plan(plan)))
-    assert sent.cells() == plan and len(sent.kinds) == len(plan) // 3
-    assert [*sent.parts] == [*dict.fromkeys((cell.block, cell.study) for cell in plan)]
-    for block, study in sent.parts:
-        assert sent.cells((block, study)) == [one for one in plan if (one.block, one.study) == (block, study)]
-    assert not Plan([]).cells() and not Plan([]).parts
-
-
-def test_each_host_goes_on_until_it_has_decided_or_the_budget_is_spent(lab: Lab) -> None:
-    said = finished(lab, *SMOKE[:-1], "blocks=5", "--until-decided", "--budget", "20s")
-    assert f"host {host()}:" in said and "failed" not in said
-    begun = {int(name.split(".")[1]) for name in kept(lab)}
-    assert begun and begun <= set(range(5))
-
-
-def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folder: Path) -> None:
-    plan = grid.plan(["bookstore"], "smoke", ["lane=python"], ["blocks=4"])
-    with Progress([], {}, as_anywhere) as progress:
-        work = Shared(progress)
-        a, b = on("a", plan), on("b", plan)
-        for host in (a, b):
-            work.joined(host)
-        first, second, third = work.next(a), work.next(b), work.next(a)
-        assert [{cell.block for cell in cells} for cells in (first, second, third)] == [{0}, {1}, {2}]
-        assert len(first) == len(plan) // 4 and {cell.identity[0] for cell in first} == {"a"}
-        work.returned(b, second, None)
-        assert {cell.block for cell in work.next(a)} == {1}
-        work.returned(a, third, Delivery())
-        assert {cell.block for cell in work.next(b)} == {3} and not work.next(b) and work.finished([a, b])
-
-
-def test_what_a_worker_had_measured_for_a_lost_run_is_counted_when_it_is_delivered(results_folder: Path) -> None:
     assert cli.main(["run", *ONE]) == cli.DONE
-    cells = tuple(replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", WHERE, ["n=1"]))
-    news: list[Any] = []
-    summary = Summary()
-    order = Order("benchbook-again", cells, 60.0, None, 60.0)
-    worker._measure(order, Relay(order, news.append), summary)
-    assert summary.done == len(cells) > 0
-    assert [(method, arguments[:2]) for _, method, arguments in news] == [
-        ("ended", (number, "done")) for number in range(len(cells))
-    ]
+    cells = [replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", WHERE, ["n=1"])]
+    delivery = worker._measure(cells, 60.0, None)
+    assert delivery.summary.done == len(cells) > 0 and delivery.ended is None
+    assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*delivery.files}
+    assert delivery.files[f"bookstore/{cells[0].key}.parquet"] == cells[0].path.read_bytes()
+    monkeypatch.setattr(worker, "LARGEST", 10)
+    with pytest.raises(HostsError, match="at most 10 are sent"):
+        worker._measure(cells, 60.0, None)
+    worker._remove_others(cells[:1])
+    assert [path.name for path in paths.results().glob("*/*.parquet")] == [f"{cells[0].key}.parquet"]
 
 
 def test_what_another_host_measured_with_this_code_counts_beside_ones_own(

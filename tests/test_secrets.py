@@ -19,7 +19,6 @@ import psutil
 import pytest
 
 from jupyters import ROOT, served
-from labs import Lab
 from standing import here
 
 STRANGER = 64_999
@@ -172,15 +171,11 @@ def printed(process: "subprocess.Popen[bytes]") -> bytes:
 def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_path: Path, temporary: Path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "home" / "notebooks")
     products = [product for product in ENGINES if here(product, "replicated")]
-    (folder := temporary / "hosts").mkdir(0o700)
     stranger, known = Stranger(temporary), Known(temporary)
     with ExitStack() as standing:
         standing.callback(known.end)
         run = standing.enter_context(running(filter(None, map(ENGINES.get, products)), tmp_path))
         kept = {product: standing.enter_context(up(product)) for product in products}
-        hosts = Lab(folder)
-        standing.callback(hosts.end)
-        hosts.workers("worker")
         (tmp_path / "lab").mkdir()
         lab = standing.enter_context(served(tmp_path / "lab", BENCHBOOK_HOME=str(tmp_path / "home")))
         known.note(lab.token.encode(), "lab")

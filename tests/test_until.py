@@ -15,11 +15,8 @@ from benchbook import cli, evidence, grid, results
 from benchbook.cli.run import budget
 from benchbook.evidence.claims import Claim
 from benchbook.grid import Cell
-from benchbook.hosts.dispatch import Host
-from benchbook.hosts.orders import Delivery, Plan
-from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch
-from benchbook.runner.progress import Durations, Progress
+from benchbook.runner.progress import Durations
 from benchbook.runner.rounds import GIVEN_UP, Costs, Rounds
 from benchbook.runner.standing import Kind, Reading, Standing, readings, standings
 from benchbook.stats.sequential import LOOKS
@@ -70,7 +67,7 @@ class Machine:
         return failed
 
     def _write(self, cell: Cell) -> None:
-        random = np.random.Generator(np.random.PCG64(zlib.crc32(cell.key.encode())))
+        random = np.random.Generator(np.random.PCG64(zlib.crc32(f"{cell.kind} {cell.block}".encode())))
         n = cell.parameters.model_dump()["n"]
         rows = Rows()
         for arm in cell.parameters.arms():  # type: ignore[attr-defined]
@@ -351,18 +348,3 @@ def test_a_budget_that_means_nothing_is_refused(
 )
 def test_a_budget_is_read_as_people_write_it(text: str, seconds: float) -> None:
     assert budget(text) == seconds
-
-
-def test_a_part_that_comes_back_whole_with_its_hosts_end_does_not_keep_the_host_from_its_next_round() -> None:
-    cells, machine = plan(), Machine(CLEAR, QUIET)
-    with Progress([], {}) as progress:
-        work = UntilDecided(progress, lambda own: lambda: look(own), lambda: FOREVER, {})
-        host, again = (Host(address, "one", "boot", Plan(cells)) for address in ("tcp://first", "tcp://second"))
-        work.joined(host)
-        first = work.next(host)
-        machine(first)
-        work.returned(host, first, Delivery(ended="the disk is full"))
-        work.left(host)
-        work.joined(again)
-        second = work.next(again)
-    assert {cell.block for cell in first} == {0} and {cell.block for cell in second} == {1}

@@ -127,11 +127,6 @@ def servers() -> Path:
     return root() / ".cache" / "servers"
 
 
-def credentials() -> Path:
-    """Return the file of the lab's credentials; not in git."""
-    return root() / ".cache" / "lab.pem"
-
-
 def figures(profile: str) -> Path:
     """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all).
 

@@ -34,13 +34,11 @@ COMMANDS: Final = {
     "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
     "number": "one number with its interval and provenance, or all of them as LaTeX macros",
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
-    "scheduler": "be the scheduler that joins a lab's workers and runs, by credentials that it makes; stop on Ctrl-C",
-    "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
     "servers": "keep servers up, print addresses, stop on Ctrl-C; clean servers of yours",
     "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
 }
 
-_TOGETHER: Final = {"figure": "manuscript", "number": "manuscript", "scheduler": "hosts", "worker": "hosts"}
+_TOGETHER: Final = {"figure": "manuscript", "number": "manuscript"}
 """The modules of commands that stand beside another, under their own names; each of the others has one to itself."""
 
 DONE: Final = 0
@@ -146,6 +144,9 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def _check_value(self, action: argparse.Action, value: object) -> None:
+        if value in ("scheduler", "worker"):
+            instead = f"start Dask's, dask {value} (docs/hosts.md)"
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {instead}")
         if action.choices is not None and value not in action.choices:
             from benchbook import strict  # now: every command would wait for it
 

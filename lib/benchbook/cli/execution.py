@@ -13,7 +13,7 @@ from typing import Final
 from benchbook import cli, folders, grid, paths
 from benchbook.cli import output
 from benchbook.digits import duration
-from benchbook.hosts import NoLabError
+from benchbook.hosts import HostsError
 from benchbook.results.folder import BusyError
 from benchbook.runner import quiet
 from benchbook.runner.progress import Factors, Failure, Summary, described, factors_of, rerun_command
@@ -25,9 +25,6 @@ SPENT: Final = "run.json"
 
 _SHOWN: Final = 0.005
 """Of the time: parts below are not named."""
-
-_OF_HOSTS: Final = ("hosts", "credentials")
-"""Options that say where cells are measured."""
 
 
 class _Terminated(KeyboardInterrupt):
@@ -76,7 +73,7 @@ def execute(
             (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
     _print_summary(asked, cells, summary, absent)
     gone = 0
-    if not asked.hosts:
+    if not asked.scheduler:
         still_done = sum(cell.state == "done" for cell in grid.in_their_states(cells))
         gone = max(0, summary.done + sum(cell.state == "done" for cell in cells) - still_done)
     if gone:
@@ -111,7 +108,7 @@ def _worked(work: Callable[[Summary], None], summary: Summary) -> _Stop | None:
         return _Stop(cli.TERMINATED, "stopped")
     except KeyboardInterrupt:
         return _Stop(cli.INTERRUPTED, "stopped")
-    except (UnwritableError, NotQuietError, NoLabError, folders.FolderError) as error:
+    except (UnwritableError, NotQuietError, HostsError, folders.FolderError) as error:
         return _Stop(cli.FAILED, f"stopped, for {error}")
     return None
 
@@ -124,7 +121,7 @@ def _print_summary(
     counts = {"done": summary.done, "before": before, "failed": len(summary.failed), "skipped": len(summary.skipped)}
     named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
     (what, share), *others = summary.shares()
-    of_whom = " of all hosts' time" if asked.hosts else ""
+    of_whom = " of all hosts' time" if asked.scheduler else ""
     took = f"{duration(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}"
     print(f"cells: {len(cells)}, {named}; {took}")
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
@@ -145,7 +142,7 @@ def _print_failure(asked: argparse.Namespace, failure: Failure, factors: Factors
     """Print which cell failed, why, and the one command that measures it again."""
     print(f"\nfailed: {described(failure.cell, factors)} (block {failure.cell.block + 1})")
     print("  " + failure.reason.replace("\n", "\n  "))
-    options = [f" --{name} {vars(asked)[name]}" for name in _OF_HOSTS if vars(asked)[name]]
+    options = [f" --scheduler {asked.scheduler}"] if asked.scheduler else []
     options += [" --unprotected"] if asked.unprotected else []
     print(f"  again: {rerun_command(failure.cell, factors, asked.profile, asked.where, asked.set)}{''.join(options)}")
 

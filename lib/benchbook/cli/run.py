@@ -24,18 +24,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=budget, metavar="TIME", help=text)
     text = "measure beside other processes: do not wait until they rest, mark the cells, on which no claim is judged"
     parser.add_argument("--noisy", action="store_true", help=text)
-    text = "measure on the workers of a lab's scheduler, such as tls://lab:8786 (benchbook scheduler starts one)"
-    parser.add_argument("--hosts", metavar="SCHEDULER", help=text)
-    hosts.add_credentials_options(parser)
+    hosts.add_options(parser)
 
 
 def main(asked: argparse.Namespace) -> int:
     """Run."""
     if asked.budget and not asked.until_decided:
         raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
-    if (asked.credentials or asked.unprotected) and not asked.hosts:
-        raise cli.UsageError("--credentials and --unprotected are of --hosts")
-    return hosts.run(asked) if asked.hosts else _here(asked)
+    return hosts.run(asked) if hosts.is_asked(asked) else _here(asked)
 
 
 def budget(text: str) -> float:

@@ -1,10 +1,24 @@
-"""A lab's hosts: blocks of cells are measured on other machines, which Dask connects; one machine needs none of it.
+"""Several machines: the workers of a stock Dask scheduler measure blocks of cells.
 
-In comes what `benchbook run --hosts` was asked; out go results in this machine's folder, as if measured here. Begin
-with `dispatch`, the run's side, which asks `works` what to send; a `worker` measures it. `places` is another use of
-the same workers: there they hold the servers, and the run measures here.
+`dispatch` is the run's side: it sends blocks, and keeps the results that come back as if they had
+been measured here. `worker` is a host's side: its tasks plan and measure there, in a child process
+(`__main__`).
 """
 
+from importlib import metadata
+from typing import get_args
 
-class NoLabError(RuntimeError):
-    """The hosts cannot be used, or no more: says why, and what to do."""
+from benchbook import plugins
+from benchbook.suite import suite
+
+
+class HostsError(RuntimeError):
+    """A host cannot be used, or none can: says why, and what to do."""
+
+
+def describe_suite() -> str:
+    """Return the suite's version and commit and plug-ins' versions, the same on all hosts."""
+    packages: set[str] = set()
+    for group in get_args(plugins.Group):
+        packages |= {entry.distribution for entry in plugins.announced(group).values()}
+    return ", ".join([suite(), *(f"{name} {metadata.version(name)}" for name in sorted(packages))])

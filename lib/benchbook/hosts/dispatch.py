@@ -1,291 +1,318 @@
-"""A run on a lab's hosts: it knows them, sends each one block at a time, and keeps what comes back."""
+"""A run on several machines: each host gets one block at a time, and the results are kept here.
+
+A block of a study is measured on one host, so that no comparison crosses hosts.
+"""
 
 import logging
-import queue
 import time
-import uuid
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
 
-from distributed import CancelledError, Client, Future, KilledWorker, Security
+from distributed import Client, Future, Security
 
-from benchbook.digits import duration
-from benchbook.grid import Cell
-from benchbook.hosts import NoLabError, worker
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, differences, sameness
+from benchbook import grid
+from benchbook.digits import duration, plural
+from benchbook.grid import Cell, Kind
+from benchbook.hosts import HostsError, describe_suite, worker
+from benchbook.hosts.worker import NEWS, RESOURCE, STOPPED, Delivery
 from benchbook.results.folder import keep
-from benchbook.runner.progress import Progress, Summary
-from benchbook.runner.run_folder import writing
+from benchbook.runner.progress import Summary
+from benchbook.runner.run_folder import UnwritableError, writing
+
+StudyBlock: TypeAlias = tuple[int, str]
+"""A block of a study."""
 
 ANSWER_S: Final = 10.0
 """How long a scheduler may take to answer."""
 
 PATIENCE_S: Final = 300.0
-"""How long a run waits for a host when none is there."""
+"""How long a run waits for a worker when there is none."""
 
 _GLANCE_S: Final = 0.5
-_STOPPING_S: Final = 30.0
+_STOPPING_S: Final = 40.0
 """How long hosts may take to stop what they measure and deliver what is finished."""
 
 
 @dataclass(eq=False)
 class Host:
-    """One worker's timing slot."""
+    """A machine that measures, by one of its workers."""
 
-    address: str  # of the worker, as Dask names it
-    name: str  # of the machine, as the results name it
-    boot: str  # which tells it from others of its name
-    plan: Plan
-    busy: "Sent | None" = None
-
-
-@dataclass(eq=False)
-class Sent:
-    """Cells on their way through a host, and which of them it says have ended."""
-
-    cells: tuple[Cell, ...]
-    future: Future[Any]
-    ended: list[Cell] = field(default_factory=list)
+    address: str  # of the worker
+    name: str  # in the results
+    blocks: dict[StudyBlock, list[Cell]] = field(default_factory=dict)
+    sent: tuple[StudyBlock, "Future[Any]"] | None = None  # the block that it measures
 
 
-class Work(Protocol):
-    """What is to be measured, as the hosts come to it."""
+@contextmanager
+def connect(scheduler: str) -> Iterator[Client]:
+    """Yield a client of the scheduler, with the certificates that Dask's own configuration names.
 
-    def joined(self, host: Host) -> None:
-        """Note that a host has come, with its plan."""
-
-    def left(self, host: Host) -> None:
-        """Note that a host has gone."""
-
-    def next(self, host: Host) -> Sequence[Cell]:
-        """Return the cells of a block for a host that is free; none: it has nothing to do now."""
-
-    def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
-        """Note what became of them; None: the host was lost."""
-
-    def finished(self, hosts: Iterable[Host]) -> bool:
-        """Return whether nothing is left that these could measure."""
-
-
-class SchedulerConnection(AbstractContextManager["SchedulerConnection"]):
-    """A connection to the scheduler at that address, which its end closes; raises `NoLabError` when none answers."""
-
-    def __init__(self, scheduler: str, security: Security) -> None:
-        # What a person needs to know is said by `NoLabError`.
-        for name in ("distributed", "distributed.client"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            self._client = Client(
-                scheduler, security=security, timeout=ANSWER_S, set_as_default=False, name="benchbook"
-            )
-        # It is whatever a wrong address, a firewall or a certificate makes of it.
-        except Exception as error:
-            why = "the one there has other credentials" if "certificate" in str(error) else str(error)
-            raise NoLabError(f"no scheduler answers at {scheduler}: {why}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    Raises `HostsError` when none answers.
+    """
+    # A person reads `HostsError` instead.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    security = Security(require_encryption=scheduler.startswith("tls://"))
+    try:
+        client = Client(scheduler, security=security, timeout=ANSWER_S, set_as_default=False)
+    # A wrong address, a firewall, a certificate: Dask raises different types.
+    except Exception as error:
+        advice = "Dask's configuration names its certificates, in distributed.comm.tls"
+        if not security.require_encryption:
+            advice = "dask scheduler starts one"
+        raise HostsError(f"no scheduler answers at {scheduler}: {error}: {advice}") from error
+    try:
+        yield client
+    finally:
         # The scheduler may have gone.
         with suppress(Exception):
-            self._client.close(timeout=2)
+            client.close(timeout=2)
 
 
-class Lab(SchedulerConnection):
-    """The hosts behind a Dask scheduler, each of which plans the cells that were asked for."""
+class Dispatch:
+    """The blocks of a plan, each measured on one of the hosts behind a scheduler.
 
-    def __init__(self, scheduler: str, security: Security, asked: Asked) -> None:
+    Parameters
+    ----------
+    client
+        Of the scheduler.
+    asked
+        The arguments of `benchbook.grid.plan`.
+    limits
+        Seconds until a cell is given up, and seconds to wait for a quiet machine (None: do not).
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        asked: Sequence[Any],
+        limits: tuple[float, float | None],
+    ) -> None:
+        self.plan: list[Cell] = []
+        """The cells of the first host's plan; those that any host has measured are done."""
+        self._client = client
         self._asked = asked
-        self._refused: set[str] = set()
+        self._limits = limits
         self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
-        self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
-        self._sent: dict[str, tuple[Host, Sent]] = {}
-        self._sameness = sameness()
-        self._send: Callable[[Host], None]
-        super().__init__(scheduler, security)
-        self._client.subscribe_topic(NEWS, lambda event: self._events.put(event[1]))
+        self._refused: dict[str, str] = {}
+        """Workers that are not used, by address: the host that another worker is of, or empty."""
+        self._taken: set[StudyBlock] = set()
+        """Blocks that are being measured, or done."""
+        self._begun: dict[StudyBlock, str] = {}
+        """The host that has measured part of a block."""
+        client.subscribe_topic(NEWS, self._print_news)
 
-    def run(
-        self,
-        work: Work,
-        progress: Progress,
-        summary: Summary,
-        timeout_s: float,
-        patience_s: float | None,
-        left_s: Callable[[], float],
-    ) -> None:
-        """Have all of the work measured; an interrupt ends it once the hosts have stopped and delivered.
+    def run(self, summary: Summary) -> None:
+        """Have every block measured that is not done.
 
-        Raises `NoLabError` when no host is there for `PATIENCE_S`, or the scheduler goes.
+        An interrupt stops the hosts, and keeps the cells that they have finished.
+        Raises `HostsError` when no worker can measure, or the scheduler has gone.
         """
-        self._work, self._progress, self._summary = work, progress, summary
-
-        def send(host: Host) -> None:
-            if host.busy is None and (left := left_s()) > 0 and (cells := tuple(work.next(host))):
-                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left)
-                future = self._client.submit(
-                    worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
-                )
-                host.busy = Sent(cells, future)
-                self._sent[order.name] = host, host.busy
-                future.add_done_callback(self._events.put)
-
-        self._send = send
+        self._summary = summary
         alone_since = time.monotonic()
         try:
-            while True:
-                self._meet()
+            while not self._is_finished():
+                addresses = self._read_addresses()
+                self._forget_lost(addresses)
+                self._ask_new(addresses)
+                self._join_planned()
                 for host in self._hosts.values():
-                    send(host)
-                if not self._sent and (left_s() <= 0 or (self._hosts and work.finished(self._hosts.values()))):
-                    return
-                if self._hosts:
+                    self._send_block(host)
+                # Without a host there is nothing to wait for but another worker.
+                if self._hosts or self._planning:
                     alone_since = time.monotonic()
+                elif addresses and addresses <= self._refused.keys():
+                    raise HostsError("no worker of the scheduler can measure")
                 elif time.monotonic() - alone_since > PATIENCE_S:
-                    raise NoLabError(f"no host was there for {duration(PATIENCE_S)} (benchbook worker starts one)")
-                self._hear()
+                    waited = duration(PATIENCE_S)
+                    raise HostsError(f"no worker for {waited}: dask worker starts one")
+                time.sleep(_GLANCE_S)
+                self._collect()
         finally:
             self._stop()
 
-    def _meet(self) -> None:
-        """Take in the hosts that have come, and let go of those that have gone."""
-        if self._client.status != "running":
-            raise NoLabError("the scheduler has gone")
-        # Asked now: what Dask knows of the workers by itself may be of none.
+    def _is_finished(self) -> bool:
+        """Return whether there are hosts, and every block that they could measure is done."""
+        busy = any(host.sent for host in self._hosts.values())
+        return bool(self._hosts) and not busy and not self._count_left()
+
+    def _count_left(self) -> int:
+        """Return how many blocks of the hosts nobody has taken."""
+        return len(set().union(*(host.blocks for host in self._hosts.values())) - self._taken)
+
+    def _read_addresses(self) -> set[str]:
+        """Return the addresses of the scheduler's workers now."""
         try:
-            addresses = {*self._client.nthreads()}
-        except (OSError, TimeoutError) as error:
-            raise NoLabError("the scheduler has gone") from error
-        for address in self._hosts.keys() - addresses:
-            self._lose(self._hosts.pop(address))
-        self._refused &= addresses
+            if self._client.status == "running":
+                return {*self._client.nthreads()}
+        except (OSError, TimeoutError):
+            pass
+        raise HostsError("the scheduler has gone")
+
+    def _forget_lost(self, addresses: set[str]) -> None:
+        """Let go of workers that have gone: a block that one measured is free for others."""
+        for host in [host for host in self._hosts.values() if host.address not in addresses]:
+            self._drop(host, "was lost")
         for address in self._planning.keys() - addresses:
-            self._planning.pop(address).cancel()
-        new = sorted(addresses - self._hosts.keys() - self._planning.keys() - self._refused)
-        for address, answer in self._ask(new, worker.sameness_here).items():
-            if answer is None:
-                why = "it was not started by benchbook worker"
-            elif isinstance(answer, BaseException):
-                why = f"it runs no benchbook, or another: {answer}"
-            else:
-                why = differences(self._sameness, answer)
-            if why:
-                self._refuse(address, why)
-            else:
-                self._planning[address] = self._client.submit(
-                    worker.planned, self._asked, key=f"benchbook-plan-{uuid.uuid4().hex}", workers=[address], retries=0
-                )
+            del self._planning[address]
+        for address in self._refused.keys() - addresses:
+            del self._refused[address]
+
+    def _ask_new(self, addresses: set[str]) -> None:
+        """Ask each new worker for its host's plan."""
+        known = {host.address for host in self._hosts.values()} | self._refused.keys()
+        for address in sorted(addresses - known - self._planning.keys()):
+            only = {"workers": [address], "pure": False, "retries": 0}
+            arguments = describe_suite(), *self._asked
+            self._planning[address] = self._client.submit(worker.plan_cells, *arguments, **only)
+
+    def _join_planned(self) -> None:
+        """Take in the hosts that have planned, one worker of each."""
         for address in [address for address, plan in self._planning.items() if plan.done()]:
-            self._join(address, self._planning.pop(address))
+            future = self._planning.pop(address)
+            try:
+                name, cells = future.result(timeout=ANSWER_S)
+            # Whatever another benchbook, or none, makes of the task.
+            except Exception as error:
+                if future.status == "error":
+                    self._refused[address] = ""
+                    _say(f"refused: the worker at {address}: {error}")
+                continue
+            if name in self._hosts:
+                self._refused[address] = name
+                _say(f"not used: the worker at {address}: another one measures on {name}")
+            else:
+                self._join(Host(address, name), grid.in_their_states(cells))
 
-    def _join(self, address: str, plan: Future[Any]) -> None:
-        """Take in a host that has planned."""
-        try:
-            host = Host(address, *plan.result(timeout=ANSWER_S))
-        except (CancelledError, KilledWorker, OSError, TimeoutError):
-            return  # it has gone
-        except Exception as error:
-            self._refuse(address, str(error))
+    def _join(self, host: Host, cells: list[Cell]) -> None:
+        """Take in a host, and note which of its blocks any host has done or begun."""
+        for cell in cells:
+            host.blocks.setdefault((cell.block, cell.study), []).append(cell)
+        for block, own in host.blocks.items():
+            if all(cell.state == "done" for cell in own):
+                self._taken.add(block)
+            elif any(cell.state == "done" for cell in own):
+                self._begun.setdefault(block, host.name)
+        measured: dict[tuple[str, StudyBlock], set[Kind]] = {}
+        for result in grid.elsewhere(cells, host.name):
+            block = result.cell.block, result.cell.study
+            measured.setdefault((result.host, block), set()).add(result.cell.kind)
+        for (name, block), kinds in measured.items():
+            if kinds >= {cell.kind for cell in host.blocks[block] if not cell.missing}:
+                self._taken.add(block)
+            else:
+                self._begun.setdefault(block, name)
+        if not self._hosts and not self.plan:
+            for cell in cells:
+                done = (cell.block, cell.study) in self._taken and not cell.missing
+                self.plan.append(replace(cell, state="done") if done else cell)
+        self._hosts[host.name] = host
+        _say(f"{host.name} takes part")
+
+    def _send_block(self, host: Host) -> None:
+        """Send a free host the cells of a block that are not done, if there is one for it."""
+        block = None if host.sent else self._choose_block(host)
+        if block is None:
             return
-        if any(other.name == host.name and other.boot != host.boot for other in self._hosts.values()):
-            self._refuse(address, f"another machine here is called {host.name}, too")
-        else:
-            self._hosts[address] = host
-            self._work.joined(host)
-            self._progress.say(f"host {host.name} takes part")
+        cells = grid.in_their_states(host.blocks[block])
+        todo = [cell for cell in cells if cell.state != "done"]
+        only = {"workers": [host.address], "resources": {RESOURCE: 1}, "pure": False, "retries": 0}
+        arguments = describe_suite(), todo, *self._limits
+        future = self._client.submit(worker.measure_block, *arguments, **only)
+        host.sent = block, future
+        self._taken.add(block)
 
-    def _ask(self, addresses: list[str], question: Callable[..., Any], *arguments: object) -> dict[str, Any]:
-        """Return what workers answer, or the exception that they raise; of those that cannot be reached, nothing."""
-        if not addresses:
-            return {}
-        try:
-            answers = self._client.run(question, *arguments, workers=addresses, on_error="return")
-        # One has just gone: the others are asked again in a moment.
-        except (OSError, TimeoutError, ValueError):
-            return {}
-        unreached = (OSError, TimeoutError)
-        return {address: answer for address, answer in answers.items() if not isinstance(answer, unreached)}
+    def _choose_block(self, host: Host) -> StudyBlock | None:
+        """Return a block that the host has begun, else the first that no other host has."""
+        others = []
+        for block in host.blocks:
+            if block in self._taken:
+                continue
+            begun_by = self._hosts.get(self._begun.get(block, ""))
+            if begun_by is host:
+                return block
+            if begun_by is None or block not in begun_by.blocks:
+                others.append(block)
+        return others[0] if others else None
 
-    def _refuse(self, address: str, why: str) -> None:
-        self._refused.add(address)
-        self._progress.say(f"refused: the worker at {address}: {why}")
+    def _collect(self) -> None:
+        """Keep what hosts have delivered."""
+        for host in [*self._hosts.values()]:
+            if host.sent is None or not host.sent[1].done():
+                continue
+            try:
+                delivery: Delivery = host.sent[1].result(timeout=ANSWER_S)
+                for name, content in delivery.files.items():
+                    with writing():
+                        keep(name, content)
+            except UnwritableError:
+                raise
+            # The task's own error, a damaged file, or what Dask makes of a lost worker.
+            except Exception as error:
+                self._drop(host, f"measures no more: {error}")
+                continue
+            block, host.sent = host.sent[0], None
+            self._take_delivery(host, block, delivery)
 
-    def _hear(self) -> None:
-        """Wait a moment for what hosts tell and deliver, and pass it on."""
-        with suppress(queue.Empty):
-            event = self._events.get(timeout=_GLANCE_S)
-            while True:
-                if isinstance(event, Future):
-                    self._receive(event)
-                elif event[0] in self._sent:
-                    self._tell(event)
-                event = self._events.get_nowait()
-
-    def _tell(self, news: News) -> None:
-        name, method, arguments = news
-        _, sent = self._sent[name]
-        if isinstance(arguments[0], int):
-            cell = sent.cells[arguments[0]]
-            if method == "ended":
-                sent.ended.append(cell)
-            arguments = (cell, *arguments[1:])
-        getattr(self._progress, method)(*arguments)
-
-    def _receive(self, future: Future[Any]) -> None:
-        """Keep what a host delivered, which has more to do meanwhile."""
-        if future.key not in self._sent or not future.done():
-            return
-        host, sent = self._sent.pop(future.key)
-        host.busy = None
-        try:
-            delivery: Delivery = future.result(timeout=ANSWER_S)
-        # It was cancelled, or lost with its worker.
-        except Exception:
-            self._return(host, sent)
-            return
-        future.release()
-        if delivery.ended is None:
-            self._send(host)
-        for name, content in delivery.files.items():
-            with writing():
-                keep(name, content)
+    def _take_delivery(self, host: Host, block: StudyBlock, delivery: Delivery) -> None:
+        """Count what a host delivered; a block that ended early is free again."""
         self._summary.add(delivery.summary)
-        delivered = {".".join(name.split(".")[:2]) for name in delivery.files}
-        self._progress.lost([cell for cell in sent.ended if f"{cell.study}/{cell.key}" not in delivered])
-        if delivery.ended not in (None, STOPPED):
-            self._progress.say(f"host {host.name} measures no more: {delivery.ended}")
-            self._refused.add(host.address)
-            self._hosts.pop(host.address, None)
-        self._work.returned(host, sent.cells, delivery)
-        if host.address in self._refused:
-            self._work.left(host)
-        self._progress.visited(sent.cells)
+        number, study = block
+        done, failed = delivery.summary.done, len(delivery.summary.failed)
+        counts = f"{done} done" + (f", {failed} failed" if failed else "")
+        if delivery.ended is None:
+            left = plural(self._count_left(), "block")
+            _say(f"{host.name}: block {number + 1} of {study} is here: {counts}; {left} not begun")
+            return
+        self._taken.discard(block)
+        self._begun[block] = host.name
+        _say(f"{host.name}: block {number + 1} of {study} ended early: {counts}")
+        if delivery.ended != STOPPED:
+            self._drop(host, f"measures no more: {delivery.ended}")
 
-    def _lose(self, host: Host) -> None:
-        self._progress.say(f"host {host.name} was lost")
-        if host.busy:
-            self._sent.pop(str(host.busy.future.key), None)
-            with suppress(Exception):
-                host.busy.future.cancel()
-            self._return(host, host.busy)
-        self._work.left(host)
-
-    def _return(self, host: Host, sent: Sent) -> None:
-        self._progress.lost(sent.ended)
-        self._work.returned(host, sent.cells, None)
+    def _drop(self, host: Host, why: str) -> None:
+        """Use a host no longer, and say which block it did not deliver."""
+        del self._hosts[host.name]
+        # Another worker of this host is asked anew.
+        for address in [other for other, name in self._refused.items() if name == host.name]:
+            del self._refused[address]
+        self._refused[host.address] = ""
+        if host.sent is None:
+            _say(f"{host.name} {why}")
+            return
+        block, future = host.sent
+        self._taken.discard(block)
+        _say(f"{host.name} {why}; block {block[0] + 1} of {block[1]} is free for another host")
+        with suppress(Exception):
+            future.cancel()
 
     def _stop(self) -> None:
         """Have the hosts stop, and keep what they have finished."""
-        if not self._sent or self._client.status != "running":
+        busy = [host for host in self._hosts.values() if host.sent]
+        if not busy or self._client.status != "running":
             return
-        self._send = lambda host: None
-        self._ask([host.address for host, _ in self._sent.values()], worker.stop_here, {*self._sent})
-        until = time.monotonic() + _STOPPING_S
-        while self._sent and time.monotonic() < until and self._client.status == "running":
-            self._hear()
-        for _, sent in self._sent.values():
-            sent.future.cancel()
+        keys = {str(host.sent[1].key) for host in busy if host.sent}
+        _say(f"stopping {plural(len(busy), 'host')}")
+        addresses = [host.address for host in busy]
+        # One of them may go meanwhile.
+        with suppress(OSError, TimeoutError, ValueError):
+            self._client.run(worker.stop_tasks, keys, workers=addresses, on_error="ignore")
+        deadline = time.monotonic() + _STOPPING_S
+        while any(host.sent for host in self._hosts.values()) and time.monotonic() < deadline:
+            time.sleep(_GLANCE_S)
+            self._collect()
+
+    def _print_news(self, event: tuple[float, tuple[str, str]]) -> None:
+        """Print a line of a task, if it is one of this run."""
+        key, line = event[1]
+        for host in [*self._hosts.values()]:
+            if host.sent and host.sent[1].key == key:
+                _say(f"{host.name}: {line}")
+
+
+def _say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)

@@ -1,326 +1,204 @@
-"""A host's worker: it offers one timing slot to a Dask scheduler and measures the blocks that runs send there.
+"""A host's side of a run on several machines: the tasks that a run sends to a stock Dask worker.
 
-The main thread measures, for servers die with the thread that started them; another one talks to the scheduler. What is
-measured lies in a folder of the worker's own until the next order, so that a block which was interrupted goes on there.
+A task works in a child process, because servers die with the thread that started them, and a
+worker's threads come and go. The results stay in a folder of the host until the next block, so that an
+interrupted block continues there.
 """
 
-import asyncio
-import fcntl
-import itertools
-import logging
 import os
-import queue
-import signal
-import socket
-import sys
-import threading
+import pickle
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
-import dask
-import psutil
-from distributed import Security, Worker, get_worker
-from distributed.comm.addressing import get_address_host_port
+from distributed import Worker, get_worker
 
-from benchbook import grid, paths
+from benchbook import grid, paths, processes, results
 from benchbook.folders import FolderError
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay, sameness
-from benchbook.hosts.scheduler import RESTING, OnePort
-from benchbook.measure.machine import hostname
-from benchbook.results import files
+from benchbook.grid import Cell
+from benchbook.hosts import HostsError
+from benchbook.measure.machine import host, hostname
 from benchbook.runner.batch import Batch
-from benchbook.runner.progress import Summary
+from benchbook.runner.progress import Progress, Summary
 from benchbook.runner.quiet import NotQuietError
-from benchbook.runner.run_folder import UnwritableError, machine, run_lock
+from benchbook.runner.run_folder import UnwritableError, run_lock
 
-T = TypeVar("T")
+R = TypeVar("R")
 
-RETRY_S: Final = 2.0
-"""Until a scheduler that is not there, or has gone, is asked again."""
+RESOURCE: Final = "benchbook"
+"""The Dask resource of which a worker has one: it measures one block at a time."""
+
+NEWS: Final = "benchbook-news"
+"""Dask's topic of the lines that tasks print: pairs of the task's key and a line."""
+
+STOPPED: Final = "stopped"
+"""Why a delivery ended that the run itself stopped."""
+
+LARGEST: Final = 2**30
+"""Bytes that a block's files may have together."""
 
 _GLANCE_S: Final = 0.25
+_STOPPING_S: Final = 30.0
+"""How long a child may take to stop its servers before it is killed."""
 
-_RESTING: Final = {
-    **RESTING,
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
-}
-"""What Dask does by itself many times a second, and what would end a worker for the memory that servers take."""
-
-_STOP: Final = signal.SIGUSR1
+_stopped: set[str] = set()
+"""The keys of tasks that their run wants to end early."""
 
 
-class _StoppedError(KeyboardInterrupt):
-    """The run that sent the order wants no more of it."""
+@dataclass
+class Delivery:
+    """What a host measured of a block."""
+
+    files: dict[str, bytes] = field(default_factory=dict)  # by their paths in the results' folder
+    summary: Summary = field(default_factory=Summary)
+    ended: str | None = None  # why it ended early
 
 
-class Job(Generic[T]):
-    """Work for the main thread, and to whom its answer goes.
+def plan_cells(expected: str, *asked: Any) -> tuple[str, list[Cell]]:
+    """Return this host's name and its cells: a Dask task.
 
-    Its name is that of the order which it measures; other work has none, and nobody stops it.
+    Parameters
+    ----------
+    expected
+        The run's `describe_suite`: a worker that has another one raises `HostsError`.
+    asked
+        The arguments of `benchbook.grid.plan`.
     """
+    state = get_worker().state
+    if RESOURCE not in state.total_resources or state.nthreads != 1:
+        raise HostsError(f"start it with --nthreads 1 --resources {RESOURCE}=1")
+    return _run_in_child(expected, _plan, *asked)
 
-    def __init__(self, work: Callable[[], T], name: str = "") -> None:
-        self._work = work
-        self.name = name
-        self.unwanted = False
-        self._loop = asyncio.get_running_loop()
-        self.answer: asyncio.Future[T] = self._loop.create_future()
 
-    def run(self) -> None:
-        """Do it, and give the answer, or what was raised, back to the scheduler, if it still waits for one."""
+def measure_block(
+    expected: str,
+    cells: list[Cell],
+    timeout_s: float,
+    patience_s: float | None,
+) -> Delivery:
+    """Measure cells of one study in one block on this host, and return their files: a Dask task."""
+    return _run_in_child(expected, _measure, cells, timeout_s, patience_s)
+
+
+def stop_tasks(keys: set[str]) -> None:
+    """Have tasks of this worker stop, and deliver what they have finished."""
+    _stopped.update(keys)
+
+
+def _run_in_child(expected: str, work: Callable[..., R], *arguments: Any) -> R:
+    """Return a function's answer from a child process, interrupted when the run no longer waits."""
+    worker = get_worker()
+    key = str(worker.get_current_task())
+    folder = paths.root() / ".cache" / "worker" / hostname()
+    # Numpy would start threads for each processor, which spin for work that there is not.
+    env = {**os.environ, "BENCHBOOK_RESULTS": str(folder), "OPENBLAS_NUM_THREADS": "1"}
+    command = [*processes.PYTHON, "-m", "benchbook.hosts", expected]
+    # Files without a name: none is left when the worker is killed.
+    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(
+            command, env=env, stdin=subprocess.PIPE, stdout=answer, stderr=log, start_new_session=True
+        )
+        assert child.stdin is not None
         try:
-            give = partial(self.answer.set_result, self._work())
-        except Exception as error:
-            give = partial(self.answer.set_exception, error)
-        self.call(lambda: None if self.answer.done() else give())
+            child.stdin.write(pickle.dumps((work, arguments)))
+            child.stdin.flush()
+            relayed = 0
+            while child.poll() is None and _is_wanted(worker, key):
+                time.sleep(_GLANCE_S)
+                relayed = _relay(worker, key, log.fileno(), relayed)
+        except BrokenPipeError:
+            pass  # it ended before it read: the answer says why
+        finally:
+            _end(child)
+        answer.seek(0)
+        content = answer.read()
+        if not content:
+            last = os.pread(log.fileno(), 2000, 0).decode(errors="replace").strip()
+            status = f"its child process ended with status {child.returncode}"
+            raise HostsError(f"{status}: {last or 'without output'}")
+    outcome: R | HostsError = pickle.loads(content)
+    if isinstance(outcome, HostsError):
+        raise outcome
+    return outcome
 
-    def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have the thread that talks to the scheduler call a function."""
-        # Its loop has ended when the scheduler is gone.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(function, *arguments)
+
+def _is_wanted(worker: Worker, key: str) -> bool:
+    """Return whether a run waits for a task: not if it was stopped, or the run has gone."""
+    task = worker.state.tasks.get(key)
+    executing = task is not None and task.state == "executing"
+    return executing and key not in _stopped and worker.status.name == "running"
 
 
-class Slot:
-    """The main thread, which does one job at a time."""
+def _relay(worker: Worker, key: str, log: int, start: int) -> int:
+    """Send the whole lines that the log has after `start` to the run, and return where they end."""
+    text = os.pread(log, 2**20, start)
+    whole = text[: text.rfind(b"\n") + 1]
+    for line in whole.decode(errors="replace").splitlines():
+        worker.log_event(NEWS, (key, line))
+    return start + len(whole)
 
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
-        self._newest: Job[Any] | None = None
-        self._measuring = False
 
-    def put(self, job: Job[Any]) -> None:
-        """Give the main thread a job; Dask does so only when it has the answer of the one before."""
-        self._newest = job
-        self._jobs.put(job)
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """Interrupt a child by the end of its standard input, and kill it when it does not stop."""
+    try:
+        child.communicate(timeout=_STOPPING_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
-    def stop(self, orders: Collection[str] | None = None) -> None:
-        """Stop the newest job, if it measures one of these orders (None: any): what it has finished is delivered."""
-        if self._newest is not None and (orders is None or self._newest.name in orders):
-            self._newest.unwanted = True
-            signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
 
-    def run(self) -> None:
-        """Do what comes, until this process is interrupted."""
-        signal.signal(_STOP, self._stopped)
-        while True:
-            self._jobs.get().run()
+def _plan(*asked: Any) -> tuple[str, list[Cell]]:
+    """Plan the cells, in the child."""
+    return host(), grid.plan(*asked)
 
-    def measure(self, order: Order, job: Job[Delivery], tell: Callable[[News], None]) -> Delivery:
-        """Measure an order; whatever ends it, what is finished is delivered."""
-        delivery = Delivery()
+
+def _measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> Delivery:
+    """Measure the cells that are not done here yet, in the child.
+
+    Whatever ends it, finished cells are delivered.
+    """
+    delivery = Delivery()
+    with run_lock():
+        _remove_others(ordered)
+        cells = grid.in_their_states(ordered)
+        # An earlier run was lost before it got them.
+        delivery.summary.done = sum(cell.state == "done" for cell in cells)
         try:
-            self._measuring = True
-            if job.unwanted:
-                raise _StoppedError
-            _measure(order, Relay(order, tell), delivery.summary)
-        except _StoppedError:
+            with Progress(cells, {}) as progress:
+                Batch(cells, progress, timeout_s, delivery.summary, patience_s=patience_s).run()
+        except KeyboardInterrupt:
             delivery.ended = STOPPED
         except (UnwritableError, NotQuietError, FolderError) as error:
             delivery.ended = str(error)
-        # A defect of ours: the worker lives on, and the run says it.
-        except Exception as error:
-            delivery.ended = f"{type(error).__name__}: {error}"
-        self._measuring = False
-        # A stop may have come while what it started was being ended.
-        left = psutil.Process().children(recursive=True)
-        for child in left:
-            with suppress(psutil.NoSuchProcess):
-                child.kill()
-        psutil.wait_procs(left, timeout=10)
-        delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in _written(order)}
-        return delivery
-
-    def _stopped(self, *_: object) -> None:
-        if self._measuring:
-            self._measuring = False
-            raise _StoppedError
+        delivery.files = _read_files(cells)
+    return delivery
 
 
-slot: Slot | None = None
-"""This process's, if it is a worker of ours."""
-
-
-class _Worker(OnePort, Worker):
-    pass
-
-
-def serve(scheduler: str, security: Security, listen: str | None = None) -> None:
-    """Offer this host to a scheduler until SIGINT or SIGTERM; one that is not there, or goes, is waited for.
-
-    Runs reach it at the address `listen` alone; None: this machine's on the way to the scheduler.
-    """
-    global slot
-    slot = Slot()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with _own_folder() as folder:
-        os.environ["BENCHBOOK_RESULTS"] = str(folder)
-        os.environ.pop("BENCHBOOK_FIGURES", None)
-        # What a person needs to know is said by `_connected`.
-        logging.getLogger("distributed").setLevel(logging.WARNING)
-        threading.Thread(
-            target=lambda: asyncio.run(_connected(scheduler, security, listen, folder)), daemon=True
-        ).start()
-        slot.run()
-
-
-async def measured(order: Order) -> Delivery:
-    """Measure an order in the slot: a task that a run sends."""
-    dask_worker, own_slot = get_worker(), this_slot()
-
-    def tell(news: News) -> None:
-        job.call(dask_worker.log_event, NEWS, news)
-
-    job: Job[Delivery] = Job(lambda: own_slot.measure(order, job, tell), order.name)
-    own_slot.put(job)
-    while not job.answer.done():
-        await asyncio.wait([job.answer], timeout=_GLANCE_S)
-        if not wanted(dask_worker, order.name):
-            own_slot.stop({order.name})
-    return job.answer.result()
-
-
-async def planned(asked: Asked) -> tuple[str, str, Plan]:
-    """Return this host's name and boot, and the cells that were asked for with their identities here: a task, too.
-
-    What is done of them only the run's results say: what lies here was never delivered.
-    """
-
-    def plan() -> tuple[str, str, Plan]:
-        return *machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
-
-    # It is for the main thread: to see which servers are here it starts them.
-    job = Job(plan)
-    this_slot().put(job)
-    return await job.answer
-
-
-def this_slot() -> Slot:
-    """Return the slot of this process, which is a worker of ours."""
-    assert slot is not None, "a run sends nothing to a worker that is not ours"
-    return slot
-
-
-def sameness_here() -> dict[str, str] | None:
-    """Return what must be alike on all hosts; None of a worker that is not ours."""
-    return None if slot is None else sameness()
-
-
-def stop_here(orders: set[str]) -> None:
-    """Stop what is measured here, if it is one of these orders."""
-    if slot is not None:
-        slot.stop(orders)
-
-
-def wanted(dask_worker: Worker, key: str) -> bool:
-    """Return whether a run still waits for a task: not when it was cancelled, or the run or the scheduler is gone."""
-    task = dask_worker.state.tasks.get(key)
-    return task is not None and task.state == "executing" and dask_worker.status.name == "running"
-
-
-def _measure(order: Order, relay: Relay, summary: Summary) -> None:
-    """Measure what of an order is not done here already."""
-    start = time.monotonic()
-    # What was delivered before, or is wanted no more.
-    ordered = {cell.key for cell in order.cells}
+def _remove_others(cells: Sequence[Cell]) -> None:
+    """Remove the results of all other cells from this host's folder: they were delivered."""
+    keys = {cell.key for cell in cells}
     for path in paths.results().glob("*/**/*.*"):
-        if path.is_file() and ".".join(path.name.split(".")[:2]) not in ordered:
+        if path.is_file() and _key_of(path) not in keys:
             path.unlink()
-    with run_lock():
-        cells = grid.in_their_states(order.cells)
-        for cell in cells:
-            # For a run that was lost before it was delivered.
-            if cell.state == "done":
-                relay.ended(cell, "done")
-                summary.done += 1
-
-        def over() -> bool:
-            return time.monotonic() - start >= order.left_s
-
-        Batch(cells, relay, order.timeout_s, summary, over, order.patience_s).run()
 
 
-def _written(order: Order) -> Iterator[Path]:
-    """Yield what lies here of an order's cells: whole results, and notebooks of what failed."""
-    for cell in order.cells:
-        folder = cell.path.parent
-        yield from (path for path in folder.glob(f"{cell.key}.*") if path.suffix != ".parquet")
-        for path in sorted(folder.glob(f"{cell.key}*.parquet")):
-            with suppress(files.DamagedError):
-                files.whole(path)
-                yield path
-        yield from sorted(cell.notebook.parent.glob(f"{cell.key}.*"))
+def _read_files(cells: Sequence[Cell]) -> dict[str, bytes]:
+    """Return the results and notebooks of these cells by their paths in the folder."""
+    keys = {cell.key for cell in cells}
+    written = [file.path for file in results.whole() if file.key in keys]
+    notebooks = sorted(paths.results().glob("*/notebooks/*.*"))
+    written += [path for path in notebooks if _key_of(path) in keys]
+    size = sum(path.stat().st_size for path in written)
+    if size > LARGEST:
+        limit = f"at most {LARGEST:,} are sent: narrow the run by --where"
+        raise HostsError(f"the block's files have {size:,} bytes, {limit}")
+    return {str(path.relative_to(paths.results())): path.read_bytes() for path in written}
 
 
-@contextmanager
-def _own_folder() -> Iterator[Path]:
-    """Hold a folder for what is measured here: the first of this host's that no other worker holds."""
-    for number in itertools.count(1):
-        folder = paths.root() / ".cache" / "worker" / f"{hostname()}-{number}"
-        folder.mkdir(parents=True, exist_ok=True)
-        # Whoever can open the file in it could hold it.
-        folder.chmod(0o700)
-        with (folder / ".worker").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            if number > 1:
-                print("another worker measures on this host: each is busy beside the other", file=sys.stderr)
-            yield folder
-            return
-
-
-async def _connected(scheduler: str, security: Security, listen: str | None, folder: Path) -> None:
-    """Be connected to the scheduler, again and again."""
-    latest, name = "", f"{hostname()}-{os.getpid()}"
-    with dask.config.set(_RESTING):
-        while True:
-            try:
-                async with _Worker(
-                    scheduler,
-                    security=security,
-                    nthreads=1,
-                    name=name,
-                    host=listen or _facing(scheduler),
-                    dashboard=False,
-                    death_timeout=10,
-                    local_directory=str(folder),
-                ) as worker:
-                    latest = _say(f"{hostname()} waits for blocks from {scheduler}", "")
-                    await worker.finished()
-                latest = _say(f"{scheduler} has gone: this worker waits for it", latest)
-            except (OSError, TimeoutError) as error:
-                why = f"no scheduler answers at {scheduler}, or one with other credentials"
-                latest = _say(f"{why}: {error or 'no answer'}: asked again", latest)
-            # Dask's, of an address that is not this machine's.
-            except RuntimeError as error:
-                latest = _say(f"nothing can listen here: {error.__cause__ or error}: tried again", latest)
-            if slot is not None:
-                slot.stop()
-            await asyncio.sleep(RETRY_S)
-
-
-def _facing(scheduler: str) -> str:
-    """Return this machine's address on the way to a scheduler, to which nothing is sent."""
-    place = get_address_host_port(scheduler)
-    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(place)
-        address: str = probe.getsockname()[0]
-    return f"[{address}]" if family == socket.AF_INET6 else address
-
-
-def _say(line: str, latest: str) -> str:
-    """Print a line, unless it is the latest; return it."""
-    if line != latest:
-        print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
-    return line
+def _key_of(path: Path) -> str:
+    """Return the identity and block with which the name of a cell's file begins."""
+    return ".".join(path.name.split(".")[:2])

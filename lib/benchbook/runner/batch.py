@@ -23,7 +23,7 @@ from benchbook.measure.machine import Load, host
 from benchbook.runner import quiet
 from benchbook.runner.fork_server import ForkServer
 from benchbook.runner.notebook import Ended, Kernel, execute
-from benchbook.runner.progress import Failure, Listener, Part, Summary
+from benchbook.runner.progress import Failure, Part, Progress, Summary
 from benchbook.runner.run_folder import cell_begun, cell_ended, writing
 from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
@@ -52,7 +52,7 @@ class Batch:
     def __init__(
         self,
         cells: Sequence[Cell],
-        progress: Listener,
+        progress: Progress,
         timeout_s: float = TIMEOUT_S,
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,

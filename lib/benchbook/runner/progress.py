@@ -9,13 +9,10 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Final, Literal, Protocol, Self, TypeAlias
-
-from typing_extensions import override
+from typing import Final, Literal, Self, TypeAlias
 
 from benchbook.digits import duration
 from benchbook.grid import Cell, Kind
@@ -150,45 +147,19 @@ def time_left(cells: Sequence[tuple[str, str]], known: Durations) -> list[str]:
     return [f"{'about' if len(seconds) == len(cells) else 'more than'} {duration(sum(seconds))}"]
 
 
-class Listener(Protocol):
-    """Hears from a batch how its cells fare: `Progress` shows it, a worker passes it on."""
+class Progress(AbstractContextManager["Progress"]):
+    """How far a run over a plan is, and how long the rest will take, by what like cells took before."""
 
-    def begun(self, cell: Cell) -> None:
-        """Note that a cell, and before it perhaps its deployment, is about to start."""
-
-    def waiting(self, why: str, advice: str = "") -> None:
-        """Note that the cell that has begun waits, for what, and once it waits long what can be done."""
-
-    def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
-        """Note that a cell has ended, in what state, how long it took, and why it failed."""
-
-    def kept(self, cell: Cell, reason: str) -> None:
-        """Note that a cell failed when it was measured again, so that what was measured first stands."""
-
-    def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
-        """Note that a deployment's cells in a block have ended, or those that were measured again."""
-
-
-class Progress(AbstractContextManager["Progress"], Listener):
-    """How far a run over a plan is, and how long the rest will take, by what like cells took before.
-
-    Cells are told apart by their keys, or another `name`, for other hosts' cells do not share those.
-    """
-
-    def __init__(
-        self, plan: Sequence[Cell], known: Durations, name: Callable[[Cell], Hashable] = attrgetter("key")
-    ) -> None:
+    def __init__(self, plan: Sequence[Cell], known: Durations) -> None:
         # Only now: it is slow to import, and a plan shows no progress.
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        self.plan: list[Cell] = []
-        """All cells that are expected."""
-        self._name = name
-        self._states: Counter[str] = Counter()
-        self._left: dict[Hashable, Kind] = {}
-        self._ended: dict[Hashable, str] = {}
+        self._count = len(plan)
+        self._factors = factors_of(plan)
+        self._states: Counter[str] = Counter(cell.state for cell in plan if cell.state == "done")
+        self._left = {cell.key: cell.kind for cell in plan if cell.state != "done"}
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal
@@ -201,8 +172,7 @@ class Progress(AbstractContextManager["Progress"], Listener):
             auto_refresh=False,  # a thread that draws would disturb what is timed
             transient=True,
         )
-        self._task = self._bar.add_task("", total=0, counts="", cell="")
-        self.expect(plan)
+        self._task = self._bar.add_task("", total=len(plan), counts="", cell="")
 
     def __enter__(self) -> Self:
         if self._live:
@@ -214,20 +184,11 @@ class Progress(AbstractContextManager["Progress"], Listener):
         if self._live:
             self._bar.stop()
 
-    def expect(self, cells: Sequence[Cell]) -> None:
-        """Note that these cells are of the plan, too."""
-        self.plan.extend(cells)
-        self._factors = factors_of(self.plan)
-        self._states["done"] += sum(cell.state == "done" for cell in cells)
-        self._left |= {self._name(cell): cell.kind for cell in cells if cell.state != "done"}
-        self._bar.update(self._task, total=len(self.plan))
-
-    @override
     def begun(self, cell: Cell) -> None:
+        """Note that a cell, and before it perhaps its deployment, is about to start."""
         self._waits = self._advised = False
         self._draw(f"block {cell.block + 1}: {described(cell, self._factors)}")
 
-    @override
     def waiting(self, why: str, advice: str = "") -> None:
         """Note that the cell that has begun waits, for what, and once it waits long what can be done.
 
@@ -241,11 +202,10 @@ class Progress(AbstractContextManager["Progress"], Listener):
         self._waits, self._advised = True, self._advised or bool(advice)
         self._draw(why)
 
-    @override
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
+        """Note that a cell has ended, in what state, how long it took, and why it failed."""
         self._states[state] += 1
-        self._ended[self._name(cell)] = state
-        self._left.pop(self._name(cell), None)
+        self._left.pop(cell.key, None)
         if seconds is not None:
             self._known[cell.kind] = seconds
         if state == "failed":
@@ -253,19 +213,13 @@ class Progress(AbstractContextManager["Progress"], Listener):
             self.say(f"failed: {described(cell, self._factors)} (block {cell.block + 1}): {first}")
         self._draw("")
 
-    def lost(self, cells: Sequence[Cell]) -> None:
-        """Note that what these cells gave was lost with its host: they are left again."""
-        for cell in cells:
-            self._states[self._ended.pop(self._name(cell))] -= 1
-            self._left[self._name(cell)] = cell.kind
-
-    @override
     def kept(self, cell: Cell, reason: str) -> None:
+        """Note that a cell failed when it was measured again, so that its first values stay."""
         name = f"{described(cell, self._factors)} (block {cell.block + 1})"
         self.say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
 
-    @override
     def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Note that a deployment's cells in a block have ended, or those that were measured again."""
         if not self._live:
             where = f"{cells[0].product} {cells[0].topology}" if cells[0].product != "none" else "without servers"
             what = f"{len(cells)} measured again" if again else self._counts()
@@ -279,7 +233,7 @@ class Progress(AbstractContextManager["Progress"], Listener):
 
     def _draw(self, cell: str) -> None:
         if self._live:
-            finished = len(self.plan) - len(self._left)
+            finished = self._count - len(self._left)
             self._bar.update(self._task, completed=finished, counts=self._counts(), cell=cell)
             self._bar.refresh()
 

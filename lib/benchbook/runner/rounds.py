@@ -9,7 +9,7 @@ the committed reference run.
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -155,25 +155,13 @@ class Rounds:
 
         To `execute` a round's cells may end before all of them when time is up.
         """
-        rounds = self.rounds(look, left_s)
-        try:
-            cells = next(rounds)
-            while True:
-                cells = rounds.send(execute(cells))
-        except StopIteration as end:
-            standings: Sequence[Standing] = end.value
-            return standings
-
-    def rounds(
-        self, look: Look, left_s: Callable[[], float]
-    ) -> Generator[list[Cell], Iterable[Cell], Sequence[Standing]]:
-        """Yield each round's cells, take those of them that failed, and return where the claims stand at the end."""
         now, judged = look(), True
         for block in sorted(self._blocks):
             if not judged and (any(standing.day for standing in now) or self._reaches_a_look(now, block)):
                 now, judged = look(), True
-            if left_s() > 0 and (cells := self.round(now, block, left_s())):
-                failed = {cell.kind for cell in (yield cells)}
+            cells = self.round(now, block, left_s()) if left_s() > 0 else []
+            if cells:
+                failed = {cell.kind for cell in execute(cells)}
                 self._failures.update(failed)
                 self._done |= {(cell.kind, block): "" for cell in cells if cell.kind not in failed}
                 judged = False
