@@ -48,6 +48,8 @@ class Lab:
         self._folder = folder
         self.results = folder / "results"
         self.environment = configuration(folder)
+        self.cwd: Path | None = None
+        """Where processes are started."""
         self.processes: list[subprocess.Popen[bytes]] = []
         command = [*documented("scheduler"), "--port", "0"]
         self._start([word.replace("10.0.0.1", "127.0.0.1") for word in command], "scheduler")
@@ -59,7 +61,7 @@ class Lab:
     ) -> "subprocess.Popen[bytes]":
         whole = {**os.environ, "BENCHBOOK_RESULTS": str(self.results), **self.environment, **(environment or {})}
         with (self._folder / f"{name}.log").open("a") as log:
-            process = processes.spawn(command, env=whole, stdout=log, stderr=log)
+            process = processes.spawn(command, cwd=self.cwd, env=whole, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 

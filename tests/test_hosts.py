@@ -167,13 +167,22 @@ def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkey
     assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
-def test_a_scheduler_whose_only_worker_has_another_suite_ends_the_run(results_folder: Path, tmp_path: Path) -> None:
+def test_a_run_ends_when_all_workers_have_another_suite_or_other_documents_under_that_name(
+    results_folder: Path, tmp_path: Path
+) -> None:
     if not can_rename():
         pytest.skip(ALONE)
     lab = Lab(tmp_path)
     try:
         lab.worker("older", **older(tmp_path))
-        assert lab.run(*ONE).wait(60) == cli.FAILED
+        for name in ("there", "here"):
+            lab.cwd = tmp_path / name
+            lab.cwd.mkdir()
+            (lab.cwd / "mine.json").write_text(f'[{{"name": "{name}"}}]')
+            if name == "there":
+                lab.worker(name)
+        assert lab.run(*SMOKE[:-1], "dataset_file=mine.json").wait(60) == cli.FAILED
+        assert ": it has benchbook" in lab.said("run") and "dataset_file has other contents" in lab.said("run")
         assert "stopped, for no worker of the scheduler can measure" in lab.said("run")
     finally:
         lab.end()

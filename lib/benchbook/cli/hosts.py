@@ -58,12 +58,14 @@ def run(asked: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         remedy = "pip install 'benchbook[hosts]', or make setup"
         raise cli.UsageError(f"{error.name} is missing: {remedy}") from error
-    selection.planned(asked)  # what was asked wrongly is an error now, not on each host
+    # What was asked wrongly is an error now, not on each host.
+    records = {cell.records for cell in selection.planned(asked)}
     planned: list[Cell] = []
 
     def work(summary: "Summary") -> None:
         request = asked.study, asked.profile, asked.where, asked.set
-        dispatch = Dispatch(client, request, (asked.timeout or TIMEOUT_S, patience_s(asked)))
+        limits = asked.timeout or TIMEOUT_S, patience_s(asked)
+        dispatch = Dispatch(client, request, limits, records)
         try:
             dispatch.run(summary)
         finally:

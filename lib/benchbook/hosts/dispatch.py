@@ -5,7 +5,7 @@ A block of a study is measured on one host, so that no comparison crosses hosts.
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -82,6 +82,8 @@ class Dispatch:
         The arguments of `benchbook.grid.plan`.
     limits
         Seconds until a cell is given up, and seconds to wait for a quiet machine (None: do not).
+    records
+        The digests of files of documents in this machine's plan, which are not sent.
     """
 
     def __init__(
@@ -89,12 +91,14 @@ class Dispatch:
         client: Client,
         asked: Sequence[Any],
         limits: tuple[float, float | None],
+        records: Collection[str | None] = (),
     ) -> None:
         self.plan: list[Cell] = []
         """The cells of the first host's plan; those that any host has measured are done."""
         self._client = client
         self._asked = asked
         self._limits = limits
+        self._records = {*records, None}
         self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
         self._refused: dict[str, str] = {}
@@ -184,6 +188,9 @@ class Dispatch:
             if name in self._hosts:
                 self._refused[address] = name
                 _say(f"not used: the worker at {address}: another one measures on {name}")
+            elif {cell.records for cell in cells} - self._records:
+                self._refused[address] = ""
+                _say(f"refused: the worker at {address}: its dataset_file has other contents")
             else:
                 self._join(Host(address, name), grid.in_their_states(cells))
 
