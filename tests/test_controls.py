@@ -158,7 +158,7 @@ def test_figures_and_tables_of_an_untrusted_run_are_marked_and_no_others(rows: p
         assert about["title"].endswith(" (untrusted run)") == marked
         assert any(note.startswith("untrusted run") for note in about["notes"]) == marked
         if name in exhibits.FIGURES:
-            assert ("UNTRUSTED RUN" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")) == marked
+            assert ("<!-- untrusted -->" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")) == marked
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ from benchbook.evidence.measured import by_study, first_arms
 from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, replication
 from benchbook.plots import names, points, style
-from benchbook.plots.exhibit import Exhibit, save
+from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.repetitions import repetitions
+from benchbook.plots.save import draw, save
 from benchbook.plots.sheet import log_ticks
 from benchbook.suite import suite as suite_now
 
@@ -63,9 +64,14 @@ def without(study: str) -> Evidence:
     return Evidence.of(constructed.observations(tuple(slug for slug in STUDIES if slug != study)))
 
 
+def test_numbers_and_captions_load_no_library_that_draws():
+    loaded = "import sys, benchbook.papers.numbers; print({'matplotlib', 'seaborn', 'scipy.stats'} & {*sys.modules})"
+    assert subprocess.run([*processes.PYTHON, "-c", loaded], capture_output=True, text=True).stdout == "set()\n"
+
+
 def test_figures_have_seaborns_colours_and_ticks_and_do_not_wait_for_seaborn():
-    waited = "import sys, benchbook.papers.exhibits; print({'seaborn', 'scipy.stats'} & {*sys.modules})"
-    assert subprocess.run([*processes.PYTHON, "-c", waited], capture_output=True, text=True).stdout == "set()\n"
+    loaded = "import sys, benchbook.plots.save; print({'seaborn', 'scipy.stats'} & {*sys.modules})"
+    assert subprocess.run([*processes.PYTHON, "-c", loaded], capture_output=True, text=True).stdout == "set()\n"
     colours = seaborn.color_palette("colorblind").as_hex()
     own = [style.BLUE, style.ORANGE, style.GREEN, style.VERMILION, style.PINK, style.SKY]
     assert own == [*colours[:5], colours[9]]
@@ -103,7 +109,7 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_exhibit_draws_and_its_csv_is_what_is_drawn(name: str, drawn: Drawn):
     exhibit, written = drawn(name)
-    assert (exhibit.figure is not None) == (name in exhibits.FIGURES)
+    assert (exhibit.drawing is not None) == (name in exhibits.FIGURES)
     # not all n of a mean were observed; rooms have tests of their own
     unseen = ("replication_verdicts", "bookstore_rooms", "replication_rooms", "tcp_rooms")
     if name not in unseen:
@@ -112,10 +118,10 @@ def test_exhibit_draws_and_its_csv_is_what_is_drawn(name: str, drawn: Drawn):
     again = pd.read_csv(csv, dtype=str, keep_default_na=False)
     assert list(again.columns) == list(exhibit.frame.columns)
     assert len(again) == len(exhibit.frame)
-    if exhibit.figure is not None:
+    if exhibit.drawing is not None:
         values = pd.read_csv(csv)["value"].astype(float)
         np.testing.assert_allclose(values, exhibit.frame["value"].astype(float), rtol=1e-12)
-    assert {path.suffix for path in written} >= ({".svg"} if exhibit.figure else {".csv", ".json"})
+    assert {path.suffix for path in written} >= ({".svg"} if exhibit.drawing else {".csv", ".json"})
 
 
 @pytest.mark.parametrize(("study", "panels"), [("bookstore", "case 1"), ("tcp", "Python"), ("replication", "MongoDB")])
@@ -137,14 +143,14 @@ def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name):
     said = " ".join(exhibit.notes) + " " + exhibit.frame.to_csv()
     if name != "drivers_table1_records":  # generated, not measured
         assert "not run" in said
-    if exhibit.figure is not None:
+    if exhibit.drawing is not None:
         assert not (exhibit.frame["source"] == "here").any()
 
 
 def test_figures_work_without_any_observation():
     nothing = Evidence.of(constructed.observations(()))
     for name in ("crud_fig2_insert_single", "tcp_fig5_both", "bookstore_ratios", "replication_fig15_bandwidth"):
-        assert exhibits.FIGURES[name](nothing).figure is not None
+        assert draw(exhibits.FIGURES[name](nothing)).axes
 
 
 def test_the_same_data_gives_the_same_bytes_in_any_order_and_process(observed, drawn: Drawn, tmp_path: Path):
@@ -209,8 +215,7 @@ def wild() -> Evidence:
 def test_no_interval_of_a_positive_quantity_is_negative_and_none_of_a_share_above_100_percent(wild: Evidence):
     seen = {"%": 0, "wide": 0, "in tables": 0}
     for name in EXHIBITS:
-        with style.laid_out(style.Layout(drawn=False)):
-            frame = EXHIBITS[name](wild).frame
+        frame = EXHIBITS[name](wild).frame
         if name in exhibits.TABLES:
             text = frame.to_csv()
             ends = [
@@ -243,7 +248,7 @@ def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     text = crud["parameters"].str.replace('"n": 1000', '"n": 5000')
     added = pd.concat([observed, crud.assign(n=5000, parameters=text, cell_id=crud["cell_id"] + "5")])
     exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(added))
-    titles = [axes.get_title(loc="left").partition("\n")[0] for axes in exhibit.figure.axes]
+    titles = [axes.get_title(loc="left").partition("\n")[0] for axes in draw(exhibit).axes]
     assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
 
 
@@ -264,7 +269,7 @@ def test_a_size_that_a_grid_adds_has_a_tick_and_a_row(study, of, table, observed
     row = frame[frame.eq("5,000").any(axis=1)].iloc[0]
     assert not row.filter(like="here").eq("not run").all()
     name = {"bookstore": "bookstore_case1", "drivers": "drivers_fig2_time"}[study]
-    axes = exhibits.FIGURES[name](added).figure.axes[-1]
+    axes = draw(exhibits.FIGURES[name](added)).axes[-1]
     assert "5k" in {label.get_text() for label in axes.get_xticklabels()}
 
 

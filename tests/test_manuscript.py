@@ -16,8 +16,9 @@ from benchbook.cli import selection
 from benchbook.evidence import Evidence
 from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, numbers
-from benchbook.plots import latex, style
-from benchbook.plots.exhibit import save
+from benchbook.plots import latex
+from benchbook.plots.save import draw, save
+from benchbook.plots.style import Layout
 from test_project import ROOT
 
 WIDTHS = (3.5, 7.2)
@@ -65,8 +66,7 @@ def touching(figure: Figure) -> list[str]:
 def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, committed):
     faults = {}
     for name, make in exhibits.FIGURES.items():
-        with style.laid_out(style.Layout(width)):
-            figure = make(committed).figure
+        figure = draw(make(committed), Layout(width))
         assert figure.get_figwidth() == width
         if found := touching(figure):
             faults[name] = found
@@ -82,8 +82,7 @@ def on_four_hosts(committed: Evidence) -> Evidence:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_label_of_the_hosts_figure_touches_another(width, on_four_hosts):
-    with style.laid_out(style.Layout(width)):
-        assert not touching(exhibits.HOSTS["hosts"](on_four_hosts).figure)
+    assert not touching(draw(exhibits.HOSTS["hosts"](on_four_hosts), Layout(width)))
 
 
 def test_the_hosts_figure_says_which_host_has_too_few_blocks(committed):
@@ -112,26 +111,21 @@ def test_labels_that_touch_are_found():
 
 
 def test_a_figure_without_title_is_the_same_drawing_on_a_lower_sheet(committed):
-    sheets = []
-    for titled in (True, False):
-        with style.laid_out(style.Layout(3.5, titled=titled)):
-            sheets.append(exhibits.FIGURES["crud_ratios_replication"](committed))
-    full, bare = ({text for text, _ in boxes(sheet.figure)} for sheet in sheets)
-    assert {re.sub(r"\s+", " ", text) for text in full - bare} >= {sheets[0].title}
-    assert {axes.get_title(loc="left") for axes in sheets[1].figure.axes} <= bare
-    assert sheets[1].figure.get_figheight() < sheets[0].figure.get_figheight()
-    assert sheets[1].notes == sheets[0].notes, "they are the caption"
-    assert style.layout() == style.Layout(), "what is drawn next is laid out as in a report"
+    exhibit = exhibits.FIGURES["crud_ratios_replication"](committed)
+    figures = [draw(exhibit, Layout(3.5, titled=titled)) for titled in (True, False)]
+    full, bare = ({text for text, _ in boxes(figure)} for figure in figures)
+    assert {re.sub(r"\s+", " ", text) for text in full - bare} >= {exhibit.title}
+    assert {axes.get_title(loc="left") for axes in figures[1].axes} <= bare
+    assert figures[1].get_figheight() < figures[0].get_figheight()
 
 
 def test_files_embed_their_fonts_and_say_where_their_numbers_come_from(committed, tmp_path):
     name = "crud_ratios_replication"
-    with style.laid_out(style.Layout(3.5)):
-        made = exhibits.made(committed, name)
-        about = exhibits.about(committed, name, "reference")
-        written = save(made, tmp_path / name, about, ("pdf", "svg", "png", "tex"))
-        pdf, svg, png, tex, provenance = (path.read_bytes() for path in written)
-        again = save(made, tmp_path / "again", about, ("pdf",))[0].read_bytes()
+    made = exhibits.made(committed, name)
+    about = exhibits.about(committed, name, "reference")
+    written = save(made, tmp_path / name, about, ("pdf", "svg", "png", "tex"), Layout(3.5))
+    pdf, svg, png, tex, provenance = (path.read_bytes() for path in written)
+    again = save(made, tmp_path / "again", about, ("pdf",), Layout(3.5))[0].read_bytes()
     said = json.loads(provenance)
     assert (said["profile"], said["reference"]) == ("decide", True)
     assert re.fullmatch(r"benchbook [\d.]+ \([0-9a-f]{10}\)(, benchbook [\d.]+ \([0-9a-f]{10}\))*", said["measured_by"])

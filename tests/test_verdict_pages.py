@@ -1,7 +1,8 @@
 """The page of verdicts: what is drawn, counted and told of each claim, and the cards of what does not follow."""
 
 from collections.abc import Mapping
-from math import inf, nan
+from itertools import pairwise
+from math import inf, log, nan
 from types import MappingProxyType
 
 import lxml.html
@@ -14,6 +15,9 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.judge import VERDICTS
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots import verdicts
+from benchbook.plots.exhibit import ClaimRow, Claims, Exhibit
+from benchbook.plots.save import draw
+from benchbook.plots.sheet import log_ticks
 from benchbook.report import show, words
 from benchbook.studies import SLUGS
 from tools import reference
@@ -136,15 +140,17 @@ def test_the_tint_is_where_the_claim_puts_the_ratio(claimed, than, ends):
     assert verdicts.open_ended("first: mongodb", 1.1) == pytest.approx((1.1, inf))
 
 
+def sheet(*rows: ClaimRow) -> Exhibit:
+    return Exhibit("crud", pd.DataFrame(), ("said",), Claims(rows, "nothing"))
+
+
 def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():
-    rows = [
-        verdicts.DrawnClaim("far", (1.1, inf), 5000.0, 4000.0, inf, 2.0, "reproduced", False),
-        verdicts.DrawnClaim("none", (1.1, inf), nan, nan, nan, nan, "inconclusive", True),
-    ]
-    axes = verdicts.draw(rows, "crud", ["said"], "nothing").axes[0]
-    assert ">" in {line.get_marker() for line in axes.lines}
-    assert "inconclusive †" in {text.get_text() for text in axes.texts}
-    assert axes.get_xlim()[1] < 5000
+    far = ClaimRow("far", (1.1, inf), 5000.0, 4000.0, inf, 2.0, "reproduced", False)
+    none = ClaimRow("none", (1.1, inf), nan, nan, nan, nan, "inconclusive", True)
+    _, ratios, right = draw(sheet(far, none)).axes
+    assert ">" in {line.get_marker() for line in ratios.lines}
+    assert "inconclusive †" in {text.get_text() for text in right.texts}
+    assert ratios.get_xlim()[1] < 5000
 
 
 def test_every_verdict_has_its_mark_and_its_meaning():
@@ -153,13 +159,13 @@ def test_every_verdict_has_its_mark_and_its_meaning():
 
 
 def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others():
-    row = verdicts.DrawnClaim(
-        "so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, ("2 of 4 products", "look 1, 5 blocks")
-    )
-    figure = verdicts.draw([row], "crud", [], "nothing")
-    assert {"reproduced in part", "2 of 4 products"} <= {text.get_text() for text in figure.axes[0].texts}
+    products = ("2 of 4 products", "look 1, 5 blocks")
+    row = ClaimRow("so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, *products)
+    figure = draw(sheet(row))
+    texts = [text for axes in figure.axes for text in axes.texts]
+    assert {"reproduced in part", "2 of 4 products"} <= {text.get_text() for text in texts}
     figure.draw_without_rendering()
-    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in figure.axes[0].texts)
+    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in texts)
     assert "reproduced in part" in {text.get_text() for text in figure.legends[0].get_texts()}
     rows = outcomes(IN_PART)
     document = lxml.html.fragment_fromstring(show.claims(rows, table({}, {})).data, create_parent="div")
@@ -174,11 +180,13 @@ def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others
     assert verdicts.tallied(both).loc["crud", ["reproduced", "reproduced in part"]].tolist() == [1, 1]
 
 
-def test_ticks_hold_one_and_keep_apart():
-    for low, high in ((0.8, 1.2), (0.5, 3.0), (0.01, 300.0), (0.9, 60.0)):
-        ticks = verdicts.ticks(low, high)
-        assert 1.0 in ticks
-        assert 2 <= len(ticks) <= 10
+@pytest.mark.parametrize("gap", [0.1, 0.2, 0.35])
+def test_ticks_hold_one_and_keep_apart(gap: float):
+    for low, high in ((0.8, 1.2), (0.5, 3.0), (0.01, 300.0), (0.9, 60.0), (0.9, 1.35), (0.7, 1.6)):
+        ticks = log_ticks(low, high, gap)
+        assert 1.0 in ticks and len(ticks) > 1
+        shares = [log(second / first) / log(high / low) for first, second in pairwise(ticks)]
+        assert min(shares) >= gap
 
 
 def test_a_table_of_claims_escapes_marks_and_folds():
@@ -228,7 +236,7 @@ def test_without_any_result_every_page_stands_and_says_so():
     assert f"**{len(evidence.claims())} claims** that compare; **0 were decided**" in words.verdicts(judged)
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
         exhibit = exhibits.FIGURES[name](nothing)
-        assert exhibit.figure is not None
+        assert draw(exhibit).axes
         assert any("not run in this profile" in note for note in exhibit.notes)
     assert "None of this paper's claims" in show.claims(judged[judged["study"] == "tcp"], table({})).data
 

@@ -39,7 +39,8 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
 def figure(asked: argparse.Namespace) -> int:
     """Write what was asked for and print its files, or list what there is."""
     from benchbook.papers import exhibits  # here, for it is slow to import
-    from benchbook.plots import exhibit, style
+    from benchbook.plots.save import WRITTEN, save
+    from benchbook.plots.style import Layout
 
     known = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
     for name in asked.name:
@@ -52,14 +53,16 @@ def figure(asked: argparse.Namespace) -> int:
         print(output.as_text(rows))
         return cli.DONE
     run = selection.run(asked)
-    with style.laid_out(style.Layout(asked.width, titled=not asked.no_title)):
-        for name in asked.name:
-            made = exhibits.made(run.evidence, name)
-            formats = asked.format or (["tex", "csv"] if made.figure is None else ["pdf"])
-            if made.figure is None and not {*formats} & {*exhibit.WRITTEN}:
-                raise cli.UsageError(f"{name} is a table: --format takes {', '.join(exhibit.WRITTEN)} of it")
-            for path in exhibit.save(made, asked.output / name, exhibits.about(run.evidence, name, run.name), formats):
-                print(path)
+    layout = Layout(asked.width, titled=not asked.no_title)
+    for name in asked.name:
+        made = exhibits.made(run.evidence, name)
+        is_table = made.drawing is None
+        formats = asked.format or (["tex", "csv"] if is_table else ["pdf"])
+        if is_table and not {*formats} & {*WRITTEN}:
+            raise cli.UsageError(f"{name} is a table: --format takes {', '.join(WRITTEN)} of it")
+        about = exhibits.about(run.evidence, name, run.name)
+        for path in save(made, asked.output / name, about, formats, layout):
+            print(path)
     return cli.DONE
 
 

@@ -23,9 +23,7 @@ from benchbook.evidence.measured import Measured, first_arms, parameters
 from benchbook.evidence.sides import Side
 from benchbook.papers.setups import setup
 from benchbook.plots import names
-from benchbook.plots.dots import dots
-from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.lines import lines
+from benchbook.plots.exhibit import Dots, Exhibit, Lines, Maker
 from benchbook.plots.points import (
     NOT_RUN,
     FrameRow,
@@ -105,10 +103,8 @@ def case_figure(evidence: Evidence, *, case: int) -> Exhibit:
     title = f"bookstore, case {case}: time and size over the number of books"
     points, panels = side_by_side(published, by_stack, ("time", "size"))
     heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
-    alike = len(by_stack) > 1
-    return lines(
-        points, title=title, axes_names=("books", ""), levels=N, panels=panels, notes=notes, alike=alike, heads=heads
-    )
+    drawing = Lines(("books", ""), N, panels, alike=len(by_stack) > 1, heads=heads)
+    return Exhibit(title, points, tuple(notes), drawing)
 
 
 NEAR: Final = 0.3
@@ -165,9 +161,8 @@ def libraries(evidence: Evidence) -> Exhibit:
     notes = [*remarks(points, {}), *(_library_notes(int(n), cases) if cases else []), *notes]
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
     title = "bookstore: what the choice of library is worth beside the choice of format"
-    axis = "time, times the fastest"
-    return dots(points, title=title, axis=axis, rows=rows, panels=[*cases] or ["case 1", "case 2"], notes=notes,
-                reference=1.0)  # fmt: skip
+    drawing = Dots("time, times the fastest", rows, [*cases] or ["case 1", "case 2"], reference=1.0)
+    return Exhibit(title, points, tuple(notes), drawing)
 
 
 Libraries: TypeAlias = dict[tuple[str, str], Side]

@@ -19,8 +19,7 @@ from benchbook.evidence.means import ended
 from benchbook.evidence.measured import Measured, first_arms
 from benchbook.papers.setups import setup
 from benchbook.plots import names, style
-from benchbook.plots.dots import dots
-from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.exhibit import Dots, Exhibit, Maker
 from benchbook.plots.points import (
     NOT_RUN,
     chosen,
@@ -62,8 +61,11 @@ OPERATIONS: Final = ("insert", "update", "select", "delete")
 TOPOLOGIES: Final = ("single", "replicated")
 
 
-def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points of one table and its figure, in ms, and what must be said of them."""
+def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the points of one table and its figure, in ms, their panels, and what must be said of them.
+
+    There is a panel for each number of records: the paper's, and what a grid adds.
+    """
     operation, topology = TIMED[source]
     published = paper(evidence, "crud", source)
     timed = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
@@ -75,16 +77,15 @@ def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str]]:
         notes = ["here one statement deletes all; the paper's times fit a call a comment, which claims read", *notes]
     label = measured["engine"].map(names.engine) + measured["lane"].map(_suffix)
     metric = "elapsed_time" if topology == "replicated" else "wall_time"
+    theirs = published["column"].astype(int)
+    here_too = here(measured, metric, unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label)
     points = joined(
-        printed(published, unit="ms", panel=published["column"].astype(int).map(_size), level=published["row"]),
-        here(measured, metric, unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label),
+        printed(published, unit="ms", panel=theirs.map(_size), level=published["row"]),
+        here_too,
     )
-    return points, [*remarks(points, {panel: panel for panel in sizes(points)}), *notes]
-
-
-def sizes(points: pd.DataFrame) -> tuple[str, ...]:
-    """Return the panels that there are, one a number of records: the paper's, and what a grid adds."""
-    return tuple(sorted(set(points["panel"]), key=lambda panel: int(panel.removeprefix("n = ").replace(",", ""))))
+    sizes = [_size(n) for n in sorted({*theirs, *measured["n"].astype(int)})]
+    panels = [size for size in sizes if size in set(points["panel"])]
+    return points, panels, [*remarks(points, dict(zip(panels, panels, strict=True))), *notes]
 
 
 def _size(n: int) -> str:
@@ -103,16 +104,16 @@ def _title(exhibit: str, operation: str, topology: str) -> str:
 
 def times_figure(evidence: Evidence, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
-    points, notes = drawn(evidence, source)
+    points, panels, notes = drawn(evidence, source)
     title = _title(f"Fig. {NUMBER[source]}", *TIMED[source])
     rows = names.ordered(set(points["level"]))
-    return dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
+    return Exhibit(title, points, tuple(notes), Dots("time, ms", rows, panels))
 
 
 def times_table(evidence: Evidence, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
-    points, notes = drawn(evidence, source)
-    frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=sizes(points))
+    points, panels, notes = drawn(evidence, source)
+    frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=panels)
     title = f"{_title(source, *TIMED[source])}, ms"
     return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", source))))
 

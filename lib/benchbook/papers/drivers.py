@@ -18,8 +18,7 @@ from benchbook.digits import estimate
 from benchbook.evidence import Evidence
 from benchbook.papers.setups import setup
 from benchbook.plots import style
-from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.lines import lines
+from benchbook.plots.exhibit import Exhibit, Lines, Maker
 from benchbook.plots.points import (
     NOT_RUN,
     FrameRow,
@@ -118,17 +117,15 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
         *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in measured),
     ]
     title = f"drivers, Fig. {figure}: {part.quantity}"
-    return lines(
-        points,
-        title=title,
-        axes_names=("records", f"{part.axis}, {part.unit}"),
-        levels=N,
-        panels=panels,
-        notes=notes,
+    drawing = Lines(
+        ("records", f"{part.axis}, {part.unit}"),
+        N,
+        panels,
         log=(True, part.log),
         height=2.25 if len(panels) == len(OPERATIONS) else 1.7,
         alike=len(panels) > len(OPERATIONS),
     )
+    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def record_sets(evidence: Evidence) -> Exhibit:

@@ -11,7 +11,7 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.judge import DECIDED
 from benchbook.papers import load
 from benchbook.plots import ratios, style, verdicts
-from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
+from benchbook.plots.exhibit import Exhibit, Maker, mark_untrusted
 from benchbook.plots.points import FrameRow, where
 from benchbook.plots.provenance import Provenance, provenance
 from benchbook.studies import SLUGS
@@ -61,7 +61,7 @@ def _of_one_host(make: Maker, study: str) -> Maker:
             return exhibit
         host = alone.means["host"].iloc[0]
         return replace(
-            exhibit, notes=(*exhibit.notes, f"{host} alone, which ran most; what others found: figure hosts")
+            exhibit, notes=(*exhibit.notes, f"values of {host}, which ran most; other hosts are in figure hosts")
         )
 
     return made
@@ -111,6 +111,8 @@ def _begin(evidence: Evidence, folder: Path, run: str) -> None:
 
 def _write(name: str) -> list[Path]:
     """Write one exhibit."""
+    from benchbook.plots.save import save  # here: matplotlib takes a quarter of a second, and numbers need none
+
     ((evidence, folder, run),) = _DRAWN_FROM
     return save(made(evidence, name), folder / name, about(evidence, name, run))
 
@@ -120,7 +122,7 @@ def made(evidence: Evidence, name: str) -> Exhibit:
     exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
     if note := _disturbed(evidence, name):
         exhibit = replace(exhibit, notes=(*exhibit.notes, note))
-    return doubted(exhibit) if {*studies_of(name)} & {study for study, _ in evidence.untrusted} else exhibit
+    return mark_untrusted(exhibit) if {*studies_of(name)} & {study for study, _ in evidence.untrusted} else exhibit
 
 
 def _disturbed(evidence: Evidence, name: str) -> str:

@@ -23,7 +23,7 @@ import pandas as pd
 from benchbook.digits import estimate, rounded
 from benchbook.evidence import Counts, Evidence, published
 from benchbook.papers import exhibits
-from benchbook.plots import latex, style
+from benchbook.plots import latex
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import FrameRow, each
 from benchbook.studies import SLUGS
@@ -189,9 +189,8 @@ def _ratios(row: FrameRow, key: str, says: str, evidence: Evidence) -> Iterator[
 
 
 def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
-    """Yield the marks of one figure, which is not drawn for it."""
-    with style.laid_out(style.Layout(drawn=False)):
-        made = exhibits.FIGURES[name](evidence)
+    """Yield the marks of one figure."""
+    made = exhibits.FIGURES[name](evidence)
     studies = exhibits.studies_of(name)
     for row in each(made.frame):
         if pd.isna(row.value):

@@ -15,8 +15,7 @@ from benchbook.evidence import Evidence, claim_files
 from benchbook.evidence.claims import Tested, several
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
-from benchbook.plots.dots import dots
-from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.exhibit import Dots, Exhibit, Maker
 from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
 from benchbook.plots.ratios import Headline, Ratios, quantity, sides
 from benchbook.plots.verdicts import sheets
@@ -74,8 +73,9 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
     notes = [*remarks(points, {}), *averaged, *notes, "the paper does not say which node it shows"]
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
-    order = sorted(set(points["level"]), key=_place)
-    return dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
+    order = _order_rows(points, {*rows["row"], *measured["engine"].map(names.engine)})
+    drawing = Dots(f"{part.quantity}, {part.unit}", order, log=part.log)
+    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str]]:
@@ -106,11 +106,10 @@ def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[s
     return pd.concat(kept) if kept else measured, notes
 
 
-def _place(row: str) -> tuple[int, str]:
-    """Return an engine's place, its published row before those of its nodes."""
-    engine, _, node = (row.removesuffix(THEIRS), "", "") if row.endswith(THEIRS) else row.rpartition(", ")
-    engines = list(names.ENGINES.values())
-    return engines.index(engine) if engine in engines else len(engines), node
+def _order_rows(points: pd.DataFrame, engines: set[str]) -> list[str]:
+    """Return the rows that have points: of each engine, in the papers' order, the published one before its nodes."""
+    rows = [f"{engine}{place}" for engine in names.ordered(engines) for place in (THEIRS, ", primary", ", replica")]
+    return [row for row in rows if row in set(points["level"])]
 
 
 LOOKS: Final = {

@@ -1,8 +1,10 @@
 """How figures and tables look: one style, the kinds of plot, the papers' numbers hollow and this machine's filled.
 
-In comes `benchbook.evidence.Evidence`; out comes an `exhibit.Exhibit`: a title, a frame, notes, and a drawing unless it
-is a table. Which exhibits there are is said in `benchbook.papers`; here is how each kind is made. Begin with `points`
-(a row a mark, whatever is drawn of it, and tables of them), then `dots` and `lines`, which draw points; `ratios` and
-`verdicts` make points of comparisons and claims, `sheet` and `style` hold what all drawings share, and `exhibit.save`
-writes one with its provenance.
+In comes `benchbook.evidence.Evidence`; out comes an `exhibit.Exhibit`: a title, a frame, notes, and of a figure how its
+points are to be drawn. Which exhibits there are is said in `benchbook.papers`; here is how each kind is made.
+
+- Data, without matplotlib: `points` (a row per mark, and tables of them), `ratios` and `verdicts` (points of
+  comparisons and claims), `exhibit`, `latex`.
+- Drawing: `save` draws an exhibit and writes it with its provenance. `dots`, `lines` and `claims_plot` draw one kind
+  of exhibit each; `sheet` and `style` hold what they share.
 """

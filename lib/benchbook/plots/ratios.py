@@ -18,8 +18,7 @@ from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
-from benchbook.plots.dots import dots
-from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, not_run_of, settled, where
 from benchbook.stats.sequential import LOOKS
 
@@ -44,8 +43,8 @@ METRICS: Final = {
 Compared: TypeAlias = dict[tuple[Any, ...], FrameRow]
 """Comparisons by the stack and the levels of some factors."""
 
-ratio_dots: Final = partial(dots, axis="ratio", reference=1.0)
-"""Draws points around the line at 1."""
+_ratio_dots: Final = partial(Dots, "ratio", reference=1.0)
+"""Dots around the line at 1."""
 
 
 def sides(row: FrameRow) -> str:
@@ -94,7 +93,7 @@ class Ratios:
         lines = ceil(len(panels) / self.abreast)
         columns = ceil(len(panels) / lines)
         rows = _ordered(list(dict.fromkeys(points["level"])))
-        return ratio_dots(points, title=title, rows=rows, panels=panels, notes=notes, columns=columns)
+        return Exhibit(title, points, tuple(notes), _ratio_dots(rows, panels, columns=columns))
 
     def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str], str]:
         """Return the points, what must be said of them, and the one n that all have, for the title."""
@@ -147,7 +146,7 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
     same = [_in_words(name, level) for name, level in first.items() if name not in varying]
     notes = [*_notes(points), f"all: {', '.join(filter(None, same))}"]
-    return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
+    return Exhibit(f"{study}: cells of your own", points, tuple(notes), _ratio_dots(levels, panels or [""]))
 
 
 def _settings(row: FrameRow) -> CellSettings:
@@ -284,7 +283,7 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
     if points.empty:
         notes = [f"nothing judged yet: it takes {LOOKS[0]} blocks of what claims ask, as benchbook run has them"]
     rows = list(dict.fromkeys(points["level"]))
-    return ratio_dots(points, title="Five studies: published and here", rows=rows, notes=notes)
+    return Exhibit("Five studies: published and here", points, tuple(notes), _ratio_dots(rows))
 
 
 def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
@@ -303,7 +302,7 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
         notes.append("the last row: hosts like these, by Hartung & Knapp")
     if lacking := sorted({*evidence.means["host"]} - {*rows}):
         notes.append(f"too few blocks of any of these: {enumerated(lacking)}")
-    return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
+    return Exhibit("The same claims on each host", points, tuple(notes), _ratio_dots(rows, panels))
 
 
 def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> FrameRow | None:

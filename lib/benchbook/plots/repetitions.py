@@ -82,13 +82,13 @@ def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: M
             axes.plot(in_row["repetition"], in_row["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
     drawn = values["value"]
     if drawn.min() > 0:
-        log_scale(axes, "y", drawn.min() / 1.2, drawn.max() * 1.2, 6)
+        log_scale(axes, "y", drawn.min() / 1.2, drawn.max() * 1.2)
     axes.set(title="In their order", xlabel="repetition")
 
 
 def _scaled(axes: Axes, values: list[float]) -> None:
     """Scale logarithmically where values differ by several times, else from nought."""
     if values and all(value > 0 for value in values) and max(values) > 3 * min(values):
-        log_scale(axes, "x", min(values) / 1.4, max(values) * 1.4, 5)
+        log_scale(axes, "x", min(values) / 1.4, max(values) * 1.4, 0.2)
     elif values and min(values) >= 0:
         axes.set_xlim(0, max(values) * 1.1 or 1)

@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal
-
-import matplotlib
 
 WIDTH: Final = 7.4
 """Inches: the width of a report's column."""
@@ -124,11 +121,10 @@ def ordered(series: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How wide figures are, in inches, and whether their title and notes stand on them or in a caption elsewhere."""
+    """How wide a figure is, in inches, and whether title and notes stand on it or in a caption."""
 
     width: float = WIDTH
     titled: bool = True
-    drawn: bool = True  # otherwise there are a figure's points alone
 
     @property
     def narrow(self) -> bool:
@@ -151,36 +147,22 @@ class Layout:
         return {**RC, **_ONE_COLUMN} if self.narrow else RC
 
 
-_REPORT: Final = Layout()
-_LAYOUT: Final[ContextVar[Layout]] = ContextVar("layout", default=_REPORT)
-
-
-def layout() -> Layout:
-    """Return how figures are laid out here: as in a report, unless inside `laid_out`."""
-    return _LAYOUT.get()
+REPORT: Final = Layout()
+"""How figures are laid out in a report."""
 
 
 @contextmanager
-def laid_out(chosen: Layout) -> Iterator[None]:
-    """Lay figures out in this way inside the context."""
-    before = _LAYOUT.set(chosen)
-    try:
-        yield
-    finally:
-        _LAYOUT.reset(before)
-
-
-@contextmanager
-def applied() -> Iterator[None]:
-    """Draw in this style inside the context, and leave the caller's settings alone.
+def applied(layout: Layout = REPORT) -> Iterator[None]:
+    """Draw in the style of figures inside the context, and leave the caller's settings alone.
 
     What the first figure of a kernel sets lasts: its backend is loaded then and makes plots show by themselves, which
     `matplotlib.rc_context` would take back.
     """
+    import matplotlib  # here: it takes an eighth of a second, and points need none
+
     settings: Any = matplotlib.rcParams
-    own = layout().rc
-    before = {name: settings[name] for name in own}
-    settings.update(own)
+    before = {name: settings[name] for name in layout.rc}
+    settings.update(layout.rc)
     try:
         yield
     finally:

@@ -20,11 +20,11 @@ from benchbook.evidence.comparisons import estimated
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed, reference
 from benchbook.plots import ratios
-from benchbook.plots.exhibit import save
 from benchbook.plots.names import STACKS, mark
 from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
 from benchbook.plots.provenance import measured_by
 from benchbook.plots.ratios import METRICS, sides
+from benchbook.plots.save import save
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.registry import EXPERIMENTAL, is_experimental
 from benchbook.report import words

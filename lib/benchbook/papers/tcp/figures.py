@@ -14,8 +14,7 @@ from benchbook.papers.setups import setup
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names, style
-from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.lines import lines
+from benchbook.plots.exhibit import Exhibit, Lines, Maker
 from benchbook.plots.points import (
     NOT_RUN,
     FrameRow,
@@ -124,17 +123,10 @@ def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) 
     notes = remarks(points, {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()})
     notes += [note for _, stack_notes in stacks.values() for note in stack_notes]
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
-    return lines(
-        points,
-        title=title,
-        axes_names=("trial", "share, %"),
-        levels=list(TRIALS.values()),
-        panels=panels,
-        notes=notes,
-        log=(False, False),
-        limits=(0, 104),
-        height=3.3,
+    drawing = Lines(
+        ("trial", "share, %"), list(TRIALS.values()), panels, log=(False, False), limits=(0, 104), height=3.3
     )
+    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def _printed_shares(evidence: Evidence, kind: str, prefix: str) -> pd.DataFrame:

@@ -1,0 +1,190 @@
+"""The sheet of a paper's claims, a row each, and the bars of how many came out how."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from benchbook.digits import number
+from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
+from benchbook.plots import style
+from benchbook.plots.exhibit import ClaimRow, Claims, Exhibit
+from benchbook.plots.sheet import log_scale, mark, start_sheet, text_height, text_width, tick_gap, wrap
+from benchbook.plots.style import Layout
+from benchbook.plots.verdicts import LOOKS, UNTRUSTED
+
+CLAIMED: Final = "#e9eef3"
+"""The tint of where a claim says that its ratio lies."""
+
+_BAR_INCHES: Final = 0.3
+_BARS_SHARE: Final = 0.8  # of a sheet's width
+_WIDEST: Final = 300.0
+_PUBLISHED: Final = 0.3
+_VERDICT: Final = 0.36
+"""Where published ratios end and verdicts begin, of the width of their column."""
+
+
+def draw_claims(exhibit: Exhibit, claims: Claims, layout: Layout) -> Figure:
+    """Draw a row per claim: its sentence, its ratio and interval, the published ratio, and its verdict.
+
+    In one column of a page the sentence stands above the ratio. To be called inside `style.applied`.
+    """
+    stacked, size = layout.narrow, layout.small
+    line = text_height("a line", size)
+    gap = line * (1.0 if stacked else 0.7)
+    shares = (0.58, 0.42) if stacked else (0.45, 0.33, 0.22)
+    # how high each row is
+    room = layout.width - 0.15 if stacked else layout.width * shares[0]
+    sentences = [wrap(row.says, room, size) for row in claims.rows]
+    above = [text_height(sentence, size) if stacked else 0.0 for sentence in sentences]
+    beside = [_list_remarks(row, layout) for row in claims.rows]
+    marks = [
+        max(line * (1 + len(remarks)), 0.0 if stacked else text_height(sentence, size))
+        for sentence, remarks in zip(sentences, beside, strict=True)
+    ]
+    height = sum(above) + sum(marks) + gap * len(claims.rows)
+    figure = start_sheet(exhibit, layout, _list_handles(claims.rows, layout), (height or 0.5) + 0.7)
+    if not claims.rows:
+        axes = figure.subplots()
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, claims.nothing, ha="center", va="center", style="italic", color=style.FAINT)
+        return figure
+    # the columns, whose y is inches from the top
+    *texts, axes, right = figure.subplots(1, len(shares), sharey=True, width_ratios=shares)
+    left = texts[0] if texts else axes
+    _set_columns(left, axes, right, height, size)
+    low, high = _find_limits(claims.rows)
+    log_scale(axes, "x", low, high, tick_gap(layout.width * shares[-2], layout))
+    axes.grid(visible=not stacked)
+    top = gap / 2
+    for row, sentence, head, room, remarks in zip(claims.rows, sentences, above, marks, beside, strict=True):
+        middle = top + head + room / 2
+        place = top + head / 2 if stacked else middle
+        written = left.text(0.0, place, sentence, va="center", fontsize=size, linespacing=1.2, **_across(left))
+        written.set_in_layout(not stacked)
+        _draw_ratio(axes, row, middle, room, (low, high), layout.marks)
+        _write_verdict(right, row, middle, remarks, line, size)
+        top += gap + head + room
+    return figure
+
+
+def _list_handles(rows: Sequence[ClaimRow], layout: Layout) -> list[Artist]:
+    """Return the legend's entries."""
+    handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), layout.marks, filled=False)]
+    verdicts = {row.verdict for row in rows}
+    handles += [mark(name, look, layout.marks) for name, look in LOOKS.items() if name in verdicts]
+    handles.append(Patch(fc=CLAIMED, ec="none", label="where the claim puts it"))
+    return handles
+
+
+def _list_remarks(row: ClaimRow, layout: Layout) -> list[str]:
+    """Return what stands under a verdict: of how many products it is, and where there is room the look."""
+    return [remark for remark in (row.products, "" if layout.narrow else row.at) if remark]
+
+
+def _across(axes: Axes) -> dict[str, Any]:
+    """Return the settings of text whose x is a share of the column and whose y is inches from the top."""
+    return {"transform": axes.get_yaxis_transform()}
+
+
+def _set_columns(left: Axes, axes: Axes, right: Axes, height: float, size: float) -> None:
+    """Give the columns their heads, and only the middle one an axis."""
+    axes.set_ylim(height, 0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("ratio")
+    right.set_axis_off()
+    if left is not axes:
+        left.set_axis_off()
+    heads = ((left, 0.0, "claim", "left"), (right, _PUBLISHED, "published", "right"))
+    for column, x, text, side in (*heads, (right, _VERDICT, "verdict here", "left")):
+        column.text(x, -0.06, text, ha=side, va="bottom", fontsize=size, color=style.FAINT, **_across(column))
+
+
+def _write_verdict(axes: Axes, row: ClaimRow, middle: float, remarks: Sequence[str], line: float, size: float) -> None:
+    """Write the published ratio, and the verdict with its remarks."""
+    about: dict[str, Any] = {"va": "center", "fontsize": size, **_across(axes)}
+    if math.isfinite(row.published):
+        axes.text(_PUBLISHED, middle, number(row.published), ha="right", color=style.FAINT, **about)
+    first = middle - line / 2 * len(remarks)
+    verdict = row.verdict + (UNTRUSTED if row.untrusted else "")
+    # sky blue is no ink
+    ink = LOOKS["reproduced" if row.verdict == IN_PART else row.verdict].colour
+    axes.text(_VERDICT, first, verdict, color=ink, fontweight="bold", **about)
+    for rank, remark in enumerate(remarks, 1):
+        axes.text(_VERDICT, first + line * rank, remark, color=style.FAINT, **about)
+
+
+def _draw_ratio(axes: Axes, row: ClaimRow, middle: float, room: float, ends: tuple[float, float], size: float) -> None:
+    """Draw where the claim puts the ratio, the ratio here with its interval, and the published one."""
+    look, first = LOOKS[row.verdict], middle - room / 2
+    left, right = (min(max(end, ends[0]), ends[1]) for end in row.claimed)
+    axes.vlines(1.0, first, first + room, color=style.INK, linewidth=0.9 * size, zorder=1)
+    axes.add_patch(Rectangle((left, first), right - left, room, fc=CLAIMED, ec="none", zorder=0.2))
+    if math.isfinite(row.published):
+        _draw_mark(axes, row.published, middle, ends, style.Look(style.INK, "o"), size, filled=False)
+    if not math.isnan(row.low):
+        low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
+        about: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
+        axes.plot([low, high], [middle, middle], linewidth=1.6 * size, **about)
+    if not math.isnan(row.ratio):
+        _draw_mark(axes, row.ratio, middle, ends, look, size, filled=True)
+
+
+def _draw_mark(
+    axes: Axes, value: float, y: float, ends: tuple[float, float], look: style.Look, size: float, *, filled: bool
+) -> None:
+    """Draw a mark, or an arrow at the end of the scale that it lies beyond."""
+    shape = look.marker
+    if value < ends[0]:
+        shape = "<"
+    elif value > ends[1]:
+        shape = ">"
+    axes.plot(
+        min(max(value, ends[0]), ends[1]), y, shape, color=look.colour, markersize=(5.2 if filled else 8) * size,
+        clip_on=False,
+        markerfacecolor=look.colour if filled else "none", markeredgewidth=0.8 if filled else 1.1,
+        zorder=4 if filled else 3.5,
+    )  # fmt: skip
+
+
+def _find_limits(rows: Sequence[ClaimRow]) -> tuple[float, float]:
+    """Return the scale's ends: all estimates and printed ratios, and the intervals as far as they leave those apart."""
+    marks = [value for row in rows for value in (row.ratio, row.published, *row.claimed) if 0 < value < math.inf]
+    reach = [value for row in rows for value in (row.low, row.high) if 0 < value < math.inf]
+    low, high = min([*marks, 1.0]), max([*marks, 1.0])
+    low = max(min([low, *reach]), low / 3, 1 / _WIDEST)
+    high = min(max([high, *reach]), high * 3, _WIDEST)
+    room = max((high / low) ** 0.05, 1.06)
+    return low / room, high * room
+
+
+def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
+    """Draw how many claims of each study came out how; to be called inside `style.applied`."""
+    counts = exhibit.frame.pivot(index="level", columns="series", values="value").fillna(0).astype(int)
+    counts = counts.loc[[*dict.fromkeys(exhibit.frame["level"])]]
+    colours = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
+    shown = [name for name in colours if counts[name].any()]
+    handles = [Patch(fc=colours[name], ec=style.INK, lw=0.4, label=name) for name in shown]
+    figure = start_sheet(exhibit, layout, handles, 0.5 + _BAR_INCHES * len(counts))
+    axes = figure.subplots()
+    # a bar that is narrower than its number has none: it would lie on its neighbour's
+    claims_an_inch = counts.sum(axis=1).max() / (layout.width * _BARS_SHARE)
+    least = text_width(["00"], layout.small) * claims_an_inch
+    edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.4, "height": 0.66}
+    left = 0 * counts.sum(axis=1)
+    for name in shown:
+        bars = axes.barh(counts.index, counts[name], left=left, color=colours[name], **edge)
+        labels = [str(count) if count >= least else "" for count in counts[name]]
+        ink = style.INK if name in (IN_PART, NOT_TESTABLE) else "white"
+        axes.bar_label(bars, labels, label_type="center", fontsize=layout.small, color=ink)
+        left += counts[name]
+    axes.invert_yaxis()
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+    axes.set_xlabel("claims")
+    return figure
