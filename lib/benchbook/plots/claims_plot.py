@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Text
 
 from benchbook.digits import number
 from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
@@ -33,42 +35,45 @@ def draw_claims(exhibit: Exhibit, claims: Claims, layout: Layout) -> Figure:
 
     In one column of a page the sentence stands above the ratio. To be called inside `style.applied`.
     """
-    stacked, size = layout.narrow, layout.small
-    line = text_height("a line", size)
-    gap = line * (1.0 if stacked else 0.7)
+    rows, stacked, size = claims.rows, layout.narrow, layout.small
     shares = (0.58, 0.42) if stacked else (0.45, 0.33, 0.22)
-    # how high each row is
+    # rows are as high as the longest sentence, or a verdict with two remarks
     room = layout.width - 0.15 if stacked else layout.width * shares[0]
-    sentences = [wrap(row.says, room, size) for row in claims.rows]
-    above = [text_height(sentence, size) if stacked else 0.0 for sentence in sentences]
-    beside = [_list_remarks(row, layout) for row in claims.rows]
-    marks = [
-        max(line * (1 + len(remarks)), 0.0 if stacked else text_height(sentence, size))
-        for sentence, remarks in zip(sentences, beside, strict=True)
-    ]
-    height = sum(above) + sum(marks) + gap * len(claims.rows)
-    figure = start_sheet(exhibit, layout, _list_handles(claims.rows, layout), (height or 0.5) + 0.7)
-    if not claims.rows:
+    sentences = [wrap(row.says, room, size) for row in rows]
+    longest = max((sentence.count("\n") + 1 for sentence in sentences), default=2)
+    row_lines = longest + 1.8 if stacked else max(longest, 3) + 1.0
+    line = 1 / row_lines
+    height = row_lines * text_height("a line", size) * max(1, len(rows))
+    figure = start_sheet(exhibit, layout, _list_handles(rows, layout), height + 0.7)
+    if not rows:
         axes = figure.subplots()
         axes.set_axis_off()
         axes.text(0.5, 0.5, claims.nothing, ha="center", va="center", style="italic", color=style.FAINT)
         return figure
-    # the columns, whose y is inches from the top
+    # the columns: y is the number of the row
     *texts, axes, right = figure.subplots(1, len(shares), sharey=True, width_ratios=shares)
     left = texts[0] if texts else axes
-    _set_columns(left, axes, right, height, size)
-    low, high = _find_limits(claims.rows)
+    above = (longest + 0.9) * line if stacked else 0.5
+    axes.set_ylim(len(rows) - above, -above)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("ratio")
+    low, high = _find_limits(rows)
     log_scale(axes, "x", low, high, tick_gap(layout.width * shares[-2], layout))
     axes.grid(visible=not stacked)
-    top = gap / 2
-    for row, sentence, head, room, remarks in zip(claims.rows, sentences, above, marks, beside, strict=True):
-        middle = top + head + room / 2
-        place = top + head / 2 if stacked else middle
-        written = left.text(0.0, place, sentence, va="center", fontsize=size, linespacing=1.2, **_across(left))
-        written.set_in_layout(not stacked)
-        _draw_ratio(axes, row, middle, room, (low, high), layout.marks)
-        _write_verdict(right, row, middle, remarks, line, size)
-        top += gap + head + room
+    for column in (*texts, right):
+        column.set_axis_off()
+    heads = ((left, 0.0, "claim", "left"), (right, _PUBLISHED, "published", "right"))
+    for column, x, text, side in (*heads, (right, _VERDICT, "verdict here", "left")):
+        _write(column, x, -above, text, size, ha=side, va="bottom", color=style.FAINT)
+    # the rows
+    for y, (row, sentence) in enumerate(zip(rows, sentences, strict=True)):
+        if stacked:
+            _write(left, 0.0, y - 0.6 * line, sentence, size, va="bottom").set_in_layout(False)
+        else:
+            _write(left, 0.0, y, sentence, size, va="center")
+        _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, (low, high), layout.marks)
+        _write_verdict(right, row, y, layout)
     return figure
 
 
@@ -81,58 +86,37 @@ def _list_handles(rows: Sequence[ClaimRow], layout: Layout) -> list[Artist]:
     return handles
 
 
-def _list_remarks(row: ClaimRow, layout: Layout) -> list[str]:
-    """Return what stands under a verdict: of how many products it is, and where there is room the look."""
-    return [remark for remark in (row.products, "" if layout.narrow else row.at) if remark]
+def _write(axes: Axes, x: float, y: float, text: str, size: float, **about: Any) -> Text:
+    """Write a text in a column, whose width is 1, at the height of a row."""
+    return axes.text(x, y, text, fontsize=size, linespacing=1.2, transform=axes.get_yaxis_transform(), **about)
 
 
-def _across(axes: Axes) -> dict[str, Any]:
-    """Return the settings of text whose x is a share of the column and whose y is inches from the top."""
-    return {"transform": axes.get_yaxis_transform()}
-
-
-def _set_columns(left: Axes, axes: Axes, right: Axes, height: float, size: float) -> None:
-    """Give the columns their heads, and only the middle one an axis."""
-    axes.set_ylim(height, 0)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("ratio")
-    right.set_axis_off()
-    if left is not axes:
-        left.set_axis_off()
-    heads = ((left, 0.0, "claim", "left"), (right, _PUBLISHED, "published", "right"))
-    for column, x, text, side in (*heads, (right, _VERDICT, "verdict here", "left")):
-        column.text(x, -0.06, text, ha=side, va="bottom", fontsize=size, color=style.FAINT, **_across(column))
-
-
-def _write_verdict(axes: Axes, row: ClaimRow, middle: float, remarks: Sequence[str], line: float, size: float) -> None:
-    """Write the published ratio, and the verdict with its remarks."""
-    about: dict[str, Any] = {"va": "center", "fontsize": size, **_across(axes)}
+def _write_verdict(axes: Axes, row: ClaimRow, y: float, layout: Layout) -> None:
+    """Write the published ratio, and the verdict above its remarks."""
+    size = layout.small
     if math.isfinite(row.published):
-        axes.text(_PUBLISHED, middle, number(row.published), ha="right", color=style.FAINT, **about)
-    first = middle - line / 2 * len(remarks)
+        _write(axes, _PUBLISHED, y, number(row.published), size, ha="right", va="center", color=style.FAINT)
+    remarks = "\n".join(filter(None, (row.products, "" if layout.narrow else row.at)))
     verdict = row.verdict + (UNTRUSTED if row.untrusted else "")
     # sky blue is no ink
     ink = LOOKS["reproduced" if row.verdict == IN_PART else row.verdict].colour
-    axes.text(_VERDICT, first, verdict, color=ink, fontweight="bold", **about)
-    for rank, remark in enumerate(remarks, 1):
-        axes.text(_VERDICT, first + line * rank, remark, color=style.FAINT, **about)
+    _write(axes, _VERDICT, y, verdict, size, va="bottom" if remarks else "center", color=ink, fontweight="bold")
+    _write(axes, _VERDICT, y, remarks, size, va="top", color=style.FAINT)
 
 
-def _draw_ratio(axes: Axes, row: ClaimRow, middle: float, room: float, ends: tuple[float, float], size: float) -> None:
+def _draw_ratio(axes: Axes, row: ClaimRow, y: float, height: float, ends: tuple[float, float], size: float) -> None:
     """Draw where the claim puts the ratio, the ratio here with its interval, and the published one."""
-    look, first = LOOKS[row.verdict], middle - room / 2
-    left, right = (min(max(end, ends[0]), ends[1]) for end in row.claimed)
-    axes.vlines(1.0, first, first + room, color=style.INK, linewidth=0.9 * size, zorder=1)
-    axes.add_patch(Rectangle((left, first), right - left, room, fc=CLAIMED, ec="none", zorder=0.2))
+    look, top = LOOKS[row.verdict], y - height / 2
+    left, right = np.clip(row.claimed, *ends)
+    axes.vlines(1.0, top, top + height, color=style.INK, linewidth=0.9 * size, zorder=1)
+    axes.add_patch(Rectangle((left, top), right - left, height, fc=CLAIMED, ec="none", zorder=0.2))
     if math.isfinite(row.published):
-        _draw_mark(axes, row.published, middle, ends, style.Look(style.INK, "o"), size, filled=False)
+        _draw_mark(axes, row.published, y, ends, style.Look(style.INK, "o"), size, filled=False)
     if not math.isnan(row.low):
-        low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
         about: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
-        axes.plot([low, high], [middle, middle], linewidth=1.6 * size, **about)
+        axes.plot(np.clip([row.low, row.high], *ends), [y, y], linewidth=1.6 * size, **about)
     if not math.isnan(row.ratio):
-        _draw_mark(axes, row.ratio, middle, ends, look, size, filled=True)
+        _draw_mark(axes, row.ratio, y, ends, look, size, filled=True)
 
 
 def _draw_mark(
@@ -145,7 +129,7 @@ def _draw_mark(
     elif value > ends[1]:
         shape = ">"
     axes.plot(
-        min(max(value, ends[0]), ends[1]), y, shape, color=look.colour, markersize=(5.2 if filled else 8) * size,
+        np.clip(value, *ends), y, shape, color=look.colour, markersize=(5.2 if filled else 8) * size,
         clip_on=False,
         markerfacecolor=look.colour if filled else "none", markeredgewidth=0.8 if filled else 1.1,
         zorder=4 if filled else 3.5,
@@ -174,7 +158,7 @@ def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
     axes = figure.subplots()
     # a bar that is narrower than its number has none: it would lie on its neighbour's
     claims_an_inch = counts.sum(axis=1).max() / (layout.width * _BARS_SHARE)
-    least = text_width(["00"], layout.small) * claims_an_inch
+    least = 1.5 * text_width(["0"], layout.small) * claims_an_inch
     edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.4, "height": 0.66}
     left = 0 * counts.sum(axis=1)
     for name in shown:
