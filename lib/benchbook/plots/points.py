@@ -3,8 +3,7 @@
 Tables have the papers' form: every printed number beside this machine's, which carries its interval.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -44,9 +43,6 @@ NOT_RUN: Final = "not run"
 _PLACE: Final = ["panel", "level", "series"]
 _ASKED: Final = ("block", "censored")
 """Columns of which a point is told, besides its value and place."""
-_RAN: Final = ("engine",)
-"""What its caveats are made of."""
-
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
     **{"censored": False, "caveat": "", "printed": ""},
@@ -142,27 +138,18 @@ def here(
     if metric not in table:
         return joined()
     asked = [name for name in (*_ASKED, over) if name in table]
-    kept = dict.fromkeys(name for name in (*asked, *_RAN) if name in table)
-    drawn = {"drawn": table[metric] * scale, **{name: places.get(name, "") for name in _PLACE}}
-    rows = table[[*kept]].assign(**drawn).dropna(subset=["drawn", "level"])
-    number, caveat = _caveats(rows)
-    # what is grouped has no texts: a table is wide, each group copies all of it, and of texts that takes longest
-    groups = rows[["drawn", *asked]].assign(ran=number).groupby([rows[name] for name in _PLACE], sort=False)
-    points = [
-        dict(zip(_PLACE, place, strict=True))
-        | _point(group, metric, unit, over)
-        | {"caveat": caveat(tuple(group["ran"].unique()))}
-        for place, group in groups
-    ]
+    places = {name: places.get(name, "") for name in _PLACE}
+    rows = table[asked].assign(drawn=table[metric] * scale, **places).dropna(subset=["drawn", "level"])
+    ran = table.reindex(columns=["engine"])
+    caveat_of = caveats(ran)
+    points = []
+    # what is grouped has no texts: each group copies its rows, and of texts that takes longest
+    for place, group in rows[["drawn", *asked]].groupby([rows[name] for name in _PLACE], sort=False):
+        engines = ran.loc[group.index, "engine"].unique()
+        caveat = "; ".join(caveat_of[engine] for engine in sorted(caveat_of) if engine in engines)
+        about = dict(zip(_PLACE, place, strict=True))
+        points.append({**about, **_point(group, metric, unit, over), "caveat": caveat})
     return pd.DataFrame(points, columns=list(COLUMNS))
-
-
-def _caveats(rows: pd.DataFrame) -> tuple["pd.Series[int]", Callable[[tuple[int, ...]], str]]:
-    """Return a number for what each row ran on, and what tells the caveats of some of these numbers."""
-    ran = rows.reindex(columns=[*_RAN])
-    number = ran.groupby([*ran], sort=False, dropna=False).ngroup()
-    by_number = ran.assign(number=number).drop_duplicates("number").set_index("number")
-    return number, cache(lambda numbers: "; ".join(caveats(by_number.loc[[*numbers]]).values()))
 
 
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, object]:
