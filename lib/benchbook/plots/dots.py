@@ -43,7 +43,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     inches = room / columns
     # titles of panels, and how high all is
     ran = {*points.loc[points["source"] == "here", "panel"]}
-    titles = [panel_title(panel, inches - 0.05, layout, ran=panel in ran) for panel in panels]
+    titles = [panel_title(panel, inches - 0.02, layout, ran=panel in ran) for panel in panels]
     row = _row_inches(points, layout)
     heights = _row_heights(labels, row, layout)
     title_inches = max(text_height(title, rc["axes.titlesize"]) for title in titles)
@@ -72,7 +72,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
 def _arrange(panels: Sequence[str], abreast: int, room: float, layout: Layout) -> tuple[int, int]:
     """Return in how many lines and columns panels stand: at most so many abreast, as their titles fit."""
     title = text_width(panels, layout.rc["axes.titlesize"], "bold")
-    widest = min(title, 1.0 if layout.narrow else 1.6)
+    widest = min(title + 0.04, 1.0 if layout.narrow else 1.6)
     columns = min(abreast, max(1, int(room / max(_PANEL_INCHES, widest))))
     lines = math.ceil(len(panels) / columns)
     return lines, math.ceil(len(panels) / lines)
