@@ -103,10 +103,16 @@ class HTTPNode:
         value: str | None = self.ask("GET", _setting(section, key), none=_NO_SETTING)
         return value
 
-    def set(self, section: str, key: str, value: str | None) -> None:
+    def set(self, section: str, key: str, value: str | None, *, timeout_s: float | None = None) -> None:
         """Set the node until it is restarted, to its default when that is None; nothing when its user may not."""
-        method = "PUT" if value is not None else "DELETE"
-        self.ask(method, _setting(section, key), value, none=_NO_SETTING, headers={"X-Couch-Persist": "false"})
+        self.ask(
+            "PUT" if value is not None else "DELETE",
+            _setting(section, key),
+            value,
+            timeout_s=timeout_s,
+            none=_NO_SETTING,
+            headers={"X-Couch-Persist": "false"},
+        )
 
     def close(self) -> None:
         """Close the connection."""
@@ -175,8 +181,9 @@ class Databases:
         self._session.set(*_JITTER, "0")
 
     def _set_back(self, jitter: str | None) -> None:
+        """Set the node as it was; one that does not answer has nothing to get back."""
         with suppress(AnswerError, HTTPError):
-            self._session.set(*_JITTER, jitter)
+            self._session.set(*_JITTER, jitter, timeout_s=PATIENCE_S)
 
     def pull(self, name: str, source: str, target: str) -> None:
         """Let the node follow a database of that name, from one address to its own, without end."""
