@@ -24,7 +24,7 @@ from benchbook.deployment import Topology
 from benchbook.grid import planning
 from benchbook.measure.meters import process_meters
 from benchbook.schemas import Field, Schema
-from benchbook.servers import containers, keeper, programs
+from benchbook.servers import containers, programs
 from benchbook.studies import replication
 from benchbook.studies.cell_store import Store
 from standing import outputs
@@ -101,28 +101,6 @@ def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, produ
     assert not any(psutil.pid_exists(node.pid) for node in deployment.nodes if node.pid)
 
 
-LAST = Path("/proc/sys/kernel/ns_last_pid")
-"""After which number Linux looks for the next process's."""
-
-
-@pytest.mark.skipif(not os.access(LAST, os.W_OK), reason="the numbers of processes are root's to set, on Linux")
-def test_a_server_is_known_though_the_numbers_of_processes_begin_again_just_after_it() -> None:
-    # as in a container: a shell that has started its server, and then what waits for the end of its input
-    script = f"exec 3<&0; echo 20000 >{LAST}; sleep 60 & echo $!; echo 400 >{LAST}; {{ cat >/dev/null; }} <&3 & wait"
-    with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
-        assert shell.stdout is not None and shell.stdin is not None
-        server = int(shell.stdout.readline())
-        started = containers.Started("", shell.pid, "")
-        children = psutil.Process(shell.pid).children
-        try:
-            assert comes_true(lambda: len(children()) == 2)
-            assert min(child.pid for child in children()) < server == started.server()
-        finally:
-            for process in (*children(), psutil.Process(shell.pid)):
-                process.kill()
-    assert started.server() is None
-
-
 def test_a_cell_says_which_image_it_was_measured_in(
     engine: containers.Engine, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,19 +120,17 @@ def test_a_cell_says_which_image_it_was_measured_in(
     assert {cell["state"] for cell in json.loads(capsys.readouterr().out)} == {"todo"}
 
 
-@pytest.mark.parametrize("victim", ["server", "keeper"])
-def test_what_dies_is_told_and_leaves_nothing(engine: containers.Engine, victim: str) -> None:
+def test_what_dies_is_told_and_leaves_nothing(engine: containers.Engine) -> None:
     with servers.start("mongodb", "single") as running:
         server = psutil.Process(running.deployment.node().pid)
-        keepers = [one for one in psutil.Process().children() if "benchbook.servers.keeper" in one.cmdline()]
-        (server if victim == "server" else keepers[-1]).kill()
-        comes_true(lambda: running.alive() is not None)
+        server.kill()
+        assert comes_true(lambda: running.alive() is not None)
         assert "mongodb's primary" in (said := running.alive() or "") and "was ended by SIGKILL" in said
-        comes_true(lambda: not server.is_running() and not left(engine))
+    assert not server.is_running() and not left(engine)
 
 
-@pytest.mark.parametrize("room", ["none", "none", "lan-100m"])
-def test_they_die_with_their_owner(engine: containers.Engine, room: str) -> None:
+@pytest.mark.parametrize("room", ["none", "lan-100m"])
+def test_the_next_start_ends_those_whose_owner_was_killed(engine: containers.Engine, room: str) -> None:
     if why := rooms.lacking(room):
         pytest.skip(why)
     owner = subprocess.Popen([sys.executable, "-c", OWNER, room], stdout=subprocess.PIPE, text=True)
@@ -166,27 +142,10 @@ def test_they_die_with_their_owner(engine: containers.Engine, room: str) -> None
     owner.kill()
     owner.wait()
     owner.stdout.close()
-    assert comes_true(lambda: not any(map(psutil.pid_exists, pids)) and not left(engine))
+    with servers.start("postgresql", "single"):
+        assert comes_true(lambda: all(map(gone, pids)))
+    assert not left(engine)
     assert room == "none" or comes_true(lambda: not holders(networks))
-
-
-@pytest.mark.parametrize("whose", ["dead", "alive", "stranger"])
-def test_what_an_engine_that_was_killed_has_half_started_ends_with_its_owner(
-    engine: containers.Engine, whose: str
-) -> None:
-    named = {"dead": keeper.named("1 0.00"), "alive": keeper.named(containers.owner())}
-    name = named.get(whose, "benchbook_my_web_1")
-    client = containers.connected(engine.socket)
-    host = client.create_host_config(network_mode="host", ulimits=containers._limits())
-    made = client.create_container(registry.images()["mongodb"].reference, "cat", name=name, host_config=host)["Id"]
-    # as far as a start comes of which the engine then knows nothing
-    client.post(f"{client.base_url}/v4.0.0/libpod/containers/{made}/init").raise_for_status()
-    first = psutil.Process(client.inspect_container(made)["State"]["Pid"])
-    monitor = psutil.Process(first.ppid())
-    assert monitor.name() == "conmon"
-    keeper.sweep()
-    assert comes_true(lambda: gone(monitor.pid) and gone(first.pid)) if whose == "dead" else not gone(monitor.pid)
-    client.remove_container(made, force=True)
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -254,15 +213,20 @@ def test_the_engine_may_be_killed(engine: containers.Engine, podman: local_engin
     with servers.start("postgresql", "single") as running:
         server = psutil.Process(running.deployment.node().pid)
         podman.kill()
-        comes_true(lambda: running.alive() is not None and not server.is_running())
+        assert comes_true(lambda: running.alive() is not None)
+        assert "does not answer" in (running.alive() or "")
     podman.start()
-    containers.sweep(engine)
     with servers.start("postgresql", "single") as running:
         assert running.alive() is None
-    assert left(engine) == []
+    # Its owner runs still, with which the next start would take it.
+    assert server.is_running()
+    (one,) = left(engine)
+    containers.connected(engine.socket).remove_container(one, force=True, v=True)
 
 
-def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: containers.Engine) -> None:
+def test_clean_removes_what_dead_owners_left_and_nothing_else(
+    engine: containers.Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
     client = containers.connected(engine.socket)
     reference, owned = registry.images()["mongodb"].reference, {}
     ended = subprocess.Popen(["true"])
@@ -273,7 +237,10 @@ def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: contain
     stranger = client.create_container(reference, ["sleep", "9"])["Id"]
     network = client.create_network("benchbook-test", internal=True, labels={containers.LABEL: f"{ended.pid} {began}"})
     try:
-        containers.sweep(engine)
+        assert main(["servers", "clean"]) == 0
+        assert capsys.readouterr().out.count("removed ") == 2
+        assert main(["servers", "clean"]) == 0
+        assert "no killed run left a container" in capsys.readouterr().out
         kept = {one["Id"] for one in client.containers(all=True)}
         assert {owned["alive"], stranger} <= kept and owned["dead"] not in kept
         assert network["Id"] not in {one["Id"] for one in client.networks()}
@@ -292,8 +259,6 @@ def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: con
         fleet.run(["sh", "-c", "exit 0"])
         with pytest.raises(servers.ServerError, match=r"(?s)mongodb's sh ended with status 3.*gone wrong"):
             fleet.run(["sh", "-c", "echo gone wrong; exit 3"])
-        with pytest.raises(servers.ServerError, match="was ended by SIGSEGV"):
-            fleet.run(["sh", "-c", "kill -SEGV $$"])
     comes_true(lambda: not left(engine))
 
 

@@ -22,7 +22,6 @@ HAS_DEATH_SIGNAL: Final = sys.platform == "linux"
 
 _PR_SET_PDEATHSIG: Final = 1
 _PRCTL: Final = getattr(ctypes.CDLL(None), "prctl", None)
-_SAME_START_S: Final = 2.0
 
 _WATCHED: Final = """
 death_signal=$1
@@ -148,19 +147,6 @@ def die_with(owner: int, death_signal: signal.Signals = signal.SIGKILL) -> None:
     # It may have ended before the request.
     if os.getppid() != owner:
         os._exit(1)
-
-
-def runs(process: int, started: float) -> bool:
-    """Return whether a process of that number runs that started then, in seconds since 1970.
-
-    To `_SAME_START_S`: the kernel says in whole seconds when the machine began, which changes as its clock is set.
-    """
-    import psutil  # only then: a fork server has no use for it
-
-    try:
-        return psutil.pid_exists(process) and abs(psutil.Process(process).create_time() - started) < _SAME_START_S
-    except psutil.NoSuchProcess:
-        return False
 
 
 @cache

@@ -21,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pull = verbs.add_parser("pull", help="fetch the images of products whose servers run in containers")
     pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(registry.images()))
     pull.add_argument("--all", action="store_true", help="those of all products that cannot run here otherwise")
-    clean = verbs.add_parser("clean", help="list and remove what killed runs left on your servers")
-    address = "a server's, or the variable that holds it"
-    clean.add_argument("address", nargs="+", metavar="ADDRESS", help=address)
+    clean = verbs.add_parser("clean", help="remove what killed runs left: in containers, or on your servers")
+    address = "a server's, or the variable that holds it; none: containers and networks of the container engine"
+    clean.add_argument("address", nargs="*", metavar="ADDRESS", help=address)
     clean.add_argument("--yes", action="store_true", help="remove them without asking")
 
 
@@ -68,8 +68,17 @@ def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> No
     print(f"  {product} is here: {size(whole)} fetched, {present.digest if present else ''}", flush=True)
 
 
+def _clean_containers() -> int:
+    """Remove the containers and networks of runs that were killed, and name them."""
+    removed = containers.sweep(containers.engine())
+    print("\n".join(f"removed {name}" for name in removed) or "no killed run left a container")
+    return cli.DONE
+
+
 def _clean(asked: argparse.Namespace) -> int:
-    """List the databases of runs on a user's servers, and drop them once the user agrees."""
+    """List the databases of runs on a user's servers, and drop them once the user agrees; else clean containers."""
+    if not asked.address:
+        return _clean_containers()
     for address in asked.address:
         url = os.environ.get(address, address)
         if "://" not in url:

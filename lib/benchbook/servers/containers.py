@@ -1,32 +1,29 @@
 """Containers: one more way to start a server's programs, through the API of Docker or of Podman.
 
 An image's programs are started as this machine's own are, by the same commands: on the host's network, where they
-listen on loopback at free ports, as the fleet's user, with the fleet's folder at the same path. What holds a container,
-`benchbook.servers.keeper`, is one process of ours for each; when that ends, however it does, the engine closes the
-container's standard input, which ends the server, and removes the container and its volumes. What an engine that was
-killed itself could not remove, the next start sweeps, by a label that names the owner.
+listen on loopback at free ports, as the fleet's user, with the fleet's folder at the same path. A container's labels
+name the process that started it. `sweep` removes those whose process is dead, at the next start.
 """
 
 import getpass
-import json
 import os
 import platform
 import pwd
 import re
 import resource
 import secrets
+import signal
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from benchbook import processes
 from benchbook.deployment import Place, numbers
 from benchbook.measure import Meter
 from benchbook.registry import Image
@@ -58,32 +55,19 @@ _SOCKETS: Final = (
 """Where engines listen: Docker's and Podman's for all, a user's own, Docker Desktop's."""
 
 _TIMEOUT_S: Final = 20
-_POLL_S: Final = 0.01
+_SIGNALLED: Final = 128
+_SAME_START_S: Final = 2.0
+"""The system says in whole seconds when the machine began, which changes as its clock is set."""
+
 _SHARED_MEMORY_B: Final = 1 << 30
 _STATS: Final = "the container engine's statistics (control group)"
-_STATUS: Final = "/benchbook.status"
+_LOG: Final = "/benchbook.log"
 _ROOT: Final = "root:x:0:0::/root:/bin/sh\n"
 _MOST: Final = 32_768
 """Of files and of processes."""
 
-_WITH_INPUT: Final = """
-exec 3<&0
-"$@" </dev/null 3<&- &
-server=$!
-for signal in TERM INT QUIT; do trap "kill -$signal $server" $signal; done
-{ cat >/dev/null; kill -KILL $server; } <&3 2>/dev/null &
-exec 3<&-
-while :; do
-    wait $server
-    status=$?
-    kill -0 $server 2>/dev/null || break
-done
-echo $status >"$0"
-"""
-"""A container's first process, a shell: the server runs until standard input ends, and is sent what the shell is.
-
-How it ended stands in the file by whose name the shell goes: engines forget it with the container.
-"""
+_PRINTING: Final = 'exec "$@" 1<>"$0" 2>&1'
+"""A shell that becomes a command, which prints into the file by whose name the shell goes."""
 
 
 @dataclass(frozen=True)
@@ -244,22 +228,27 @@ def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
     _find.cache_clear()
 
 
-def sweep(engine: Engine) -> None:
-    """Remove containers and networks of ours whose owner is dead."""
+def sweep(engine: Engine) -> list[str]:
+    """Remove containers and networks of ours whose owner is dead; return their names."""
     from docker.errors import APIError
 
+    removed: list[str] = []
+
+    def remove_each(found: list[Document], remove: Callable[[str], None]) -> None:
+        for item in found:
+            if not owner_runs(item["Labels"][LABEL]):
+                # Another run's sweep may have taken it.
+                with suppress(APIError):
+                    remove(item["Id"])
+                    removed.append(item["Name"] if "Name" in item else item["Names"][0].lstrip("/"))
+
     with answering(engine.socket, engine.name) as client:
-        kinds: tuple[tuple[Callable[..., list[Document]], Callable[[str], None]], ...] = (
-            (partial(client.containers, all=True), partial(client.remove_container, force=True, v=True)),
-            (client.networks, client.remove_network),
-        )
-        for list_ours, remove in kinds:
-            # Podman fails to list networks while another run removes one: the next start sweeps again.
-            with suppress(APIError):
-                for item in list_ours(filters={"label": LABEL}):
-                    if not owner_runs(item["Labels"][LABEL]):
-                        with suppress(APIError):
-                            remove(item["Id"])
+        ours = {"label": LABEL}
+        remove_each(client.containers(all=True, filters=ours), partial(client.remove_container, force=True, v=True))
+        # Podman fails to list networks while another run removes one: the next start sweeps again.
+        with suppress(APIError):
+            remove_each(client.networks(filters=ours), client.remove_network)
+    return removed
 
 
 def owner() -> str:
@@ -271,8 +260,8 @@ def owner_runs(label: str) -> bool:
     """Return whether the process still runs that a label names, as `owner` makes it."""
     pid, started = label.split()
     try:
-        return processes.runs(int(pid), float(started))
-    except ValueError:
+        return abs(psutil.Process(int(pid)).create_time() - float(started)) < _SAME_START_S
+    except psutil.NoSuchProcess:
         return False
 
 
@@ -306,49 +295,25 @@ def outside(engine: Engine) -> str | None:
     return f"{engine.name} is not root's" if engine.rootless else None
 
 
-@dataclass(frozen=True)
-class Order:
-    """What a keeper is asked to run, in a file that only its owner reads: passwords may be in it."""
-
-    socket: str  # the engine's
-    version: str  # its API's
-    container: Document  # as `docker.APIClient.create_container` takes it
-    host: Document  # as its `create_host_config` does
-    started: str  # the file in which the keeper says where the container runs, as `Started` has it
-    status: str  # the file in which the container says how its server ended
-
-    @classmethod
-    def read(cls, path: Path) -> "Order":
-        """Return the order that a file holds."""
-        return cls(**json.loads(path.read_text()))
-
-    def write(self, path: Path) -> None:
-        """Write it to a file, in the place of a former one."""
-        path.touch(mode=0o600)
-        path.write_text(json.dumps(asdict(self)))
-
-
-def keeper_command(
+def start(
     image: Present,
     command: Sequence[str | Path],
-    folder: Path,
-    name: str,
+    log: Path,
     user: tuple[int, int],
     network: str | None,
     place: Place | None,
     environment: Mapping[str, str],
-) -> list[str | Path]:
-    """Return the command of a keeper, which runs `command` in a container; `Started.awaited` tells where that then is.
+) -> "Container":
+    """Start a command in a new container; `NoEngineError` when the engine refuses.
 
     Parameters
     ----------
-    folder
-        What it shares with this machine, at the same path.
-    name
-        Of what runs, unlike others' in that folder: of the files beside it, and on a bridge the host's.
+    log
+        The file into which it prints. Its folder is what the container shares with this machine, at the same path; its
+        name is the container's host name on a bridge.
     user
         The ids of the user and group as which it runs, unless its image listens where it will: then it runs as that
-        would have it, and shares nothing.
+        would have it, and shares nothing but its log.
     network
         The bridge that it is on, if any.
     place
@@ -356,23 +321,21 @@ def keeper_command(
     environment
         What it is told by beside the command.
     """
-    started, status = folder / f"{name}.started", folder / f"{name}.status"
-    started.unlink(missing_ok=True)
-    status.write_text("")
-    status.chmod(0o666)  # whoever the server runs as; the folder is closed to others
+    # Whoever the server runs as; the folder is closed to others.
+    log.chmod(0o666)
+    folder = log.parent
     variables = {"LC_ALL": "C", "TZ": "UTC", **environment}
     container: Document = {
         "image": image.known.reference,
-        "entrypoint": ["/bin/sh", "-c", _WITH_INPUT, _STATUS],
+        "entrypoint": ["/bin/sh", "-c", _PRINTING, _LOG],
         "command": [str(part) for part in command],
         "environment": variables,
         "labels": {LABEL: owner()},
     }
-    binds = [f"{status}:{_STATUS}"]
+    binds = [f"{log}:{_LOG}"]
     host: Document = {
         "network_mode": network or HOST,
         "binds": binds,
-        "auto_remove": True,
         "security_opt": ["label=disable"],
         "shm_size": _SHARED_MEMORY_B,
         "log_config": {"type": "none"},
@@ -381,11 +344,11 @@ def keeper_command(
     if place:
         host |= {"network_mode": f"ns:{place.namespace}", "cpuset_cpus": ",".join(map(str, place.processors)) or None}
     if image.bridged:
-        container["hostname"] = name
+        container["hostname"] = log.stem
     else:
         # Programs ask who they run as, and images know nobody of this machine's.
         uid, gid = user
-        users = folder / f"{name}.passwd"
+        users = log.with_suffix(".passwd")
         users.write_text(_ROOT + (f"benchbook:x:{uid}:{gid}::/:/bin/sh\n" if uid else ""))
         binds += [f"{folder}:{folder}", f"{users}:/etc/passwd:ro"]
         container |= {"user": f"{uid}:{gid}", "working_dir": str(folder)}
@@ -393,10 +356,65 @@ def keeper_command(
         if image.engine.rootless and PODMAN in image.engine.name:
             # Of a user's own engine: who else the folder's owner would be in the container.
             host["userns_mode"] = "keep-id"
-    order = folder / f"{name}.container"
-    socket = image.engine.socket
-    Order(socket, api_version(socket), container, host, str(started), str(status)).write(order)
-    return [*processes.PYTHON, "-m", "benchbook.servers.keeper", order]
+    with answering(image.engine.socket, image.engine.name) as client:
+        identity = client.create_container(host_config=client.create_host_config(**host), **container)["Id"]
+        try:
+            client.start(identity)
+            about = client.inspect_container(identity)
+        except BaseException:
+            client.remove_container(identity, force=True, v=True)
+            raise
+    addresses = [joined["IPAddress"] for joined in about["NetworkSettings"]["Networks"].values()]
+    return Container(image.engine, identity, about["State"]["Pid"], next(iter(addresses), ""), log)
+
+
+class Container:
+    """A container of ours, with what a fleet uses of `subprocess.Popen`: its `pid` is as the engine's kernel has it."""
+
+    def __init__(self, engine: Engine, identity: str, pid: int, address: str, log: Path) -> None:
+        self.engine, self.identity, self.pid = engine, identity, pid
+        self.address = address
+        """On its bridge."""
+        self._log = log
+        self._ended = threading.Event()
+        self.returncode: int | None = None
+        # A daemon: who leaves without `stop` need not wait for the server.
+        threading.Thread(target=self._await_end, daemon=True).start()
+
+    def _await_end(self) -> None:
+        try:
+            with answering(self.engine.socket, self.engine.name, None) as client:
+                status = int(client.wait(self.identity)["StatusCode"])
+        except NoEngineError as error:
+            status = 1
+            with suppress(FileNotFoundError), self._log.open("r+b") as log:
+                # Space was reserved: what was printed ends before.
+                log.seek(len(log.read().rstrip(b"\0")))
+                log.write(str(error).encode())
+        self.returncode = _SIGNALLED - status if status > _SIGNALLED else status
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Return its exit status, negative for the signal it ended by; None while it runs."""
+        return self.returncode
+
+    def send_signal(self, signum: int) -> None:
+        """Send its first process a signal; one that has just ended needs none."""
+        from docker.errors import APIError
+
+        with suppress(NoEngineError), answering(self.engine.socket, self.engine.name) as client, suppress(APIError):
+            client.kill(self.identity, int(signum))
+
+    def stop(self, stop_signal: signal.Signals, patience_s: float) -> None:
+        """End it by the signal it stops on, after so many seconds by SIGKILL, and remove it and its volumes.
+
+        What an engine cannot remove now, a `sweep` does once this process has ended.
+        """
+        if self.poll() is None:
+            self.send_signal(stop_signal)
+            self._ended.wait(patience_s)
+        with suppress(NoEngineError), answering(self.engine.socket, self.engine.name) as client:
+            client.remove_container(self.identity, force=True, v=True)
 
 
 def _limits() -> list[Document]:
@@ -408,31 +426,6 @@ def _limits() -> list[Document]:
             soft, hard = (_MOST if limit == resource.RLIM_INFINITY else limit for limit in resource.getrlimit(which))
             limits.append({"Name": name, "Soft": min(soft, _MOST), "Hard": min(hard, _MOST)})
     return limits
-
-
-@dataclass(frozen=True)
-class Started:
-    """Where a container runs, as its keeper says once it has begun."""
-
-    container: str
-    shell: int  # its first process, as the engine's kernel numbers it
-    address: str  # on its bridge
-
-    @classmethod
-    def awaited(cls, folder: Path, name: str) -> "Started | None":
-        """Return where what a keeper runs by that name is, once that has said so; None when it has not in time."""
-        file, deadline = folder / f"{name}.started", time.monotonic() + _TIMEOUT_S
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-        return cls(**json.loads(file.read_text())) if file.exists() else None
-
-    def server(self) -> int | None:
-        """Return its server's process, on an engine that shares this machine's kernel; None when it has ended."""
-        with suppress(OSError):
-            # The oldest first, whatever its number: numbers begin again.
-            children = Path(f"/proc/{self.shell}/task/{self.shell}/children").read_text().split()
-            return int(children[0]) if children else None
-        return None
 
 
 def meters(container: str, role: str) -> list[Meter]:

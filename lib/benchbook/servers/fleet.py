@@ -25,6 +25,9 @@ from benchbook.servers.programs import Found, environment
 Command = Callable[[int], Sequence[str | Path]]
 """From a port to the command that serves there."""
 
+Process = subprocess.Popen[bytes] | containers.Container
+"""What a fleet starts."""
+
 USER: Final = "benchbook"
 """Whom servers that are started here let in."""
 
@@ -65,7 +68,6 @@ class Server:
 
     def _launch(self) -> None:
         self._tries += 1
-        self._in_container: containers.Started | None = None
         image = self.fleet.image
         self.port = image.known.port if image and image.bridged else free_port(self.fleet.address)
         fleet = self.fleet
@@ -81,28 +83,21 @@ class Server:
         """The address of the machine that it is on, as this machine reaches it."""
         if not self.fleet.bridged:
             return self.fleet.address
-        return started.address if (started := self._started()) else ""
+        return self.process.address if isinstance(self.process, containers.Container) else ""
 
     @property
     def pid(self) -> int | None:
         """Its process on this machine; None when it is in a virtual machine, where a container engine has it."""
-        if not self.fleet.image:
-            return self.process.pid
-        started = self._started()
-        return started.server() if started and self.fleet.image.engine.shares_kernel else None
+        image = self.fleet.image
+        return self.process.pid if image is None or image.engine.shares_kernel else None
 
     @property
     def container(self) -> str:
         """Its container, as `benchbook.deployment.Node` has it, where that hides its process."""
-        image = self.fleet.image
-        if not image or image.engine.shares_kernel or not (started := self._started()):
+        process = self.process
+        if not isinstance(process, containers.Container) or process.engine.shares_kernel:
             return ""
-        return f"{image.engine.socket} {started.container}"
-
-    def _started(self) -> containers.Started | None:
-        """Return where its container runs, which its keeper says once; None when that has not said so."""
-        self._in_container = self._in_container or containers.Started.awaited(self.fleet.folder.path, self.log.stem)
-        return self._in_container
+        return f"{process.engine.socket} {process.identity}"
 
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
@@ -115,6 +110,7 @@ class Server:
             if self.process.poll() is not None:
                 if self._tries == _TRIES or not re.search(TAKEN, written(self.log)):
                     raise ServerError(self.failure())
+                _stop(self.process, signal.SIGKILL)
                 self._launch()
         raise ServerError(self._late(_READY_S))
 
@@ -169,7 +165,7 @@ class Fleet:
             self.folder.path.chmod(0o710)
         self.servers: list[Server] = []
         self.image: containers.Present | None = None
-        """In whose containers they run, each held by a process of ours; None: on this machine."""
+        """In whose containers they run; None: on this machine."""
         self._network: str | None = None  # the bridge that servers of some images are on, made for the first
         self.address = LOOPBACK
         """On which they listen: this machine's loopback, or their own in a room."""
@@ -228,7 +224,7 @@ class Fleet:
                     raise ServerError(why)
             raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
         finally:  # interrupted: it must not write on
-            processes.stop(process, signal.SIGKILL)
+            _stop(process, signal.SIGKILL)
 
     def spawn(
         self,
@@ -236,27 +232,22 @@ class Fleet:
         log: Path,
         more: Mapping[str, str] = _NOTHING,
         death_signal: signal.Signals = signal.SIGKILL,  # initdb would go on after another
-    ) -> subprocess.Popen[bytes]:
-        """Start a program that prints into a new `log`; of an image's, what holds its container."""
-        user, group = self.user, self.group
-        if self.image is not None:
-            # who holds a container is who may ask for one, and is not asked to end well: its end is the server's
-            if self.bridged and self._network is None:
-                self._network = containers.bridge(self.image.engine)
-            own = containers.ids(user, group)
-            command = containers.keeper_command(
-                self.image, command, self.folder.path, log.stem, own, self._network, self.place, more
-            )
-            user, group, death_signal = None, None, signal.SIGKILL
+    ) -> Process:
+        """Start a program that prints into a new `log`; an image's in a container."""
         log.touch(mode=0o600)
         with log.open("wb") as file:
             # A disk that fills must not swallow the reason why servers end.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
+            if self.image is not None:
+                if self.bridged and self._network is None:
+                    self._network = containers.bridge(self.image.engine)
+                own = containers.ids(self.user, self.group)
+                return containers.start(self.image, command, log, own, self._network, self.place, more)
             return processes.spawn(
                 command,
-                user=user,
-                group=group,
+                user=self.user,
+                group=self.group,
                 cwd=self.folder.path,
                 env={**environment(self.folder.path), **more},
                 stdin=subprocess.DEVNULL,
@@ -265,7 +256,7 @@ class Fleet:
                 death_signal=death_signal,
             )
 
-    def trouble(self, what: str, process: "subprocess.Popen[bytes]", log: Path) -> str | None:
+    def trouble(self, what: str, process: Process, log: Path) -> str | None:
         """Return what is to be said of a program that ended, or waits for room on the disk; None while it runs."""
         status = process.poll()
         if status is None and (self.waits is None or self.waits not in written(log)):
@@ -287,7 +278,7 @@ class Fleet:
             if server.process.poll() is None:
                 server.process.send_signal(self.stop_signal)
         for server in self.servers:
-            processes.stop(server.process, self.stop_signal, _STOP_S)
+            _stop(server.process, self.stop_signal)
         if self.image and self._network:
             containers.remove_bridge(self.image.engine, self._network)
             self._network = None
@@ -296,6 +287,13 @@ class Fleet:
     def _give(self, path: Path) -> None:
         if self.user is not None:
             shutil.chown(path, self.user)
+
+
+def _stop(process: Process, stop_signal: signal.Signals) -> None:
+    if isinstance(process, containers.Container):
+        process.stop(stop_signal, _STOP_S)
+    else:
+        processes.stop(process, stop_signal, _STOP_S)
 
 
 def served(
