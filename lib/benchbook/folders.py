@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-Owner = Literal["servers", "run", "cell", "explore"]
-"""Whose it is: the servers' of one deployment; a run's, for its kernels; one cell's, or another task's; a page's."""
-
+Owner = Literal["servers", "run", "cell"]
+"""Whose it is: the servers' of one deployment; a run's, for its kernels; one cell's, or another task's."""
 
 _ATTEMPTS: Final = 20
 _PAUSE_S: Final = 0.1
