@@ -140,7 +140,7 @@ def main() -> int:
     if asked.judge:
         print(json.dumps(judge()), flush=True)
         return 0
-    cells = [cell for cell in grid.plan(profile=asked.profile) if cell.missing is None]
+    cells = [cell for cell in grid.plan(profile=asked.profile).cells if cell.missing is None]
     figures: list[dict[str, float]] = []
     for rows in asked.rows:
         with tempfile.TemporaryDirectory() as folder:

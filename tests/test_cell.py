@@ -121,14 +121,14 @@ def test_a_notebooks_defaults_are_a_cell_of_the_reference_run(slug: str):
     given = {ast.unparse(one.target): ast.literal_eval(one.value) for one in parameters_cell(slug) if one.value}
     fewer = {"repetitions"}  # a notebook makes fewer, and says so
     asked = studies.load(slug).Parameters(**given).model_dump(exclude=fewer)
-    cells = grid.plan([slug], reference.profile())
+    cells = grid.plan([slug], reference.profile()).cells
     assert asked in [one.parameters.model_dump(exclude=fewer) for one in cells]
 
 
 @pytest.mark.parametrize("slug", studies.SLUGS)
 def test_a_study_declares_outputs_a_deployment_and_a_dataset_for_every_cell_of_its_smoke_profile(slug: str):
     study = studies.load(slug)
-    for one in grid.plan([slug], "smoke"):
+    for one in grid.plan([slug], "smoke").cells:
         outputs = study.expected(one.parameters)
         assert outputs and {metric for _, _, metric in outputs} <= set(results.UNITS)
         assert one.topology in ("none", "single", "replicated")

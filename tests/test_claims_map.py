@@ -143,4 +143,4 @@ def test_every_claim_that_can_be_tested_names_levels_of_the_grid_that_may_change
     for command in sorted({to_try(study, variation) for claim in tested for variation in claim.variations}):
         begun, *where = command.split(" --where ")
         assert begun == f"benchbook run {study} --profile paper"
-        assert grid.plan([study], "paper", where), f"{command}: has cells"
+        assert grid.plan([study], "paper", where).cells, f"{command}: has cells"

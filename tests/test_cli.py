@@ -111,7 +111,7 @@ def test_doctor_names_every_engine_and_why_not(capfd: pytest.CaptureFixture[str]
 
 
 def test_plan_tells_every_cell_and_its_state(home: Path, capfd: pytest.CaptureFixture[str]):
-    cells = grid.plan(["crud"], "smoke")
+    cells = grid.plan(["crud"], "smoke").cells
     finish(cells[0])
     assert cli.main(["plan", "crud", "--profile", "smoke", "--json"]) == 0
     rows = json.loads(capfd.readouterr().out)
@@ -146,7 +146,7 @@ def test_of_a_profile_that_never_ran_nothing_is_shown_and_it_ends_with_3(
 ):
     monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
     monkeypatch.chdir(tmp_path)
-    finish(grid.plan(["crud"], "smoke")[0])
+    finish(grid.plan(["crud"], "smoke").cells[0])
     assert cli.main([*asked, "--profile", "evening"]) == cli.NOTHING_RUNS == 3
     printed = capfd.readouterr()
     said = "benchbook: nothing of the profile evening ran here (the results here are of other cells, other code or"
@@ -170,7 +170,7 @@ def test_what_quick_has_only_where_it_is_found_is_one_line_a_product_and_no_fail
     home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     _without(monkeypatch, "mysql", "couchdb", "rethinkdb", "couchbase", "sqlserver")
-    cells = grid.plan()
+    cells = grid.plan().cells
     assert "mysql" not in {cell.product for cell in cells} and not any(cell.missing for cell in cells)
     for one in cells:
         finish(one)
@@ -210,7 +210,7 @@ def test_plan_shows_a_line_a_reason_instead_of_a_row_a_skipped_cell(
 
 
 def test_observations_are_the_current_ones(home: Path, capfd: pytest.CaptureFixture[str]):
-    one, two = grid.plan(["crud"], "smoke", ["engine=noop,mongodb", "topology=single", "arm=a"])
+    one, two = grid.plan(["crud"], "smoke", ["engine=noop,mongodb", "topology=single", "arm=a"]).cells
     finish(one)
     results.write({"study": "crud", "cell_id": "old", "block": 0, "state": "done", "parameters": one.kind[1]})
     results.write({"study": "crud", "cell_id": "older", "block": 0, "state": "done", "parameters": '{"gone": 1}'})
@@ -225,7 +225,7 @@ def test_observations_are_the_current_ones(home: Path, capfd: pytest.CaptureFixt
 
 
 def test_results_without_a_query_are_summed_up_with_what_can_be_asked(home: Path, capfd: pytest.CaptureFixture[str]):
-    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"])
+    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"]).cells
     finish(one)
     assert cli.main(["results"]) == 0
     names, row, _, *asked = capfd.readouterr().out.splitlines()

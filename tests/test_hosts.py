@@ -231,7 +231,7 @@ def test_what_a_host_had_measured_for_a_lost_run_is_delivered_up_to_a_size(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cli.main(["run", *ONE]) == cli.DONE
-    cells = [replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", WHERE, ["n=1"])]
+    cells = [replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells]
     delivery = worker._measure(cells, 60.0, None)
     assert delivery.summary.done == len(cells) > 0 and delivery.ended is None
     assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*delivery.files}
@@ -248,11 +248,11 @@ def test_what_another_host_measured_with_this_code_counts_beside_ones_own(
 ) -> None:
     changes = ["n=1"]
     assert cli.main(["run", *ONE]) == cli.DONE
-    here = [cell.key for cell in grid.plan(["bookstore"], "smoke", WHERE, changes)]
+    here = [cell.key for cell in grid.plan(["bookstore"], "smoke", WHERE, changes).cells]
     planned = planning.host()
     for module in ("benchbook.grid.identities", "benchbook.grid.planning"):
         monkeypatch.setattr(f"{module}.host", lambda: "elsewhere")
-    there = grid.plan(["bookstore"], "smoke", WHERE, changes)
+    there = grid.plan(["bookstore"], "smoke", WHERE, changes).cells
     assert not {cell.key for cell in there} & {*here} and all(cell.state == "todo" for cell in there)
     assert sorted(grid.keys(there)) == sorted([*(cell.key for cell in there), *here])
     assert {one.host for one in grid.elsewhere(there)} == {planned}
@@ -269,7 +269,7 @@ def test_what_another_machine_of_this_name_measured_counts_under_the_name_that_i
     for file in results_folder.glob("*/*.parquet"):
         file.unlink()
     assert cli.main(["run", *ONE]) == cli.DONE
-    plan = grid.plan(["bookstore"], "smoke", WHERE, ["n=1"])
+    plan = grid.plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
     assert cli.main(["results", "import", handed_in]) == cli.USAGE
     assert "already present with other values" in capsys.readouterr().err and not grid.elsewhere(plan)
     assert cli.main(["results", "import", handed_in, "--as", "ben"]) == cli.DONE

@@ -75,7 +75,7 @@ class Others:
 
 
 def planned(*changes: str) -> list[Cell]:
-    return grid.plan(["bookstore"], "smoke", CHOSEN, list(changes))
+    return grid.plan(["bookstore"], "smoke", CHOSEN, list(changes)).cells
 
 
 def run(cells: list[Cell], patience_s: float | None = 60.0) -> Summary:

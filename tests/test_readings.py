@@ -15,7 +15,7 @@ from benchbook.studies import SLUGS
 
 @pytest.fixture(scope="module")
 def paper() -> list[Cell]:
-    return grid.plan(profile="paper", changes=["blocks=1"])
+    return grid.plan(profile="paper", changes=["blocks=1"]).cells
 
 
 def as_if_here(cells: Iterable[Cell]) -> list[Cell]:
@@ -98,8 +98,8 @@ def test_second_arms_are_read_by_no_claim(paper: list[Cell]) -> None:
 
 
 def test_decide_reads_every_contrast_that_the_papers_grid_does_or_excludes_it_for_a_reason(paper: list[Cell]) -> None:
-    decide = grid.plan(profile="decide", changes=["blocks=1"])
-    reasons = {one.why for study in SLUGS for one in grid.load(study).profile("decide").exclude} | {
+    decide = grid.plan(profile="decide", changes=["blocks=1"]).cells
+    reasons = {one.why for study in SLUGS for one in grid.load(study).profiles["decide"].exclude} | {
         NO_SPREAD,
         FEW_REPETITIONS,
     }
@@ -111,7 +111,7 @@ def test_decide_reads_every_contrast_that_the_papers_grid_does_or_excludes_it_fo
 
 
 def test_decide_has_no_cell_that_no_claim_reads_but_controls() -> None:
-    cells = grid.plan(profile="decide", changes=["blocks=1"])
+    cells = grid.plan(profile="decide", changes=["blocks=1"]).cells
     read = {kind for one in readings(cells) for kind in one.cells}
     others = {cell.kind: cell for cell in cells if cell.kind not in read and cell.arm == "a" and not cell.missing}
     assert {cell.product for cell in others.values()} == {"none"}, "the loop without a database"

@@ -46,7 +46,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def measured(study: str, *changes: str) -> None:
     """Run the smoke cells of a study that needs no server, and write their results as a runner does."""
-    for cell in grid.plan([study], "smoke", (), changes):
+    for cell in grid.plan([study], "smoke", (), changes).cells:
         columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
         columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
         columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(ENVIRONMENT)}
@@ -55,7 +55,7 @@ def measured(study: str, *changes: str) -> None:
 
 def failed(study: str) -> None:
     """Write of a study's first smoke cell that it failed."""
-    (cell, *_) = grid.plan([study], "smoke")
+    (cell, *_) = grid.plan([study], "smoke").cells
     columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
     results.write(columns | {"parameters": "{}", "reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
 

@@ -97,11 +97,11 @@ def test_a_room_may_be_written_by_its_parts_in_a_grid_and_after_set(home: Path, 
     file = home / "papermill_params" / "tcp.yaml"
     file.write_text(file.read_text().replace("room: [lan-100m]", "room: [{rate: 100mbit}]"))
     for text, name in (("{rate: 100mbit, cores: 1}", "lan-100m/1core"), ("{rate: 100mbit}", "lan-100m")):
-        cells = grid.plan(["tcp"], "quick", ["lane=python"], [f"room={text},none"])
+        cells = grid.plan(["tcp"], "quick", ["lane=python"], [f"room={text},none"]).cells
         assert {cell.room for cell in cells} == {name, "none"}
-    by_name = grid.plan(["tcp"], "decide", ["room=lan-100m"], ["blocks=1"])
+    by_name = grid.plan(["tcp"], "decide", ["room=lan-100m"], ["blocks=1"]).cells
     assert by_name and {cell.identity for cell in by_name} == {
-        cell.identity for cell in grid.plan(["tcp"], "decide", ["room={rate: 100mbit}"], ["blocks=1"])
+        cell.identity for cell in grid.plan(["tcp"], "decide", ["room={rate: 100mbit}"], ["blocks=1"]).cells
     }
     for wrong in ("{rat: 1mbit}", "{rate: 1mbit", "{rate}", "{rate: 1mbit, rate: 2mbit}"):
         assert cli.main(["plan", "tcp", "--set", f"room={wrong}"]) == cli.USAGE
@@ -290,7 +290,7 @@ def test_cells_of_a_room_that_cannot_be_made_are_skipped_with_the_reason(
 
 def test_a_room_that_is_asked_for_is_every_cells():
     for study in ("bookstore", "tcp", "crud", "replication"):
-        cells = grid.plan([study], "quick", changes=["room=10mbit"])
+        cells = grid.plan([study], "quick", changes=["room=10mbit"]).cells
         assert {cell.parameters.model_dump()["room"] for cell in cells} == {"10mbit"}
 
 

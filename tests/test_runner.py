@@ -222,7 +222,7 @@ sys.exit(cli.main(sys.argv[1:]))
 def test_a_damaged_result_is_measured_again_and_a_jump_of_the_machines_time_recorded(
     suite: Suite, results_folder: Path
 ):
-    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50"])
+    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50"]).cells
     one.path.parent.mkdir(parents=True)
     one.path.write_bytes(b"PAR1")
     command = [sys.executable, "-c", SET_FORTH, *suite.command()[3:]]
@@ -398,7 +398,7 @@ def test_servers_that_failed_a_cell_are_not_used_for_the_next(suite: Suite):
 
 
 def test_results_that_cannot_be_written_end_the_run_and_what_is_finished_stays(suite: Suite, results_folder: Path):
-    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"])
+    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"]).cells
     block = """
     folder = pathlib.Path(os.environ["BENCHBOOK_RESULTS"], "crud")
     folder.rename(folder.with_name("kept"))
@@ -416,7 +416,7 @@ def test_results_that_cannot_be_written_end_the_run_and_what_is_finished_stays(s
 
 
 def test_results_that_are_removed_meanwhile_are_not_counted_as_done(suite: Suite, results_folder: Path):
-    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"])
+    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"]).cells
     trap = suite.lay(
         second.parameters.model_dump()["n"],
         'import shutil; shutil.rmtree(pathlib.Path(os.environ["BENCHBOOK_RESULTS"], "crud"))',
@@ -459,7 +459,7 @@ def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(
 def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     suite: Suite, temporary: Path, signum: signal.Signals, status: int, engine: str
 ):
-    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60"])
+    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60"]).cells
     trap = suite.lay(second.parameters.model_dump()["n"], SLEEP)
     with suite.start(engine=engine, n="50,60") as process:
         pids = [int(pid) for pid in awaited(suite.traps / "pids").split()]
@@ -484,7 +484,7 @@ with open(os.path.join(os.environ["TMPDIR"], "filler"), "wb", buffering=0) as fi
 
 
 def test_a_cell_that_fills_the_temporary_folder_fails_alone(suite: Suite, small_disk: Path):
-    first, *_ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50,60,70"])
+    first, *_ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50,60,70"]).cells
     suite.lay(first.parameters.model_dump()["n"], FILL)
     status, printed = suite.run_apart(n="50,60,70")
     assert status == 1 and states() == ["done", "done", "failed"] and "Traceback" not in printed, printed
@@ -502,7 +502,7 @@ if not (trap.parent / "first").exists():
 
 def first_cell(engine: str) -> int:
     """Return the number of records of the cell that a run of 50, 60 and 70 begins with."""
-    first, *_ = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60,70"])
+    first, *_ = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60,70"]).cells
     return int(first.parameters.model_dump()["n"])
 
 
@@ -623,7 +623,7 @@ def test_a_single_server_that_gets_a_replica_meanwhile_fails_the_cell_and_the_ne
 
 def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
     modules = sorted(
-        {name for cell in grid.plan((), "smoke") for name in grid.code(cell.study, cell.parameters).modules}
+        {name for cell in grid.plan((), "smoke").cells for name in grid.code(cell.study, cell.parameters).modules}
     )
     with ForkServer(modules) as fork_server:
         fork_server.start()
@@ -708,10 +708,10 @@ def test_time_left_is_told_only_as_far_as_it_is_known():
 
 def test_the_command_that_repeats_a_cell_selects_exactly_it(home: Path):
     options = ("quick", ["n=1000"], ["repetitions=1"])
-    plan = grid.plan(["crud", "drivers"], *options)
+    plan = grid.plan(["crud", "drivers"], *options).cells
     for cell in plan[:8]:
         words = shlex.split(rerun_command(cell, factors_of(plan), *options))
         where = [text for option, text in itertools.pairwise(words) if option == "--where"]
         changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
-        found = grid.plan([words[2]], "quick", where, changes)
+        found = grid.plan([words[2]], "quick", where, changes).cells
         assert {one.identity for one in found} == {cell.identity}

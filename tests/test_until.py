@@ -106,7 +106,7 @@ def read(repetitions: int) -> list[Reading]:
 
 
 def plan(repetitions: int = 1) -> list[Cell]:
-    return grid.plan(["bookstore"], "decide", SMALL, ["blocks=42", f"repetitions={repetitions}"])
+    return grid.plan(["bookstore"], "decide", SMALL, ["blocks=42", f"repetitions={repetitions}"]).cells
 
 
 def judged(means: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:
@@ -233,7 +233,7 @@ def test_a_block_that_an_earlier_sitting_left_half_done_gives_way_to_a_later_one
     claims = [one for one in evidence.claims() if one.id == "bookstore.gap.wider-than-at-1"]
 
     def planned() -> list[Cell]:
-        return grid.plan(["bookstore"], "decide", [*WHERE, "n=1,10000"], ["blocks=42", "repetitions=1"])
+        return grid.plan(["bookstore"], "decide", [*WHERE, "n=1,10000"], ["blocks=42", "repetitions=1"]).cells
 
     def where_it_stands() -> Sequence[Standing]:
         contrasts = judged(evidence.stored_means(cell.key for cell in planned()), claims)
@@ -278,7 +278,7 @@ def test_a_cell_that_fails_again_and_again_is_left_alone_and_so_are_its_partners
 
 
 def test_the_sides_of_a_contrast_are_neighbours_in_their_deployment_in_an_order_that_changes() -> None:
-    cells = grid.plan(["bookstore"], "paper", WHERE, ["blocks=8"])
+    cells = grid.plan(["bookstore"], "paper", WHERE, ["blocks=8"]).cells
     claims = [one for one in evidence.claims() if one.id == "bookstore.gap.wider-than-at-1000"]
     now = standings(readings(cells, claims), judged(evidence.stored_means([]), claims), claims)
     rounds = rounds_of(cells, {})
@@ -317,7 +317,7 @@ def test_the_command_prints_its_plan_runs_to_the_look_and_says_how_it_ended(
     printed = capfd.readouterr().out
     assert "a round: 3 cells, about" in printed
     assert "to the next look, after block 5" in printed
-    assert sorted({cell.block for cell in grid.plan(["bookstore"], "smoke") if cell.state == "done"}) == [0]
+    assert sorted({cell.block for cell in grid.plan(["bookstore"], "smoke").cells if cell.state == "done"}) == [0]
     assert set(results.states("bookstore").values()) == {"done"}
     assert len(results.states("bookstore")) == 3 * 5
     assert cli.main(["plan", *asked, "--json"]) == cli.DONE

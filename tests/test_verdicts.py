@@ -752,7 +752,7 @@ def test_the_command_says_of_how_many_products_and_which_are_missing(
 
 def run_smoke(study: str, blocks: int) -> None:
     """Run the smoke cells of a study that needs no server so often, and write their results as a runner does."""
-    for cell in grid.plan([study], "smoke", changes=[f"blocks={blocks}"]):
+    for cell in grid.plan([study], "smoke", changes=[f"blocks={blocks}"]).cells:
         columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
         columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
         columns |= {"parameters": cell.parameters.model_dump_json(), "environment": "{}"}

@@ -95,10 +95,9 @@ def _type(field: FieldInfo) -> str:
 def _levels(slug: str) -> dict[str, str]:
     """Return for each parameter that a grid varies its levels there."""
     levels: dict[str, dict[str, None]] = {}
-    for product in grid.load(slug).products:
-        for name, located in product.values.items():
-            value = located.plain()
-            levels.setdefault(name, {}).update(dict.fromkeys(map(str, value if isinstance(value, list) else [value])))
+    for product in grid.load(slug).file.grid:
+        for name, of_product in product.items():
+            levels.setdefault(name, {}).update(dict.fromkeys(map(str, of_product)))
     return {name: ", ".join(f"`{level}`" for level in of_name) for name, of_name in levels.items()}
 
 

@@ -1,30 +1,27 @@
-"""Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line.
+"""Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value has its line.
 
-And what a model refuses of such values, or of those that a notebook gives it, in a line.
-
-libyaml scans, but what it scans is resolved here, for no library refuses all that a grid must not hold. ruamel.yaml,
-which knows lines too, refuses duplicate keys, and reads ``010`` as 10 and ``1e999`` as infinity, obeys tags and
-aliases, and ends endless nesting by the interpreter's own limit.
+`load` reads a file into a `Document`, whose `valid` checks a part of it by a pydantic model: an error has file, line,
+reason and the nearest right name. A notebook's values are refused in the same words.
 """
 
 import difflib
-import json
 import math
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from benchbook.inputs import InputError, contents, text
 
-T = TypeVar("T", bound=BaseModel)
+Place: TypeAlias = tuple[str | int, ...]
+"""The names and indices that lead to a value of a document."""
 
 LIMIT: Final = 2**20
 """Bytes of the largest file that is read."""
@@ -33,13 +30,20 @@ DEPTH: Final = 20
 """Levels of the deepest nesting that is read."""
 
 _LONGEST_NUMBER: Final = 40
-"""Characters: what is longer is no number that any parameter takes, and patterns need not look at it."""
+"""Characters of the longest number: any parameter's is shorter, and patterns need not look at longer texts."""
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+_AMBIGUOUS: Final = re.compile(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*")
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
+_UNKNOWN: Final = "unknown_name"
+_REASONS: Final = {
+    "tuple_type": "should be a list",
+    "model_type": "should be a mapping of names to values",
+    "dict_type": "should be a mapping of names to values",
+    "too_short": "should have at least one value",
+}
+"""What users read in place of pydantic's words for Python's types."""
 
 
 def nearest(name: str, right: Iterable[str]) -> str:
@@ -50,83 +54,116 @@ def nearest(name: str, right: Iterable[str]) -> str:
     return f"there are {', '.join(names)}" if names else "there is none"
 
 
+def refuse(name: str, value: object, reason: str, kind: str = "value_error") -> NoReturn:
+    """Raise pydantic's `ValidationError` about one name of a mapping, from a validator of the mapping."""
+    if kind == "value_error":
+        detail = InitErrorDetails(type=kind, loc=(name,), input=value, ctx={"error": ValueError(reason)})
+    else:
+        # The reason is no template: what a person wrote may have braces.
+        error = PydanticCustomError(kind, "{reason}", {"reason": reason})
+        detail = InitErrorDetails(type=error, loc=(name,), input=value)
+    raise ValidationError.from_exception_data("mapping", [detail])
+
+
+def refuse_unknown_names(given: Mapping[str, object], right: Iterable[str], kind: str) -> None:
+    """Refuse the first name that is wrong, and say which right one is nearest."""
+    names = list(right)
+    for name, value in given.items():
+        if name not in names:
+            refuse(name, value, f"no {kind} {name!r}: {nearest(str(name), names)}", _UNKNOWN)
+
+
+class StrictModel(BaseModel):
+    """Exactly the names of its form, each with a value of exactly its type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind_of_name: ClassVar[str] = "key"
+    """What an error calls one of its names."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_names(cls, given: object) -> object:
+        if isinstance(given, dict):
+            fields = cls.model_fields.items()
+            refuse_unknown_names(given, (field.alias or name for name, field in fields), cls.kind_of_name)
+        return given
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
 @dataclass(frozen=True)
-class Located:
-    """A scalar, or a list or dictionary of located values; and where it stands: ``file:line``, or an option."""
+class Document:
+    """The values of a YAML file, with tuples for its lists, and the line of each."""
 
+    name: str
     value: Any
-    where: str
+    lines: Mapping[Place, int]
 
-    def mapping(self, what: str) -> "dict[str, Located]":
-        """Return the value as a mapping of names to located values."""
-        if not isinstance(self.value, dict):
-            raise self._unlike(f"{what} is a mapping of names to values")
-        return dict(self.value)
+    def where(self, place: Place = ()) -> str:
+        """Return file and line of a value; of a default, those of what it is part of."""
+        while place not in self.lines:
+            place = place[:-1]
+        return f"{self.name}:{self.lines[place]}"
 
-    def sequence(self, what: str) -> "list[Located]":
-        """Return the value as a list of located values."""
-        if not isinstance(self.value, list):
-            raise self._unlike(f"{what} is a list")
-        return list(self.value)
+    def at(self, place: Place) -> Any:
+        """Return the value at a place."""
+        value = self.value
+        for part in place:
+            value = value[part]
+        return value
 
-    def values(self) -> "list[Located]":
-        """Return a list's items, or the scalar as the only one."""
-        return self.value if isinstance(self.value, list) else [self]
+    def items(self, section: str) -> Iterator[tuple[Place, Any]]:
+        """Yield the places and the values of a section, which is a list or missing."""
+        values = self.value.get(section, ())
+        if not isinstance(values, tuple):
+            raise InputError(self.where((section,)), f"{section} {_REASONS['tuple_type']}, not {values!r}")
+        for number, value in enumerate(values):
+            yield (section, number), value
 
-    def plain(self) -> Any:
-        """Return the value without where it stands."""
-        if isinstance(self.value, list):
-            return [item.plain() for item in self.value]
-        if isinstance(self.value, dict):
-            return {name: item.plain() for name, item in self.value.items()}
-        return self.value
+    def valid(self, form: type[T], place: Place = (), *, value: Any = None, about: str = "", context: Any = None) -> T:
+        """Return what is at a place, or the value that stands for it, in the form of a model.
 
-    def _unlike(self, expected: str) -> InputError:
-        return InputError(self.where, f"{expected}, not {self.plain()!r}")
-
-
-class Mistake(NamedTuple):
-    """What pydantic refuses: where it stands, the dotted path to it within what was checked, and what is wrong."""
-
-    where: str
-    path: str
-    message: str
+        Raises `InputError` when it has another form. The message begins with what it is `about`.
+        """
+        given = self.at(place) if value is None else value
+        try:
+            return form.model_validate(given, context=context)
+        except ValidationError as error:
+            inside, reason = explain(error, given)
+            raise InputError(self.where((*place, *inside)), f"{about}: {reason}" if about else reason) from error
 
 
-def mistake(error: ValidationError, given: Located, form: object) -> Mistake:
-    """Return the first mistake in what was given for a model or other form, a wrong name before what it leaves missing.
-
-    What of it stands nowhere, such as a default, is taken to stand where the whole does.
-    """
-    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
-    reached, path = given, list[str]()
-    for part in first["loc"]:  # names of a union's members are parts too, and lead to nothing
-        inside = reached.value if isinstance(reached.value, dict) else dict(enumerate(reached.values()))
-        if part in inside or first["type"] == "missing":
-            reached = inside.get(part, reached)
-            path.append(str(part))
-    fields = _fields(form, path[:-1])
-    where = reached.where or given.where
-    if first["type"] == "extra_forbidden":
-        return Mistake(where, "", f"no key {path[-1]!r}: {nearest(path[-1], fields)}")
-    message = re.sub(r"^(Value error, |\w+ (?=should ))", "", first["msg"])
-    if path and not isinstance(reached.value, list | dict):
-        message += f", not {reached.value!r}"
-    if first["type"] == "literal_error" and isinstance(reached.value, str):
-        levels = [level.strip("'") for level in re.split(", | or ", first["ctx"]["expected"])]
-        message += f" ({nearest(reached.value, levels)})"
-    elif path and (field := fields.get(path[-1])) and field.description:
-        message += f" ({field.description})"
-    return Mistake(where, ".".join(path), message)
-
-
-def valid(form: type[T], item: Located, name: str) -> T:
-    """Return a value in the form of a model; raises `InputError` when it has another."""
-    try:
-        return form.model_validate_json(json.dumps(item.plain()))
-    except ValidationError as error:
-        where, path, message = mistake(error, item, form)
-        raise InputError(where, ": ".join(filter(None, (name, path, message)))) from error
+def explain(error: ValidationError, given: object) -> tuple[Place, str]:
+    """Return the place of the first mistake in what was given, a wrong name before all others, and the reason."""
+    first = min(error.errors(), key=lambda detail: detail["type"] != _UNKNOWN)
+    place: list[str | int] = []
+    reached = given
+    for part in first["loc"]:
+        inside = dict(enumerate(reached)) if isinstance(reached, tuple) else reached
+        # Names of a union's members are parts too, and lead to nothing.
+        if isinstance(inside, dict) and part in inside:
+            reached = inside[part]
+            place.append(part)
+    kind, value = first["type"], first["input"]
+    if kind == _UNKNOWN:
+        return tuple(place), first["msg"]
+    if kind == "missing":
+        return tuple(place), f"{first['loc'][-1]} is missing"
+    is_plain = not isinstance(value, dict | tuple | list)
+    if kind == "value_error":
+        reason = str(first["ctx"]["error"])
+    else:
+        reason = _REASONS.get(kind, first["msg"].removeprefix("Input "))
+        reason += f", not {value!r}" if is_plain else ""
+    if kind == "literal_error" and isinstance(value, str):
+        levels = re.findall("'([^']*)'", first["ctx"]["expected"])
+        reason += f" ({nearest(value, levels)})"
+    names = [part for part in place if isinstance(part, str)]
+    if names and first["loc"]:
+        reason = f"{names[-1]}{'' if is_plain else ':'} {reason}"
+    return tuple(place), reason
 
 
 def print_refusals_in_a_line() -> None:
@@ -143,135 +180,106 @@ def _print_refusal(
     shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: int | None = None
 ) -> list[str]:
     """Show an error as IPython shows the ones that it knows; the cell's output keeps its name and text."""
-    while trace.tb_next:
-        trace = trace.tb_next
-    # What was being made when it was refused is the last frame's `self`.
-    lines = [refusal(error, type(trace.tb_frame.f_locals.get("self")))]
+    lines = [refusal(error)]
     shell._showtraceback(kind, error, lines)
     return lines
 
 
-def refusal(error: Exception, model: type) -> str:
-    """Return what `model` refused, in a line, with the nearest right name where a name is wrong."""
-    if not isinstance(error, ValidationError):
-        return f"Refused: {error}"
-    given = {str(detail["loc"][0]): Located(detail["input"], "") for detail in error.errors() if detail["loc"]}
-    _, name, message = mistake(error, Located(given, ""), model)
-    return " ".join(f"Refused: {name} {message}".split())
+def refusal(error: Exception) -> str:
+    """Return what was refused, in a line, with the nearest right name where a name is wrong."""
+    reason = str(error)
+    if isinstance(error, ValidationError):
+        given = {detail["loc"][0]: detail["input"] for detail in error.errors() if detail["loc"]}
+        _, reason = explain(error, given)
+    return " ".join(f"Refused: {reason}".split())
 
 
-def _fields(form: object, path: Iterable[str]) -> dict[str, FieldInfo]:
-    """Return the fields of the model that the path leads to from that form; none when it leads to no model."""
-    for name in path:
-        field = _fields(form, ()).get(name)
-        form = field.annotation if field else None
-    fields: dict[str, FieldInfo] = getattr(form, "model_fields", {})
-    return fields
-
-
-class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
-    """Composes nodes of what libyaml scans, without resolving what plain scalars mean; refuses aliases and depth."""
-
-    def __init__(self, text: str) -> None:
-        yaml.CSafeLoader.__init__(self, text)
-        yaml.composer.Composer.__init__(self)
-        self._depth = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node, which is never an alias, nor nested without end."""
-        if self.check_event(yaml.AliasEvent):
-            raise self._refused("aliases are not allowed here: write the value out")
-        self._depth += 1
-        if self._depth > DEPTH:
-            raise self._refused(f"nested deeper than {DEPTH} levels")
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-    def _refused(self, why: str) -> yaml.composer.ComposerError:
-        mark: Any = self.get_event().start_mark  # type: ignore[union-attr]
-        return yaml.composer.ComposerError(None, None, why, mark)
-
-
-_Loader.yaml_implicit_resolvers = {}
-
-
-def load(path: Path) -> Located:
+def load(path: Path) -> Document:
     """Read a YAML file.
 
     Raises `InputError` when it cannot be read, is not YAML in UTF-8, or uses more of it than such a file needs.
     """
     name = f"{path.parent.name}/{path.name}"
-    written = text(contents(path, LIMIT, name), name)
-    if control := _CONTROL.search(written):
-        line = written.count("\n", 0, control.start()) + 1
-        raise InputError(f"{name}:{line}", f"the control character U+{ord(control[0]):04X} has no place here")
-    loader = _Loader(written)
+    return parse(text(contents(path, LIMIT, name), name), name)
+
+
+def parse(written: str, name: str) -> Document:
+    """Return the document of a text; `name` is what errors call it. Raises `InputError` as `load` does."""
+    lines: dict[Place, int] = {}
     try:
-        node = loader.get_single_node()
+        return Document(name, _document(yaml.parse(written, Loader=yaml.CSafeLoader), name, lines), lines)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{name}:{line}", error.problem or str(error)) from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{name}:1", str(error)) from error
-    finally:
-        loader.dispose()
-    return _located(node, name) if node else Located({}, f"{name}:1")
+    except yaml.reader.ReaderError as error:
+        line = written.encode().count(b"\n", 0, error.position) + 1
+        raise InputError(f"{name}:{line}", f"{error.reason}: remove U+{error.character:04X}") from error
 
 
-def scalar(written: str, where: str) -> Located:
+def _document(events: Iterator[Any], name: str, lines: dict[Place, int]) -> object:
+    """Return the value of the one document in a stream of YAML events; without a document it has no names."""
+    next(events)
+    if isinstance(next(events), yaml.StreamEndEvent):
+        lines[()] = 1
+        return {}
+    value = _value(next(events), events, (), name, lines)
+    next(events)
+    if not isinstance(next(events), yaml.StreamEndEvent):
+        raise InputError(name, "a second document begins here: write one")
+    return value
+
+
+def _value(event: Any, events: Iterator[Any], place: Place, name: str, lines: dict[Place, int]) -> object:
+    """Return the value that begins with an event, and note the lines of all that is in it."""
+    line = event.start_mark.line + 1
+    where = f"{name}:{line}"
+    # A value's line is that of its name, where it has one.
+    lines.setdefault(place, line)
+    if isinstance(event, yaml.AliasEvent):
+        raise InputError(where, "aliases are not allowed here: write the value out")
+    if event.tag:
+        raise InputError(where, f"tags such as {event.tag!r} are not allowed here")
+    if len(place) >= DEPTH:
+        raise InputError(where, f"nested deeper than {DEPTH} levels")
+    if isinstance(event, yaml.ScalarEvent):
+        return event.value if event.style else scalar(event.value, where)
+    if isinstance(event, yaml.SequenceStartEvent):
+        values: list[object] = []
+        inside = next(events)
+        while not isinstance(inside, yaml.SequenceEndEvent):
+            values.append(_value(inside, events, (*place, len(values)), name, lines))
+            inside = next(events)
+        return tuple(values)
+    items: dict[str, object] = {}
+    inside = next(events)
+    while not isinstance(inside, yaml.MappingEndEvent):
+        line = inside.start_mark.line + 1
+        key = inside.value if isinstance(inside, yaml.ScalarEvent) else None
+        if key is None:
+            raise InputError(f"{name}:{line}", "a name is a word")
+        if key in items:
+            raise InputError(f"{name}:{line}", f"duplicate key {key!r}")
+        lines[*place, key] = line
+        items[key] = _value(next(events), events, (*place, key), name, lines)
+        inside = next(events)
+    return items
+
+
+def scalar(written: str, where: str) -> object:
     """Return the value of a plain scalar.
 
     Raises `InputError` when it is a number in a form that YAML 1.1 and 1.2 read differently, or one beyond every bound.
     """
     if written in _WORDS:
-        return Located(_WORDS[written], where)
+        return _WORDS[written]
     if len(written) > _LONGEST_NUMBER:
-        return Located(written, where)
+        return written
     if _INTEGER.fullmatch(written):
-        return Located(int(written), where)
-    if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*", written):
+        return int(written)
+    if _AMBIGUOUS.fullmatch(written):
         raise InputError(where, f"{written} is read in more than one way: write it in plain decimal digits")
-    if _FLOAT.fullmatch(written):
-        if not math.isfinite(float(written)):
-            raise InputError(where, f"{written} is beyond the largest number there is")
-        return Located(float(written), where)
-    return Located(written, where)
-
-
-def flow(written: str, where: str) -> Located:
-    """Return the value of names with plain scalars between braces, as ``{rate: 100mbit, cores: 1}``.
-
-    Raises `InputError` when it is something else.
-    """
-    items: dict[str, Located] = {}
-    for item in written.removeprefix("{").removesuffix("}").split(","):
-        name, colon, value = (part.strip() for part in item.partition(":"))
-        if not colon or not written.endswith("}") or name in items:
-            raise InputError(where, f"write {{NAME: VALUE, NAME: VALUE}}, each name once, not {written!r}")
-        items[name] = scalar(value, where)
-    return Located(items, where)
-
-
-def _located(node: yaml.Node, name: str) -> Located:
-    where = f"{name}:{node.start_mark.line + 1}"
-    if node.tag not in _TAGS:
-        raise InputError(where, f"tags such as {node.tag!r} are not allowed here")
-    if isinstance(node, yaml.MappingNode):
-        return Located(_mapping(node, name), where)
-    if isinstance(node, yaml.SequenceNode):
-        return Located([_located(item, name) for item in node.value], where)
-    plain = isinstance(node, yaml.ScalarNode) and not node.style
-    return scalar(node.value, where) if plain else Located(node.value, where)
-
-
-def _mapping(node: yaml.MappingNode, name: str) -> dict[str, Located]:
-    items: dict[str, Located] = {}
-    for key, value in node.value:
-        where = f"{name}:{key.start_mark.line + 1}"
-        if not isinstance(key, yaml.ScalarNode):
-            raise InputError(where, "a name is a word")
-        if key.value in items:
-            raise InputError(where, f"{key.value!r} stands here twice")
-        items[key.value] = Located(_located(value, name).value, where)
-    return items
+    if not _FLOAT.fullmatch(written):
+        return written
+    if not math.isfinite(float(written)):
+        raise InputError(where, f"{written} is beyond the largest number there is")
+    return float(written)

@@ -53,7 +53,7 @@ def main(asked: argparse.Namespace) -> int:
     if asked.reference:
         evidence = selection.committed().evidence
     else:
-        cells = grid.plan(studies.SLUGS, asked.profile)
+        cells = grid.plan(studies.SLUGS, asked.profile).cells
         output.report_damage()
         nothing_ran = not any(cell.state == "done" for cell in cells)
         evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence

@@ -59,7 +59,7 @@ def run(asked: argparse.Namespace) -> int:
         remedy = "pip install 'benchbook[hosts]', or make setup"
         raise cli.UsageError(f"{error.name} is missing: {remedy}") from error
     # What was asked wrongly is an error now, not on each host.
-    records = {cell.records for cell in selection.planned(asked)}
+    records = {cell.records for cell in selection.planned(asked).cells}
     planned: list[Cell] = []
 
     def work(summary: "Summary") -> None:

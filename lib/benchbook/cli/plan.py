@@ -25,7 +25,8 @@ def main(asked: argparse.Namespace) -> int:
         from benchbook.cli import until  # after the parser: it is slow to import
 
         return until.plan(asked)
-    cells = selection.planned(asked)
+    plan = selection.planned(asked)
+    cells = plan.cells
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
     factors = factors_of(cells)
     rows = [_row(cell, factors, known) for cell in cells]
@@ -38,8 +39,7 @@ def main(asked: argparse.Namespace) -> int:
     for file in dict.fromkeys(cell.parameters.dataset_file for cell in cells if cell.parameters.dataset_file):
         known_file = own_records.understood(file)
         print("\n".join([f"{file}: {known_file.words}", *known_file.notes]))
-    absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
-    output.print_absences((str(row["why"]) for row in rows if row["why"]), absent)
+    output.print_absences((str(row["why"]) for row in rows if row["why"]), plan.skipped)
     selection.print_hidden(asked)
     states = Counter(row["state"] for row in rows)
     left = [cell.kind for cell in cells if cell.state != "done" and not cell.missing]

@@ -104,7 +104,7 @@ def main(asked: argparse.Namespace) -> int:
     form = _form(asked)
     summary = asked.sql is None and form == "text" and asked.output is None
     profile = asked.profile
-    identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile))}
+    identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile).cells)}
     output.report_damage()
     with (
         TemporaryDirectory() as folder,

@@ -5,7 +5,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
-from benchbook import cli, folders, grid, results
+from benchbook import cli, folders, results
 from benchbook.cli import hosts, output, selection
 from benchbook.digits import duration
 
@@ -58,9 +58,9 @@ def _here(asked: argparse.Namespace) -> int:
         return until.run(asked)
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
-    cells = selection.planned(asked)
+    plan = selection.planned(asked)
+    cells = plan.cells
     selection.at_rooms(asked, cells)
-    absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
     selection.print_hidden(asked)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
@@ -78,6 +78,6 @@ def _here(asked: argparse.Namespace) -> int:
             with Progress(cells, results.seconds()) as progress:
                 Batch(cells, progress, timeout_s, summary, patience_s=quiet_s).run()
 
-        return execution.execute(asked, cells, absent, work)
-    output.print_absences((cell.missing or "" for cell in todo), absent)
+        return execution.execute(asked, cells, plan.skipped, work)
+    output.print_absences((cell.missing or "" for cell in todo), plan.skipped)
     return cli.DONE if before else cli.NOTHING_RUNS

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchbook.evidence.runs import Run
-    from benchbook.grid import Cell
+    from benchbook.grid import Cell, Plan
 
 
 def add_cells_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
@@ -38,13 +38,13 @@ class _NoContainers(argparse.Action):
         os.environ[VARIABLE] = LEFT_OUT
 
 
-def planned(asked: argparse.Namespace) -> "list[Cell]":
-    """Return the cells that were asked for, and say what of the results is damaged; raises as `benchbook.grid.plan`."""
+def planned(asked: argparse.Namespace) -> "Plan":
+    """Return the plan that was asked for, and name damaged results; raises as `benchbook.grid.plan`."""
     from benchbook import grid  # here, for it is slow to import and not all commands need it
 
-    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    plan = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     output.report_damage()
-    return cells
+    return plan
 
 
 def at_rooms(asked: argparse.Namespace, cells: "Sequence[Cell]") -> None:
@@ -93,7 +93,7 @@ def run(asked: argparse.Namespace) -> "Run":
 
     if asked.reference:
         return committed()
-    cells = grid.plan(studies.SLUGS, asked.profile)
+    cells = grid.plan(studies.SLUGS, asked.profile).cells
     output.report_damage()
     if not results.finished(keys := grid.keys(cells)):
         raise nothing_ran(asked.profile, "ask for --reference")

@@ -67,7 +67,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:
     """Return the cells that were asked for, and what the claims read of them."""
-    cells = selection.planned(asked)
+    cells = selection.planned(asked).cells
     return cells, readings(cells)
 
 

@@ -1,7 +1,7 @@
 """Reads `data/claims`: every name in it is checked, every mistake stated with file, line and the nearest right name."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import filter as matching
@@ -9,9 +9,9 @@ from functools import cache
 from itertools import product
 from math import isclose, isnan
 from pathlib import Path
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args
 
-from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from benchbook import paths, studies
 from benchbook.evidence.claims import (
@@ -33,30 +33,30 @@ from benchbook.evidence.means import SPREAD, Triple, convert, delivered
 from benchbook.evidence.measured import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.evidence.published import Called, CellSettings, Key, Number, printed_number, published
 from benchbook.inputs import InputError
-from benchbook.strict import Located, load, nearest, valid
+from benchbook.strict import Document, Place, StrictModel, load, nearest
 from benchbook.studies import SLUGS
 
-SECTIONS: Final = (
-    *("study", "stack", "lanes", "margins", "claims", "objections", "variations", "comparisons"),
-    *("published", "called"),
-)
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
-
-class Margin(RootModel[tuple[float, str] | tuple[float, float, str]]):
-    """A margin, as a ratio and as a difference where one is needed, and why so much."""
-
-
-class Stack(RootModel[Lane]):
-    """The lane of a paper's own stack, where that is one of ours."""
+Margin: TypeAlias = tuple[float, str] | tuple[float, float, str]
+"""A margin, as a ratio and as a difference where one is needed, and why so much."""
 
 
-class Lanes(RootModel[tuple[Lane, ...]]):
-    """The lanes that a file's claims are asked of, where a claim does not say."""
+class ClaimsFile(StrictModel):
+    """One paper's file; what a claim says depends on its kind, and is checked apart."""
 
+    kind_of_name: ClassVar[str] = "section"
 
-class Words(RootModel[Called]):
-    """What a paper calls the levels of its factors."""
+    study: str
+    stack: Lane = "python"  # the lane of the paper's own stack, where that is one of ours
+    lanes: tuple[Lane, ...] = ()  # those that its claims are asked of, where a claim does not say
+    margins: dict[str, Margin] = {}
+    claims: tuple[dict[str, Any], ...] = ()
+    objections: tuple[Objection, ...] = ()
+    variations: tuple[Variation, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    published: tuple[PublishedAt, ...] = ()
+    called: Called = {}
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def stack(study: str) -> Lane:
 
 def printed_places(study: str) -> list[PublishedAt]:
     """Return where one paper prints the numbers of its comparisons; no more of its file is read, which takes longer."""
-    parts = load(paths.claims() / f"{study}.yaml").mapping("a file of claims")
-    return [valid(PublishedAt, item, "published") for item in _items(parts, "published")]
+    document = load(paths.claims() / f"{study}.yaml")
+    return [document.valid(PublishedAt, place, about="published") for place, _ in document.items("published")]
 
 
 def _of(study: str) -> Claims:
@@ -120,126 +120,95 @@ def read(path: Path, *, is_own: bool = False) -> Claims:
     benchbook.inputs.InputError
         When a name in it is wrong or a number is not published.
     """
-    study, parts = sections(path, SECTIONS, "a file of claims", is_own=is_own)
-    margins = parts["margins"].mapping("margins") if "margins" in parts else {}
-    own = valid(Stack, parts["stack"], "stack").root if "stack" in parts else Claims.stack
-    if "lanes" in parts:
-        valid(Lanes, parts["lanes"], "lanes")
-    claims: dict[str, Claim] = {}
-    for item in _items(parts, "claims"):
-        claim = _claim(item, study, margins, parts.get("lanes"))
-        if claim.id in claims:
-            raise InputError(item.where, f"{claim.id} stands here twice")
-        claims[claim.id] = claim
-    for item in _items(parts, "objections"):
-        objection = valid(Objection, item, "an objection")
-        for tested in _named_by(item, objection.claims, claims):
-            claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
-    # as they are written: ``try`` is no name of Python's
-    of_a_variation = [field.alias or name for name, field in Variation.model_fields.items()]
-    for item in _items(parts, "variations"):
-        for name, place in item.mapping("a variation").items():
-            if name not in of_a_variation:
-                raise InputError(place.where, f"a variation: no key {name!r}: {nearest(name, of_a_variation)}")
-        variation = valid(Variation, item, "a variation")
-        with stated_at(item, "try"):
-            for name, level in variation.try_.items():
-                _check_value(study, name, level)
-        for tested in _named_by(item, variation.claims, claims):
-            claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
-    printed = tuple(_printed(item, study) for item in _items(parts, "published"))
-    called = valid(Words, parts["called"], "called").root if "called" in parts else {}
-    whose = {"study": study, "places": printed, "called": called}
-    compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
-    return Claims(tuple(claims.values()), compared, own)
-
-
-def sections(path: Path, known: Sequence[str], what: str, *, is_own: bool = False) -> tuple[str, dict[str, Located]]:
-    """Return the study that a file of data is of, which its name says, too, unless it is a user's own; its sections."""
-    whole = load(path)
-    parts = whole.mapping(what)
-    for name, place in parts.items():
-        if name not in known:
-            raise InputError(place.where, f"no section {name!r}: {nearest(name, known)}")
-    study = parts["study"].plain() if "study" in parts else None
+    document = load(path)
+    file = document.valid(ClaimsFile)
+    study = file.study
     if study not in SLUGS or not (is_own or study == path.stem):
         of_file = "" if is_own else f"the study of this file, {path.stem}, "
-        raise InputError(whole.where, f"study: {of_file}one of {', '.join(SLUGS)}")
-    return study, parts
+        raise InputError(document.where(("study",)), f"study: {of_file}one of {', '.join(SLUGS)}")
+
+    # The claims, and what is said of them.
+    claims: dict[str, Claim] = {}
+    for place, values in document.items("claims"):
+        claim = _claim(document, place, values, file)
+        if claim.id in claims:
+            raise InputError(document.where(place), f"duplicate claim {claim.id}")
+        claims[claim.id] = claim
+    for (place, _), objection in zip(document.items("objections"), file.objections, strict=True):
+        for tested in _named_by(document.where(place), objection.claims, claims):
+            claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
+    for (place, _), variation in zip(document.items("variations"), file.variations, strict=True):
+        with stated_at(document.where(place), "try"):
+            for name, level in variation.try_.items():
+                _check_value(study, name, level)
+        for tested in _named_by(document.where(place), variation.claims, claims):
+            claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
+
+    # The comparisons, with where their numbers are printed.
+    for (place, _), printed in zip(document.items("published"), file.published, strict=True):
+        _check_printed(document.where(place), printed, study)
+    comparisons = []
+    for (place, _), stated in zip(document.items("comparisons"), file.comparisons, strict=True):
+        places = file.published if stated.published else ()
+        comparison = stated.model_copy(update={"study": study, "places": places, "called": file.called})
+        with stated_at(document.where(place), comparison.name):
+            check_comparison(comparison)
+        comparisons.append(comparison)
+    return Claims(tuple(claims.values()), tuple(comparisons), file.stack)
 
 
 @contextmanager
-def stated_at(place: Located, name: str = "") -> Iterator[None]:
+def stated_at(where: str, name: str = "") -> Iterator[None]:
     """Say where it stands when something that a file states is wrong, and of which part of it."""
     try:
         yield
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(place.where, f"{name}: {error}" if name else str(error)) from error
+        raise InputError(where, f"{name}: {error}" if name else str(error)) from error
 
 
-def _items(parts: dict[str, Located], section: str) -> list[Located]:
-    return parts[section].sequence(section) if section in parts else []
-
-
-def _named_by(item: Located, patterns: Iterable[str], claims: Mapping[str, Claim]) -> Iterable[TestedClaim]:
+def _named_by(where: str, patterns: Iterable[str], claims: Mapping[str, Claim]) -> Iterable[TestedClaim]:
     """Yield the claims that are tested and that an item names, by ids or patterns of ids; each pattern names some."""
     for pattern in patterns:
         named = [claims[name] for name in matching(claims, pattern)]
         tested = [claim for claim in named if not isinstance(claim, Untestable)]
         if not tested:
-            raise InputError(item.where, f"claims: no claim {pattern!r} is tested here: {nearest(pattern, claims)}")
+            raise InputError(where, f"claims: no claim {pattern!r} is tested here: {nearest(pattern, claims)}")
         yield from tested
 
 
-def _claim(item: Located, study: str, margins: dict[str, Located], lanes: Located | None) -> Claim:
-    values = item.mapping("a claim")
-    name = str(values["id"].plain()) if "id" in values else "a claim without id"
-    kind = str(values["compare"].plain()) if "compare" in values else ""
+def _claim(document: Document, place: Place, values: dict[str, Any], file: ClaimsFile) -> Claim:
+    where = document.where(place)
+    name = str(values.get("id", "a claim without id"))
+    kind = str(values.get("compare", ""))
     if kind not in KINDS:
-        raise InputError(item.where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
-    if lanes is not None and kind != "untestable":
-        values = {"lanes": lanes, **values}
-    claim = valid(KINDS[kind], _with_margin(Located(values, item.where), values, margins, name), name)
-    if claim.study != study:
-        raise InputError(item.where, f"{name}: the id begins with the study: {study}.…")
+        raise InputError(where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
+    if file.lanes and kind != "untestable":
+        values = {"lanes": file.lanes, **values}
+    margin = values.get("margin")
+    if isinstance(margin, str):
+        if margin not in file.margins:
+            named = f"{name}: no margin {margin!r}: {nearest(margin, file.margins)}"
+            raise InputError(document.where((*place, "margin")), named)
+        ratio, *difference, why = file.margins[margin]
+        values = {**values, "margin": ratio, "why_margin": why}
+        values |= {"margin_difference": difference[0]} if difference else {}
+    claim = document.valid(KINDS[kind], place, value=values, about=name)
+    if claim.study != file.study:
+        raise InputError(where, f"{name}: the id begins with the study: {file.study}.…")
     if isinstance(claim, Tested):
-        with stated_at(item, name):
+        with stated_at(where, name):
             check(claim)
     return claim
 
 
-def _comparison(item: Located, whose: Mapping[str, Any]) -> Comparison:
-    values = item.mapping("a comparison")
-    name = str(values["name"].plain()) if "name" in values else "a comparison without name"
-    comparison = valid(Comparison, item, name)
-    comparison = comparison.model_copy(update={**whose, "places": whose["places"] if comparison.published else ()})
-    with stated_at(item, name):
-        check_comparison(comparison)
-    return comparison
-
-
-def _printed(item: Located, study: str) -> PublishedAt:
-    place = valid(PublishedAt, item, "published")
-    for part, name in zip(place.key, ("source", "row", "column"), strict=True):
+def _check_printed(where: str, printed: PublishedAt, study: str) -> None:
+    for part, name in zip(printed.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
         names = set(published(study)[name])
         if not any(re.fullmatch(form, text) for text in names):
-            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, names)}")
-    return place
-
-
-def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, Located], name: str) -> Located:
-    """Return the claim with the margin that it names."""
-    margin = values.get("margin")
-    if margin is None or not isinstance(margin.value, str):
-        return item
-    if margin.value not in margins:
-        raise InputError(margin.where, f"{name}: no margin {margin.value!r}: {nearest(margin.value, margins)}")
-    value, *difference, why = valid(Margin, margins[margin.value], f"the margin {margin.value}").root
-    named = {"margin": value, "why_margin": why} | ({"margin_difference": difference[0]} if difference else {})
-    return Located({**values, **{key: Located(level, margin.where) for key, level in named.items()}}, item.where)
+            raise InputError(where, f"published: no {name} {part!r}: {nearest(part, names)}")
 
 
 def check(claim: Tested) -> None:

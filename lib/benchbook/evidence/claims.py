@@ -6,11 +6,12 @@ from math import sqrt
 from statistics import geometric_mean
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import override
 
 from benchbook.evidence.means import convert, unit_of
 from benchbook.evidence.published import Called, Key, PublishedRatio, Terms, filled, ratio_of, text
+from benchbook.strict import StrictModel
 
 Level: TypeAlias = bool | int | float | str
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
@@ -39,13 +40,7 @@ def several(setting: Level | Levels) -> tuple[Level, ...]:
     return setting if isinstance(setting, tuple) else (setting,)
 
 
-class Strict(BaseModel):
-    """Exactly the keys of its form, each of exactly its type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Quantity(Strict):
+class Quantity(StrictModel):
     """What is compared: a stored or derived metric of a role in an operation."""
 
     operation: str
@@ -53,7 +48,7 @@ class Quantity(Strict):
     metric: str
 
 
-class Objection(Strict):
+class Objection(StrictModel):
     """What somebody could hold against a verdict of *contradicted*, and what is to be said to it."""
 
     claims: Annotated[tuple[str, ...], Field(min_length=1)]  # against those
@@ -61,7 +56,7 @@ class Objection(Strict):
     answer: str = ""  # empty: none yet, and so the claim is not called contradicted
 
 
-class Variation(Strict):
+class Variation(StrictModel):
     """What of the way in which cells run may change a verdict: levels that the grid has, for a reader to try."""
 
     claims: Annotated[tuple[str, ...], Field(min_length=1)]  # patterns of ids, as ``crud.delete.*``
@@ -69,7 +64,7 @@ class Variation(Strict):
     says: Text  # what of the verdict it tests
 
 
-class Stated(Strict):
+class Stated(StrictModel):
     """What every claim says of itself."""
 
     id: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9][a-z0-9-]*)+$")]  # ``<study>.<name>``, unique
@@ -322,7 +317,7 @@ class Bound(Tested):
         return f"{words[self.claimed]} {' and '.join(f'{end:g}' for end in self._ends)} {self.unit}, here"
 
 
-class Order(Strict):
+class Order(StrictModel):
     """Who comes first or last, or the whole order, ascending in the quantity; exactly one of the three."""
 
     first: Level | None = None

@@ -5,13 +5,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from benchbook.evidence.claims import Settings, Strict, Text, several
+from benchbook.evidence.claims import Settings, Text, several
 from benchbook.evidence.means import Triple
 from benchbook.evidence.published import Called, CellSettings, Key
 from benchbook.registry import STORES, title
+from benchbook.strict import StrictModel
 
 
-class Quantities(Strict):
+class Quantities(StrictModel):
     """Every combination of some operations, roles and metrics."""
 
     operation: tuple[str, ...]
@@ -19,13 +20,13 @@ class Quantities(Strict):
     metric: tuple[str, ...]
 
 
-class Each(Strict):
+class Each(StrictModel):
     """Each level over each later one; the level ``stores`` stands for all other stores that the registry knows."""
 
     each: tuple[str, ...]
 
 
-class PublishedAt(Strict):
+class PublishedAt(StrictModel):
     """Where a paper prints the numbers of some quantities."""
 
     metric: tuple[str, ...]
@@ -41,7 +42,7 @@ class PublishedAt(Strict):
         return all(settings.get(name) in several(level) for name, level in self.at.items())
 
 
-class Comparison(Strict):
+class Comparison(StrictModel):
     """What a paper compares, level by level of all else; it is tested, not judged."""
 
     name: Text

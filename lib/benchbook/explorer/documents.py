@@ -28,7 +28,6 @@ from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import Side
 from benchbook.explorer.contrasts import called_level
-from benchbook.inputs import InputError
 from benchbook.plots import names
 from benchbook.plots.points import each
 from benchbook.registry import title
@@ -130,20 +129,17 @@ class Request:
         noisy = ["--noisy"] if self.noisy else []
         return ["run", self.study, "--profile", _PROFILE, "--where", _ONE_ARM, *sets, *noisy]
 
-    def cells(self) -> list[grid.Cell]:
-        """Return its cells, done or not.
+    def plan(self) -> grid.Plan:
+        """Return its cells, done or not, and which refuse the records that they were given.
 
         Raises
         ------
+        benchbook.grid.NoneFitsError
+            When all refuse the records.
         benchbook.inputs.InputError
-            When a value is wrong, with the nearest right one; or when all refuse the records that they were given.
+            When a value is wrong, with the nearest right one.
         """
         return grid.plan([self.study], _PROFILE, [_ONE_ARM], self.changes)
-
-    def refused(self) -> list[grid.LeftOut]:
-        """Return which of its cells refuse the records that they were given, and why."""
-        absent = grid.left_out([self.study], _PROFILE, [_ONE_ARM], self.changes)
-        return [left_out for left_out in absent if left_out.refused]
 
 
 _PROFILE: Final = "quick"
@@ -304,21 +300,19 @@ def _tried(question: Question, request: Request) -> tuple[list[grid.Cell], dict[
     """Return the cells that a question asks for, and by the reason the levels that could not be tried."""
     untried: dict[str, dict[str, None]] = {}
     file = Path(str(request.settings["dataset_file"]))
-    for left_out in request.refused():
+    try:
+        plan = request.plan()
+    except grid.NoneFitsError as error:
+        plan = grid.Plan([], error.skipped)
+    for left_out in plan.skipped:
         why = without_folder(left_out.why, file)
         for parameters in left_out.refused:
             untried.setdefault(why, {})[_asked(question, parameters)] = None
-    try:
-        cells = request.cells()
-    except InputError:
-        if not untried:
-            raise
-        cells = []  # all refuse the records
-    for cell in cells:
+    for cell in plan.cells:
         why = cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}")
         if why:
             untried.setdefault(why, {})[_asked(question, cell.parameters)] = None
-    return cells, {why: [*levels] for why, levels in untried.items()}
+    return plan.cells, {why: [*levels] for why, levels in untried.items()}
 
 
 def _race(factor: str, sides: Mapping[str, Side], versions: Mapping[str, str]) -> tuple[list[Raced], list[Effect]]:

@@ -152,8 +152,8 @@ def _cells(requests: list[documents.Request]) -> list[grid.Cell]:
     cells: list[grid.Cell] = []
     for request in requests:
         try:
-            cells += [cell for cell in request.cells() if not cell.missing]
-        except InputError:
+            cells += [cell for cell in request.plan().cells if not cell.missing]
+        except grid.NoneFitsError:
             continue
     return cells
 

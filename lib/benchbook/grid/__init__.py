@@ -1,25 +1,26 @@
 """From a study's YAML grid to cells, checked and in the order in which they are run.
 
-In come a profile and the command's options; out goes a list of `Cell`, each with its identity and its state in the
-results' folder. Begin with `plan` in `planning`; `expansion` reads a grid and multiplies it out, `identities` says what
-makes a result new.
+In come a profile and the command's options; out goes a `Plan`: its cells, each with its identity and its state in the
+results' folder, and what is left out. Begin with `plan` in `planning`; `grid_file` reads a grid, `expansion` multiplies
+it out, `identities` says what makes a result new.
 """
 
-from benchbook.grid.expansion import load
+from benchbook.grid.grid_file import load
 from benchbook.grid.identities import code, code_hash, identity
 from benchbook.grid.planning import (
     Cell,
     Elsewhere,
     Kind,
     LeftOut,
+    NoneFitsError,
     Place,
+    Plan,
     current,
     elsewhere,
     finished,
     hidden,
     in_their_states,
     keys,
-    left_out,
     own,
     plan,
 )
@@ -29,7 +30,9 @@ __all__ = [
     "Elsewhere",
     "Kind",
     "LeftOut",
+    "NoneFitsError",
     "Place",
+    "Plan",
     "code",
     "code_hash",
     "current",
@@ -39,7 +42,6 @@ __all__ = [
     "identity",
     "in_their_states",
     "keys",
-    "left_out",
     "load",
     "own",
     "plan",

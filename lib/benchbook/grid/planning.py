@@ -12,7 +12,8 @@ from benchbook import lanes, results, rooms, servers, studies
 from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
 from benchbook.digits import plural
-from benchbook.grid.expansion import Choice, choose, load
+from benchbook.grid.expansion import Choice, choose, select
+from benchbook.grid.grid_file import load
 from benchbook.grid.identities import code_hash, identity, records, server_version
 from benchbook.inputs import InputError
 from benchbook.measure.machine import host
@@ -100,6 +101,22 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Plan:
+    """What a command was asked for: its cells in their order, and what is left out of them."""
+
+    cells: list[Cell]
+    skipped: list[LeftOut]
+
+
+class NoneFitsError(InputError):
+    """All cells refuse what was set for them."""
+
+    def __init__(self, where: str, message: str, skipped: list[LeftOut]) -> None:
+        super().__init__(where, message)
+        self.skipped = skipped
+
+
+@dataclass(frozen=True)
 class _Stack:
     """What cells would run on: the versions, with the code of a harness, or why it is not there."""
 
@@ -109,8 +126,10 @@ class _Stack:
 
 def plan(
     slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
-) -> list[Cell]:
+) -> Plan:
     """Return the cells of a profile: block after block, in a block deployment after deployment, shuffled within.
+
+    And what is left out: products that are not found here, cells that refuse a set file or lane.
 
     Parameters
     ----------
@@ -129,15 +148,31 @@ def plan(
         When a grid, a name or a value is wrong, no cell takes the records that it was given, or the cells are more
         than `CELLS`.
     """
-    asked = _chosen(slugs, profile, where, changes)
-    if asked and all(choice.refused for choice in asked):
-        reasons = dict.fromkeys(choice.refused for choice in asked if choice.refused)
-        raise InputError(asked[0].point["dataset_file"].where, "; ".join(reasons))
-    choices = [choice for choice in asked if not _left_out(choice)]
-    if (count := sum(choice.blocks for choice in choices)) > CELLS:
-        studied = f"the grid of {', '.join(_studies(choices))}"
+    choices = _chosen(slugs, profile, where, changes)
+    absent: dict[str, list[Choice]] = {}
+    refused: dict[str, list[Choice]] = {}
+    wanted = []
+    for choice in choices:
+        if choice.refused:
+            refused.setdefault(choice.refused, []).append(choice)
+        elif _not_needed(choice):
+            continue
+        elif choice.product.if_available and _why_not(choice):
+            absent.setdefault(_lacking(choice), []).append(choice)
+        else:
+            wanted.append(choice)
+    skipped = []
+    for lacking, of_product in absent.items():
+        skipped.append(LeftOut(lacking, _studies(of_product), _why_not(of_product[0]).partition("\n")[0]))
+    for why, of_reason in refused.items():
+        what = f"{plural(len(of_reason), 'cell')} a block"
+        skipped.append(LeftOut(what, _studies(of_reason), why, tuple(choice.parameters for choice in of_reason)))
+    if refused and not (absent or wanted):
+        raise NoneFitsError(choices[0].where, "; ".join(refused), skipped)
+    if (count := sum(choice.blocks for choice in wanted)) > CELLS:
+        studied = f"the grid of {', '.join(_studies(wanted))}"
         raise InputError(studied, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
-    return _ordered(choices)
+    return Plan(_ordered(wanted), skipped)
 
 
 def in_their_states(cells: Iterable[Cell]) -> list[Cell]:
@@ -181,28 +216,8 @@ def elsewhere(cells: Iterable[Cell], own: str | None = None) -> list[Elsewhere]:
     return measured
 
 
-def left_out(
-    slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
-) -> list[LeftOut]:
-    """Return what `plan`, asked the same, leaves out: products not found here, cells that refuse a set file or lane."""
-    absent: dict[str, list[Choice]] = {}
-    refused: dict[str, list[Choice]] = {}
-    for choice in _chosen(slugs, profile, where, changes):
-        if choice.refused:
-            refused.setdefault(choice.refused, []).append(choice)
-        elif _left_out(choice) and not _not_needed(choice):
-            absent.setdefault(_lacking(choice), []).append(choice)
-    left = []
-    for lacking, choices in absent.items():
-        left.append(LeftOut(lacking, _studies(choices), _why_not(choices[0]).partition("\n")[0]))
-    for why, choices in refused.items():
-        what = f"{plural(len(choices), 'cell')} a block"
-        left.append(LeftOut(what, _studies(choices), why, tuple(choice.parameters for choice in choices)))
-    return left
-
-
 def _studies(choices: Iterable[Choice]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(choice.grid.study for choice in choices))
+    return tuple(dict.fromkeys(choice.study for choice in choices))
 
 
 def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
@@ -235,20 +250,13 @@ def hidden(slugs: Iterable[str], profile: str) -> dict[str, dict[str, list[str]]
     """Return by study and parameter the levels of its grid that a profile does not have, because it has its own."""
     lacking: dict[str, dict[str, list[str]]] = {}
     for slug in slugs:
-        whole, of_profile = (_levels(choose([slug], name, [], [])) for name in ("paper", profile))
+        grid = load(slug)
+        whole, of_profile = (select(grid, name).levels() for name in ("paper", profile))
         for parameter, levels in whole.items():
-            if left := [level for level in levels if level not in of_profile.get(parameter, ())]:
+            left = [level for level in levels if level not in of_profile[parameter]]
+            if left and parameter not in ("repetitions", "seed", "arm", "blocks"):
                 lacking.setdefault(slug, {})[parameter] = left
     return lacking
-
-
-def _levels(choices: Iterable[Choice]) -> dict[str, list[str]]:
-    levels: dict[str, dict[str, None]] = {}
-    for choice in choices:
-        for name, level in choice.parameters.model_dump(mode="json").items():
-            if name not in ("repetitions", "seed", "arm"):
-                levels.setdefault(name, {})[str(level)] = None
-    return {name: list(those) for name, those in levels.items()}
 
 
 def own() -> set[str]:
@@ -276,11 +284,11 @@ def _chosen(slugs: Iterable[str], profile: str, where: Sequence[str], changes: S
 
 def _unfit(choice: Choice) -> str | None:
     """Return why a cell would not take its own records: of the first codec or store that refuses them."""
-    study, parameters = studies.load(choice.grid.study), choice.parameters
+    study, parameters = studies.load(choice.study), choice.parameters
     if (sha256 := records(parameters)) is None or not hasattr(study, "checks"):
         return None
     file, n = str(parameters.dataset_file), getattr(parameters, "n", None)
-    server = _server(*_deployment(choice.grid.study, parameters))
+    server = _server(*_deployment(choice.study, parameters))
     for check in study.checks(parameters):
         if why := _refusal(file, sha256, n, check, server):
             return why
@@ -306,22 +314,16 @@ def _whole(file: str, sha256: str) -> Dataset:
 
 def _lacking(choice: Choice) -> str:
     """Return what a point that is left out would need: its product, its room, or its lane."""
-    product, topology = _deployment(choice.grid.study, choice.parameters)
+    product, topology = _deployment(choice.study, choice.parameters)
     if _server(product, topology).missing:
         return product
     room = _room(choice.parameters)
     return f"room {room}" if rooms.lacking(room) else f"lane {choice.parameters.lane}"
 
 
-def _left_out(choice: Choice) -> bool:
-    if choice.refused is not None or _not_needed(choice):
-        return True
-    return choice.product.if_available and bool(_why_not(choice))
-
-
 def _why_not(choice: Choice) -> str:
     """Return why a point cannot run here; empty when it can."""
-    return _stack(choice.grid.study, choice.parameters).missing or ""
+    return _stack(choice.study, choice.parameters).missing or ""
 
 
 def _not_needed(choice: Choice) -> bool:
@@ -357,7 +359,7 @@ def _ordered(choices: Iterable[Choice]) -> list[Cell]:
 
 def _cell(choice: Choice) -> Cell:
     """Return a cell, before it has a place in a block."""
-    study, parameters = choice.grid.study, choice.parameters
+    study, parameters = choice.study, choice.parameters
     stack = _stack(study, parameters)
     product, topology = _deployment(study, parameters)
     return Cell(

@@ -153,7 +153,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 def _plan(*asked: Any) -> tuple[str, list[Cell]]:
     """Plan the cells, in the child."""
-    return host(), grid.plan(*asked)
+    return host(), grid.plan(*asked).cells
 
 
 def _measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> Delivery:

@@ -28,7 +28,7 @@ def waits(profile: str, cells: Sequence[grid.Cell], measured: evidence.Evidence)
     measured
         What the finished ones say.
     """
-    full = grid.plan(studies.SLUGS, FULL)
+    full = grid.plan(studies.SLUGS, FULL).cells
     states = "\n".join(f"{cell.key} {cell.state} {cell.missing}" for cell in (*cells, *full))
 
     def made() -> pd.DataFrame:

@@ -64,7 +64,7 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
         if stamped == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
             return page
     if profile != paths.REFERENCE:
-        cells, own = grid.plan(studies.SLUGS, profile), grid.own()
+        cells, own = grid.plan(studies.SLUGS, profile).cells, grid.own()
         states = {cell.state for cell in cells}
         if not states & {"done", "failed"} and not own:
             raise NothingRanError(f"no cell of the profile {profile} ran")

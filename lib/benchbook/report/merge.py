@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +40,7 @@ class Merged:
     cells: list[grid.Cell]
     run: Run
     folder: Path
+    skipped: Sequence[grid.LeftOut] = ()
 
     @property
     def means(self) -> pd.DataFrame:
@@ -106,9 +108,10 @@ def merge(profile: str) -> Merged:
     folder = paths.figures(profile)
     if profile == paths.REFERENCE:
         run, profile = Run.of_reference(), reference.profile()
-        return Merged(profile, _as_it_ran(grid.plan(studies.SLUGS, profile), run.means), run, folder)
-    cells = grid.plan(studies.SLUGS, profile)
-    return Merged(profile, cells, Run.of_results(profile, grid.keys(cells)), folder)
+        return Merged(profile, _as_it_ran(grid.plan(studies.SLUGS, profile).cells, run.means), run, folder)
+    plan = grid.plan(studies.SLUGS, profile)
+    run = Run.of_results(profile, grid.keys(plan.cells))
+    return Merged(profile, plan.cells, run, folder, plan.skipped)
 
 
 def _as_it_ran(cells: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
@@ -175,7 +178,7 @@ def left_out(merged: Merged) -> pd.DataFrame:
     rows: list[dict[str, str]] = []
     for study in studies.SLUGS:
         of_profile = _levels(merged.of(study))
-        for name, levels in _levels(grid.plan([study], "paper")).items():
+        for name, levels in _levels(grid.plan([study], "paper").cells).items():
             here = of_profile.get(name, [])
             if name in COUNTS:
                 absent = levels if max(here, default=0) < max(levels) else []

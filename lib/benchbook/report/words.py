@@ -8,7 +8,7 @@ from math import isnan
 
 import pandas as pd
 
-from benchbook import grid, papers, paths, registry, studies
+from benchbook import papers, registry, studies
 from benchbook.digits import between, estimate, interval, number, plural, rounded
 from benchbook.evidence import Counts, claim_files
 from benchbook.evidence.claims import in_words, several
@@ -119,11 +119,9 @@ def headline(merged: Merged) -> str:
 
 def absent(merged: Merged) -> str:
     """Return a line for each product that is not here; of the committed run none, which had others."""
-    if merged.run.name == paths.REFERENCE:
-        return ""
     return "\n".join(
         f"- not here, and so left out of {' and '.join(product.studies)}: {product.product} ({product.why})"
-        for product in grid.left_out(studies.SLUGS, merged.profile)
+        for product in merged.skipped
     )
 
 

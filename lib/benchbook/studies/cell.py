@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import pyarrow as pa
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 from benchbook import lanes, rooms, strict
@@ -59,7 +60,15 @@ Output: TypeAlias = tuple[str, str, str]
 """What a repetition delivers: operation, role and metric."""
 
 
-class CellParameters(BaseModel):
+def refuse_lookalike(field: FieldInfo, value: object) -> object:
+    """Refuse what only equals a level of a field: ``true`` is not the case 1, nor 10.0 the number 10."""
+    levels = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    if type(value) in (bool, float) and value in levels and type(value) not in map(type, levels):
+        raise ValueError(f"should be {' or '.join(map(repr, levels))}, not {value!r}")
+    return value
+
+
+class CellParameters(strict.StrictModel):
     """The parameters of every study's cells; a study adds its own.
 
     The `seed` is the data's; `repetitions` are timed passes inside the cell; the `lane` is the stack that does the
@@ -68,7 +77,8 @@ class CellParameters(BaseModel):
     of the study's.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+    model_config = ConfigDict(validate_default=True)
+    kind_of_name: ClassVar[str] = "parameter"
 
     seed: int = Field(20150501, ge=0, lt=2**63)
     repetitions: Repetitions = 1
@@ -94,12 +104,7 @@ class CellParameters(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse what only equals a level: ``true`` is not the case 1, nor 10.0 the number 10."""
-        form = cls.model_fields[str(info.field_name)].annotation
-        levels = get_args(form) if get_origin(form) is Literal else ()
-        if type(value) in (bool, float) and value in levels and type(value) not in map(type, levels):
-            raise ValueError(f"should be {' or '.join(map(repr, levels))}")
-        return value
+        return refuse_lookalike(cls.model_fields[str(info.field_name)], value)
 
     def as_json(self) -> str:
         """Return all parameters as results state them."""

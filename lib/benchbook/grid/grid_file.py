@@ -1,0 +1,217 @@
+"""A study's grid file as pydantic models: its sections, and in them lists of levels for the study's parameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
+
+from benchbook import paths, rooms, strict, studies
+from benchbook.inputs import InputError
+from benchbook.lanes import LANES
+from benchbook.strict import Document, StrictModel, nearest, refuse, refuse_unknown_names
+from benchbook.studies.cell import CellParameters, refuse_lookalike
+
+BLOCKS: Final = 1_000
+"""The most blocks; the papers' grids have six."""
+
+Levels: TypeAlias = dict[str, tuple[Any, ...]]
+"""One or several levels for each of some parameters."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Whose levels are read, for pydantic's validators."""
+
+    parameters: type[CellParameters]
+    folder: Path
+    """Where a relative path of records begins."""
+
+
+class _Parameters(StrictModel):
+    """The base of the models that `_levels_model` makes."""
+
+    kind_of_name: ClassVar[str] = "parameter"
+
+
+@cache
+def _levels_model(parameters: type[CellParameters], *, with_blocks: bool = False) -> type[_Parameters]:
+    """Return a model with a list of levels for each parameter of a study, and for the number of blocks."""
+    fields: dict[str, Any] = {}
+    for name, field in parameters.model_fields.items():
+        level: Any = Annotated[(field.annotation, *field.metadata, BeforeValidator(partial(refuse_lookalike, field)))]
+        if name == "dataset_file":
+            level = Annotated[level, AfterValidator(_absolute_path)]
+        fields[name] = _list_of(level)
+    if with_blocks:
+        fields["blocks"] = _list_of(Annotated[int, Field(ge=1, le=BLOCKS)], most=1)
+    return create_model("Levels", __base__=_Parameters, **fields)
+
+
+def _list_of(level: Any, most: int | None = None) -> tuple[Any, tuple[()]]:
+    several: Any = Annotated[
+        tuple[level, ...],
+        Field(min_length=1, max_length=most),
+        BeforeValidator(lambda given: given if isinstance(given, tuple) else (given,)),
+    ]
+    return several, ()
+
+
+def _study(info: ValidationInfo) -> Study:
+    return cast(Study, info.context)
+
+
+def _absolute_path(file: str | None, info: ValidationInfo) -> str | None:
+    """Return the whole path of a file, because a cell works in another folder."""
+    if file is None:
+        return None
+    try:
+        return str((_study(info).folder / file).resolve())
+    # A RuntimeError is a loop of symbolic links.
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{file!r} is no path of a file: {error}") from error
+
+
+def _read_levels(given: object, info: ValidationInfo, *, with_blocks: bool = False) -> Levels:
+    form = _levels_model(_study(info).parameters, with_blocks=with_blocks)
+    model = form.model_validate(given, context=info.context)
+    return {name: getattr(model, name) for name in form.model_fields if name in model.model_fields_set}
+
+
+def _read_settings(given: object, info: ValidationInfo) -> Levels:
+    return _read_levels(given, info, with_blocks=True)
+
+
+def _read_single_settings(given: object, info: ValidationInfo) -> Levels:
+    settings = _read_settings(given, info)
+    for name, levels in settings.items():
+        if len(levels) > 1:
+            refuse(name, levels, "takes one value here: list several in the grid")
+    return settings
+
+
+def _check_fallbacks(given: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    """Refuse names that are no lane but the default one, and no room."""
+    fields = _study(info).parameters.model_fields
+    lanes = [lane for lane in LANES if lane != fields["lane"].default]
+    refuse_unknown_names(given, [*lanes, *(rooms.NAMED if "room" in fields else ())], "lane or room")
+    return given
+
+
+LevelsOf: TypeAlias = Annotated[Levels, PlainValidator(_read_levels)]
+Settings: TypeAlias = Annotated[Levels, PlainValidator(_read_settings)]
+SingleSettings: TypeAlias = Annotated[Levels, PlainValidator(_read_single_settings)]
+Products: TypeAlias = Annotated[tuple[LevelsOf, ...], Field(min_length=1)]
+
+
+class Override(StrictModel):
+    """Values for all points of which `when` holds; ``blocks`` may be one."""
+
+    when: LevelsOf
+    set: SingleSettings
+    why: str
+
+
+class Exclusion(StrictModel):
+    """Points that are not run although the grid has them, and why."""
+
+    when: LevelsOf
+    why: str
+
+
+class Sections(StrictModel):
+    """What a grid and each of its profiles can have."""
+
+    grid: Products = ()
+    if_available: Products = ()  # where server, room and lane are found
+    without: Annotated[dict[str, Products], AfterValidator(_check_fallbacks)] = {}  # where that lane or room is not
+    overrides: tuple[Override, ...] = ()  # applied to what the products give, in their order
+    exclude: tuple[Exclusion, ...] = ()
+    aa: tuple[LevelsOf, ...] = ()  # what gets an identical second arm
+
+
+class Profile(Sections):
+    """A selection: sections in place of the grid's, and values of parameters beside them."""
+
+    settings: Settings = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_names(cls, given: object, info: ValidationInfo) -> object:
+        """Tell the names of sections from those of parameters."""
+        if not isinstance(given, dict):
+            return given
+        right = (*Sections.model_fields, "blocks", *_study(info).parameters.model_fields)
+        refuse_unknown_names(given, right, "parameter")
+        sections = {name: value for name, value in given.items() if name in Sections.model_fields}
+        settings = {name: value for name, value in given.items() if name not in sections}
+        return {**sections, "settings": settings}
+
+
+class GridFile(Sections):
+    """A study's grid, and its profiles."""
+
+    kind_of_name: ClassVar[str] = "section"
+
+    study: str
+    parameters: SingleSettings = {}  # the same for every cell
+    grid: Products
+    profiles: dict[str, Profile] = {}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A study's grid file that was read."""
+
+    study: str
+    model: type[CellParameters]
+    document: Document
+    file: GridFile
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """The profiles by their names."""
+        return self.file.profiles
+
+    def profile(self, name: str) -> Profile:
+        """Return a profile; raises `InputError` when the grid has no such profile."""
+        if name not in self.profiles:
+            advice = nearest(name, self.profiles)
+            raise InputError(f"--profile {name}", f"the grid of {self.study} has no such profile: {advice}")
+        return self.profiles[name]
+
+    def section(self, profile: str, name: str) -> tuple[Any, strict.Place]:
+        """Return a section of a profile, which is the grid's where the profile has none, and its place."""
+        if name in self.profile(profile).model_fields_set:
+            return getattr(self.profile(profile), name), ("profiles", profile, name)
+        return getattr(self.file, name), (name,)
+
+
+def load(study: str) -> Grid:
+    """Read a study's grid; raises `InputError` when there is no such study or grid, or a name in it is wrong."""
+    if study not in studies.NAMES:
+        raise InputError(study, f"no such study: {nearest(study, studies.NAMES)}")
+    document = strict.load(studies.grid(study))
+    model = studies.load(study).Parameters
+    file = document.valid(GridFile, context=Study(model, paths.root()))
+    if file.study != study:
+        raise InputError(document.where(("study",)), f"this file is the grid of {study}, not of {file.study}")
+    return Grid(study, model, document, file)
+
+
+def read_option(model: type[CellParameters], name: str, values: Sequence[object]) -> tuple[Any, ...]:
+    """Return the levels that an option gives to one parameter; raises pydantic's `ValidationError`."""
+    form = _levels_model(model, with_blocks=True)
+    read = form.model_validate({name: tuple(values)}, context=Study(model, Path()))
+    levels: tuple[Any, ...] = getattr(read, name)
+    return levels
