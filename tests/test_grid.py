@@ -15,7 +15,7 @@ import pytest
 
 from benchbook import cli, databases, grid, lanes, paths, results, rooms, servers, studies
 from benchbook.grid import identities, planning
-from benchbook.inputs import InputError
+from benchbook.inputs import InputError, contents
 
 ROOT = Path(__file__).parents[1]
 GRID = """\
@@ -642,3 +642,21 @@ def test_the_way_of_a_number_leads_through_few_files_that_hold_what_they_are_sai
         assert all(re.search(rf"\b{name}\b", code) for name in names), step
         read.update(there)
     assert len(read) <= most
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_command_reads_a_file_of_records_once(home: Path, monkeypatch: pytest.MonkeyPatch, command: str):
+    own = home / "own.csv"
+    own.write_text("a,b\n1,x\n2,y\n")
+    opened: list[Path] = []
+
+    def counted(path: Path, limit: int, where: str | None = None) -> bytes:
+        opened.append(path)
+        return contents(path, limit, where)
+
+    monkeypatch.setattr("benchbook.datasets.record_files.contents", counted)
+    monkeypatch.setattr("benchbook.runner.batch.Batch.run", lambda self: None)
+    settings = [f"dataset_file={own}", "n=2,3"]
+    arguments = [word for one in settings for word in ("--set", one)]
+    cli.main([command, "bookstore", "tcp", "--profile", "smoke", "--where", "lane=python", *arguments])
+    assert opened == [own]

@@ -5,18 +5,18 @@ In comes a path, out goes a `Dataset`. `record_files` knows the formats, `infere
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from benchbook.datasets import Dataset, fingerprint
 from benchbook.datasets.inference import Inference, KnownField
-from benchbook.datasets.record_files import DECIMALS, DELIMITERS, LIMIT, RecordFile, located, opened
+from benchbook.datasets.record_files import DECIMALS, DELIMITERS, RecordFile, located, opened
 from benchbook.datasets.streams import Draws
 from benchbook.digits import plural
-from benchbook.inputs import InputError, contents
+from benchbook.inputs import InputError
 from benchbook.schemas import Document, Field, Record, Schema
 
 STORE: Final = "own_records"
@@ -63,22 +63,114 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     with file and line, when they cannot be read as such, or `sha256` is given and is not the `digest` of the file's
     bytes.
     """
-    file = opened(path)
-    if sha256 not in (None, hashlib.sha256(file.data).hexdigest()):
-        raise InputError(str(file.path), CHANGED)
-    schema, records, _ = _inferred(file)
+    own = _read(path)
+    if sha256 not in (None, own.sha256):
+        raise InputError(str(located(path)[0]), CHANGED)
+    records = own.records
     if n is not None:
         rounds = -(-n // len(records))
         again = [{**record, "_id": f"{record['_id']}-{turn}"} for turn in range(1, rounds) for record in records]
         records = (records + again)[:n]
-    return Dataset(f"own-{file.path.stem}", schema, records, fingerprint(records))
+    return Dataset(name(path), own.schema, records, fingerprint(records))
 
 
 def understood(path: str | Path) -> Understood:
     """Return what is understood of a file. Raises `InputError` as `read` does."""
+    return _read_once(_State.of(path)).understood
+
+
+def checked(path: str | Path) -> str:
+    """Return the SHA-256, in hexadecimal, of a file that can be read from end to end. Raises `InputError` as `read`."""
+    return _read_once(_State.of(path)).sha256
+
+
+def planned(path: str | Path) -> "OwnFile":
+    """Return a file with its records, for a plan that checks whether cells can take them; see `forget_records`."""
+    return _held(_State.of(path))
+
+
+def forget_records() -> None:
+    """Give back the memory of a plan's records; what is understood of them stays known."""
+    _held.cache_clear()
+
+
+def sample(records: Sequence[Document], n: int | None) -> list[Document]:
+    """Return of a whole file's records what `n` of them have: the first round, and the last if they repeat.
+
+    Whoever takes these takes all: rounds between differ in shorter ids alone.
+    """
+    rounds = -(-n // len(records)) if n else 1
+    last = [{**record, "_id": f"{record['_id']}-{rounds - 1}"} for record in records if rounds > 1]
+    return [*records[:n], *last]
+
+
+def name(path: str | Path) -> str:
+    """Return what a file's records are called: by its name, without what is stated behind that."""
+    return f"own-{located(path)[0].stem}"
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of records that was read."""
+
+    schema: Schema
+    records: list[Document]
+    lines: list[int]  # of Parquet, rows
+    sha256: str
+    understood: Understood
+
+    def line(self, number: int) -> int:
+        """Return the line of a record by its number in `sample`."""
+        return self.lines[number % len(self.lines)]
+
+
+@dataclass(frozen=True)
+class _State:
+    """A file as it is found; while that is the same, it need not be read again."""
+
+    name: str  # with what is stated behind it
+    stat: tuple[int, ...]
+    path: str | Path = field(compare=False)
+
+    @classmethod
+    def of(cls, path: str | Path) -> "_State":
+        try:
+            found = located(path)[0].stat()
+        except (OSError, ValueError):
+            # Reading it says what is wrong.
+            return cls(str(path), (), path)
+        stat = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return cls(Path(path).name, stat, path)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a file without its records."""
+
+    sha256: str
+    understood: Understood
+
+
+@lru_cache(maxsize=1)
+def _held(state: _State) -> OwnFile:
+    return _read(state.path)
+
+
+@lru_cache(maxsize=64)
+def _read_once(state: _State) -> _Known:
+    own = _held(state)
+    return _Known(own.sha256, own.understood)
+
+
+def _read(path: str | Path) -> OwnFile:
+    """Read a file from end to end; see `read`."""
     file = opened(path)
-    schema, records, inference = _inferred(file)
-    return Understood(
+    lines, rows = [], []
+    for line, row in _rows(file):
+        lines.append(line)
+        rows.append(row)
+    schema, records, inference = _inferred(file, rows)
+    known = Understood(
         file.format,
         f"{file.encoding}, {file.line_end} line ends" if file.encoding else "",
         next((name for name, mark in DELIMITERS.items() if mark == file.delimiter), file.delimiter),
@@ -89,53 +181,7 @@ def understood(path: str | Path) -> Understood:
         tuple(inference.known),
         tuple(file.notes | inference.notes),
     )
-
-
-def sample(data: Dataset, n: int | None) -> Dataset:
-    """Return of a whole file's records what `n` of them have: the first round, and the last if they repeat.
-
-    Whoever takes these takes all: rounds between differ in shorter ids alone.
-    """
-    rounds = -(-n // len(data.records)) if n else 1
-    last = [{**record, "_id": f"{record['_id']}-{rounds - 1}"} for record in data.records if rounds > 1]
-    return replace(data, records=[*data.records[:n], *last])
-
-
-def line(path: str | Path, number: int) -> int:
-    """Return the line of a file's record by its number in `sample`; of Parquet, its row."""
-    lines = [line for line, _ in _rows(opened(path))]
-    return lines[number % len(lines)]
-
-
-def name(path: str | Path) -> str:
-    """Return what a file's records are called: by its name, without what is stated behind that."""
-    return f"own-{located(path)[0].stem}"
-
-
-def digest(path: str | Path) -> str:
-    """Return the SHA-256, in hexadecimal, of a file's bytes; raises `InputError` when they cannot be read."""
-    return hashlib.sha256(contents(located(path)[0], LIMIT)).hexdigest()
-
-
-def checked(path: str | Path) -> str:
-    """Return `digest` of a file that was read from end to end, once for each state that the file is found in.
-
-    Raises `InputError` when `read` would not take it.
-    """
-    try:
-        state = located(path)[0].stat()
-    except (OSError, ValueError):
-        # This says what is wrong.
-        return digest(path)
-    return _checked(str(path), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-
-
-@lru_cache(maxsize=64)
-def _checked(path: str, *_: int) -> str:
-    file = opened(path)
-    for _line, _record in _rows(file):
-        pass
-    return hashlib.sha256(file.data).hexdigest()
+    return OwnFile(schema, records, lines, hashlib.sha256(file.data).hexdigest(), known)
 
 
 def _rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
@@ -156,9 +202,8 @@ def _rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
         yield line, {**record, "_id": key}
 
 
-def _inferred(file: RecordFile) -> tuple[Schema, list[Document], Inference]:
+def _inferred(file: RecordFile, records: Sequence[Record]) -> tuple[Schema, list[Document], Inference]:
     """Return the inferred schema and the records with typed values, ``_id`` first; and what is known of them."""
-    records = [record for _, record in _rows(file)]
     if records[0].get("_id"):
         keys = [record["_id"] for record in records]
     else:

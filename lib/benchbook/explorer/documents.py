@@ -240,7 +240,7 @@ def requests(
         When the file cannot be taken: with its line and the reason.
     """
     path = Path(file).expanduser().resolve()
-    records = len(own_records.read(path).records)
+    records = own_records.understood(path).records
     given = {"dataset_file": str(path), "n": min(records, RECORDS) if n is None else n}
     asked = [QUESTIONS[name] for name in chosen]
     return [Request(question.study, {**question.settings, **given}, blocks, noisy) for question in asked]

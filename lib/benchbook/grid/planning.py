@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchbook import lanes, results, rooms, servers, studies
-from benchbook.datasets import Dataset, own_records
+from benchbook.datasets import own_records
 from benchbook.deployment import Topology
 from benchbook.digits import plural
 from benchbook.grid.expansion import Choice, choose, select
@@ -278,7 +278,7 @@ def _chosen(slugs: Iterable[str], profile: str, where: Sequence[str], changes: S
         for choice in choose(slugs, profile, where, changes)
     ]
     # A plan keeps the refusals, not a file's records.
-    _whole.cache_clear()
+    own_records.forget_records()
     return choices
 
 
@@ -298,18 +298,13 @@ def _unfit(choice: Choice) -> str | None:
 @lru_cache(maxsize=4096)
 def _refusal(file: str, sha256: str, n: int | None, check: "Check", server: _Stack) -> str | None:
     """Return why a check does not pass, with the file and, where it is about a record, its line."""
-    data = own_records.sample(_whole(file, sha256), n)
+    own = own_records.planned(file)
     try:
-        check.hold(data.schema, data.records)
+        check.hold(own.schema, own_records.sample(own.records, n))
     except UnfitError as error:
-        where = file if error.record is None else f"{file}:{own_records.line(file, error.record)}"
+        where = file if error.record is None else f"{file}:{own.line(error.record)}"
         return f"{where}: {error}"
     return None
-
-
-@lru_cache(maxsize=1)
-def _whole(file: str, sha256: str) -> Dataset:
-    return own_records.read(file, sha256=sha256)
 
 
 def _lacking(choice: Choice) -> str:

@@ -269,7 +269,7 @@ def _changed(cell: Cell) -> str | None:
         return None
     file = cell.parameters.model_dump()["dataset_file"]
     try:
-        return None if own_records.digest(file) == cell.records else f"{file}: {own_records.CHANGED}"
+        return None if own_records.checked(file) == cell.records else f"{file}: {own_records.CHANGED}"
     except InputError as error:
         return f"{error}: it {own_records.CHANGED}"
 
