@@ -428,12 +428,12 @@ def test_what_a_profile_excludes_by_now_is_not_read_though_it_ran(house: Path, h
 
 
 def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home: Path):
-    merged = merge.merge("evening")
+    merged = merge.merge("decide")
     table = merge.unfinished(merged)
     assert table["Cells"].sum() == len(merged.cells) and len(table) < 50
-    why = "a minute and a half a cell: the steady state is seen in case 1"
-    (which,) = table.loc[(table["Study"] == "bookstore") & (table["Why"] == why), "Which"]
-    assert {"case: 2", "n: 1,000", "process: warm", "blocks: 1"} <= set(which.split("; "))
+    why = "three minutes a cell: JAXB shows scenario 1"
+    (which,) = table.loc[(table["Study"] == "tcp") & (table["Why"] == why), "Which"]
+    assert {"xml_codec: xmldecoder", "n: 1,000,000", "blocks: 12"} <= set(which.split("; "))
 
 
 def test_sentences_follow_the_numbers():
