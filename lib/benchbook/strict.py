@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -42,6 +42,7 @@ _REASONS: Final = {
     "model_type": "should be a mapping of names to values",
     "dict_type": "should be a mapping of names to values",
     "too_short": "should have at least one value",
+    "too_long": "takes one value here",
 }
 """What users read in place of pydantic's words for Python's types."""
 
@@ -54,23 +55,15 @@ def nearest(name: str, right: Iterable[str]) -> str:
     return f"there are {', '.join(names)}" if names else "there is none"
 
 
-def refuse(name: str, value: object, reason: str, kind: str = "value_error") -> NoReturn:
-    """Raise pydantic's `ValidationError` about one name of a mapping, from a validator of the mapping."""
-    if kind == "value_error":
-        detail = InitErrorDetails(type=kind, loc=(name,), input=value, ctx={"error": ValueError(reason)})
-    else:
-        # The reason is no template: what a person wrote may have braces.
-        error = PydanticCustomError(kind, "{reason}", {"reason": reason})
-        detail = InitErrorDetails(type=error, loc=(name,), input=value)
-    raise ValidationError.from_exception_data("mapping", [detail])
-
-
 def refuse_unknown_names(given: Mapping[str, object], right: Iterable[str], kind: str) -> None:
-    """Refuse the first name that is wrong, and say which right one is nearest."""
+    """Refuse the first wrong name of a mapping from a pydantic validator, and say which right one is nearest."""
     names = list(right)
     for name, value in given.items():
         if name not in names:
-            refuse(name, value, f"no {kind} {name!r}: {nearest(str(name), names)}", _UNKNOWN)
+            reason = f"no {kind} {name!r}: {nearest(str(name), names)}"
+            # The reason is no template: what a person wrote may have braces.
+            error = PydanticCustomError(_UNKNOWN, "{reason}", {"reason": reason})
+            raise ValidationError.from_exception_data(kind, [InitErrorDetails(type=error, loc=(name,), input=value)])
 
 
 class StrictModel(BaseModel):
@@ -107,31 +100,16 @@ class Document:
             place = place[:-1]
         return f"{self.name}:{self.lines[place]}"
 
-    def at(self, place: Place) -> Any:
-        """Return the value at a place."""
-        value = self.value
-        for part in place:
-            value = value[part]
-        return value
+    def valid(self, form: type[T], context: object = None) -> T:
+        """Return the values in the form of a model; raises `InputError` when they have another."""
+        return self.valid_part((), self.value, form, context=context)
 
-    def items(self, section: str) -> Iterator[tuple[Place, Any]]:
-        """Yield the places and the values of a section, which is a list or missing."""
-        values = self.value.get(section, ())
-        if not isinstance(values, tuple):
-            raise InputError(self.where((section,)), f"{section} {_REASONS['tuple_type']}, not {values!r}")
-        for number, value in enumerate(values):
-            yield (section, number), value
-
-    def valid(self, form: type[T], place: Place = (), *, value: Any = None, about: str = "", context: Any = None) -> T:
-        """Return what is at a place, or the value that stands for it, in the form of a model.
-
-        Raises `InputError` when it has another form. The message begins with what it is `about`.
-        """
-        given = self.at(place) if value is None else value
+    def valid_part(self, place: Place, value: object, form: type[T], about: str = "", context: object = None) -> T:
+        """Return a value of a place in the form of a model; the message of `InputError` begins with `about`."""
         try:
-            return form.model_validate(given, context=context)
+            return form.model_validate(value, context=context)
         except ValidationError as error:
-            inside, reason = explain(error, given)
+            inside, reason = explain(error, value)
             raise InputError(self.where((*place, *inside)), f"{about}: {reason}" if about else reason) from error
 
 
@@ -180,18 +158,13 @@ def _print_refusal(
     shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: int | None = None
 ) -> list[str]:
     """Show an error as IPython shows the ones that it knows; the cell's output keeps its name and text."""
-    lines = [refusal(error)]
-    shell._showtraceback(kind, error, lines)
-    return lines
-
-
-def refusal(error: Exception) -> str:
-    """Return what was refused, in a line, with the nearest right name where a name is wrong."""
     reason = str(error)
     if isinstance(error, ValidationError):
         given = {detail["loc"][0]: detail["input"] for detail in error.errors() if detail["loc"]}
         _, reason = explain(error, given)
-    return " ".join(f"Refused: {reason}".split())
+    lines = [" ".join(f"Refused: {reason}".split())]
+    shell._showtraceback(kind, error, lines)
+    return lines
 
 
 def load(path: Path) -> Document:

@@ -6,7 +6,7 @@ In comes a path, out goes a `Dataset`. `record_files` knows the formats, `infere
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -76,22 +76,22 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
 
 def understood(path: str | Path) -> Understood:
     """Return what is understood of a file. Raises `InputError` as `read` does."""
-    return _read_once(_State.of(path)).understood
+    return _read_once(*_state(path)).understood
 
 
 def checked(path: str | Path) -> str:
     """Return the SHA-256, in hexadecimal, of a file that can be read from end to end. Raises `InputError` as `read`."""
-    return _read_once(_State.of(path)).sha256
+    return _read_once(*_state(path)).sha256
 
 
 def planned(path: str | Path) -> "OwnFile":
     """Return a file with its records, for a plan that checks whether cells can take them; see `forget_records`."""
-    return _held(_State.of(path))
+    return _read_with_records(*_state(path))
 
 
 def forget_records() -> None:
     """Give back the memory of a plan's records; what is understood of them stays known."""
-    _held.cache_clear()
+    _read_with_records.cache_clear()
 
 
 def sample(records: Sequence[Document], n: int | None) -> list[Document]:
@@ -124,42 +124,26 @@ class OwnFile:
         return self.lines[number % len(self.lines)]
 
 
-@dataclass(frozen=True)
-class _State:
-    """A file as it is found; while that is the same, it need not be read again."""
-
-    name: str  # with what is stated behind it
-    stat: tuple[int, ...]
-    path: str | Path = field(compare=False)
-
-    @classmethod
-    def of(cls, path: str | Path) -> "_State":
-        try:
-            found = located(path)[0].stat()
-        except (OSError, ValueError):
-            # Reading it says what is wrong.
-            return cls(str(path), (), path)
-        stat = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        return cls(Path(path).name, stat, path)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is known of a file without its records."""
-
-    sha256: str
-    understood: Understood
+def _state(path: str | Path) -> tuple[str, ...]:
+    """Return a file's path and as what it is found there; while that is the same, it need not be read again."""
+    try:
+        found = located(path)[0].stat()
+    except (OSError, ValueError):
+        # Reading it says what is wrong.
+        return (str(path),)
+    of_contents = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return str(Path.cwd() / path), *map(str, of_contents)
 
 
 @lru_cache(maxsize=1)
-def _held(state: _State) -> OwnFile:
-    return _read(state.path)
+def _read_with_records(path: str, *_: str) -> OwnFile:
+    return _read(path)
 
 
 @lru_cache(maxsize=64)
-def _read_once(state: _State) -> _Known:
-    own = _held(state)
-    return _Known(own.sha256, own.understood)
+def _read_once(*state: str) -> OwnFile:
+    """Return what is known of a file, without its records, which may fill the memory."""
+    return replace(_read_with_records(*state), records=[], lines=[])
 
 
 def _read(path: str | Path) -> OwnFile:

@@ -96,9 +96,8 @@ def stack(study: str) -> Lane:
 
 
 def printed_places(study: str) -> list[PublishedAt]:
-    """Return where one paper prints the numbers of its comparisons; no more of its file is read, which takes longer."""
-    document = load(paths.claims() / f"{study}.yaml")
-    return [document.valid(PublishedAt, place, about="published") for place, _ in document.items("published")]
+    """Return where one paper prints the numbers of its comparisons; the claims are not checked, which takes longer."""
+    return [*load(paths.claims() / f"{study}.yaml").valid(ClaimsFile).published]
 
 
 def _of(study: str) -> Claims:
@@ -129,29 +128,30 @@ def read(path: Path, *, is_own: bool = False) -> Claims:
 
     # The claims, and what is said of them.
     claims: dict[str, Claim] = {}
-    for place, values in document.items("claims"):
-        claim = _claim(document, place, values, file)
+    for number, values in enumerate(file.claims):
+        claim = _claim(document, ("claims", number), values, file)
         if claim.id in claims:
-            raise InputError(document.where(place), f"duplicate claim {claim.id}")
+            raise InputError(document.where(("claims", number)), f"duplicate claim {claim.id}")
         claims[claim.id] = claim
-    for (place, _), objection in zip(document.items("objections"), file.objections, strict=True):
-        for tested in _named_by(document.where(place), objection.claims, claims):
+    for number, objection in enumerate(file.objections):
+        for tested in _named_by(document.where(("objections", number)), objection.claims, claims):
             claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
-    for (place, _), variation in zip(document.items("variations"), file.variations, strict=True):
-        with stated_at(document.where(place), "try"):
+    for number, variation in enumerate(file.variations):
+        where = document.where(("variations", number))
+        with stated_at(where, "try"):
             for name, level in variation.try_.items():
                 _check_value(study, name, level)
-        for tested in _named_by(document.where(place), variation.claims, claims):
+        for tested in _named_by(where, variation.claims, claims):
             claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
 
     # The comparisons, with where their numbers are printed.
-    for (place, _), printed in zip(document.items("published"), file.published, strict=True):
-        _check_printed(document.where(place), printed, study)
+    for number, printed in enumerate(file.published):
+        _check_printed(document.where(("published", number)), printed, study)
     comparisons = []
-    for (place, _), stated in zip(document.items("comparisons"), file.comparisons, strict=True):
+    for number, stated in enumerate(file.comparisons):
         places = file.published if stated.published else ()
         comparison = stated.model_copy(update={"study": study, "places": places, "called": file.called})
-        with stated_at(document.where(place), comparison.name):
+        with stated_at(document.where(("comparisons", number)), comparison.name):
             check_comparison(comparison)
         comparisons.append(comparison)
     return Claims(tuple(claims.values()), tuple(comparisons), file.stack)
@@ -194,7 +194,7 @@ def _claim(document: Document, place: Place, values: dict[str, Any], file: Claim
         ratio, *difference, why = file.margins[margin]
         values = {**values, "margin": ratio, "why_margin": why}
         values |= {"margin_difference": difference[0]} if difference else {}
-    claim = document.valid(KINDS[kind], place, value=values, about=name)
+    claim = document.valid_part(place, values, KINDS[kind], about=name)
     if claim.study != file.study:
         raise InputError(where, f"{name}: the id begins with the study: {file.study}.…")
     if isinstance(claim, Tested):

@@ -6,17 +6,17 @@ A profile's products are multiplied out, overrides applied, second arms added, a
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from benchbook import strict, studies
+from benchbook import rooms, strict, studies
 from benchbook.datasets import own_records
-from benchbook.grid.grid_file import Exclusion, Grid, Levels, load, read_option
+from benchbook.grid.grid_file import Grid, Levels, Override, load, read_level
 from benchbook.inputs import InputError
-from benchbook.lanes import LANES
 from benchbook.strict import nearest
 from benchbook.studies.cell import CellParameters
 
@@ -37,30 +37,40 @@ class Product:
     if_available: bool = False  # its points are cells where its server, its room and its lane are found
     without: str = ""  # its points are cells where that lane or room is not found
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether its points are cells on some machines alone."""
+        return self.if_available or bool(self.without)
+
     def put(self, parameter: str, levels: tuple[Any, ...], where: str) -> "Product":
         """Return the product with other levels of a parameter."""
         return replace(self, levels={**self.levels, parameter: levels}, where=where)
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A part of a section, and the file and line that say so."""
-
-    part: Any
-    where: str
-
-
-@dataclass(frozen=True)
 class Selection:
     """What a profile selects from a study's grid."""
 
-    study: str
-    model: type[CellParameters]
+    grid: Grid
+    profile: str
     fixed: Levels  # the same for every cell; and ``blocks``
     products: tuple[Product, ...]
-    overrides: tuple[Placed, ...]  # of `Override`, in the order in which they apply
-    exclude: tuple[Exclusion, ...]
-    aa: tuple[Placed, ...]  # of `Levels`
+    overrides: tuple[Override, ...]
+
+    @property
+    def model(self) -> type[CellParameters]:
+        """The study's parameters."""
+        return self.grid.model
+
+    def section(self, name: str) -> Any:
+        """Return a section of the profile, or the grid's where the profile has none."""
+        profile = self.grid.profile(self.profile)
+        return getattr(profile if name in profile.model_fields_set else self.grid.file, name)
+
+    def where(self, section: str, part: int | str) -> str:
+        """Return the file and the line of a part of a section."""
+        inside = section in self.grid.profile(self.profile).model_fields_set
+        return self.grid.document.where((*(("profiles", self.profile) if inside else ()), section, part))
 
     def put(self, parameter: str, levels: tuple[Any, ...], where: str) -> "Selection":
         """Return the selection with other levels of a parameter.
@@ -118,7 +128,7 @@ class Choice:
     So is one that makes no sense with own records, or in a lane that was set: `refused` says why.
     """
 
-    selection: Selection
+    study: str
     parameters: CellParameters
     product: Product
     where: str  # what gave it its values last
@@ -126,30 +136,17 @@ class Choice:
     excluded: str | None  # why the grid does not run it
     refused: str | None = None
 
-    @property
-    def study(self) -> str:
-        """The study's name."""
-        return self.selection.study
-
 
 def select(grid: Grid, profile: str) -> Selection:
     """Return what a profile selects; raises `InputError` when the grid has no such profile."""
-
-    def placed(section: str) -> list[Placed]:
-        parts, place = grid.section(profile, section)
-        return [Placed(part, grid.document.where((*place, number))) for number, part in enumerate(parts)]
-
-    products = [Product(one.part, one.where) for one in placed("grid")]
-    products += [Product(one.part, one.where, if_available=True) for one in placed("if_available")]
-    fallbacks, place = grid.section(profile, "without")
-    for name, levels in fallbacks.items():
-        where = grid.document.where((*place, name))
-        products += [Product(one, where, without=name) for one in levels]
-    exclude, _ = grid.section(profile, "exclude")
-    selection = Selection(
-        grid.study, grid.model, grid.file.parameters, tuple(products), tuple(placed("overrides")), exclude,
-        tuple(placed("aa")),
-    )  # fmt: skip
+    selection = Selection(grid, profile, grid.file.parameters, (), ())
+    products = []
+    for section in ("grid", "if_available"):
+        for number, levels in enumerate(selection.section(section)):
+            products.append(Product(levels, selection.where(section, number), section == "if_available"))
+    for name, fallbacks in selection.section("without").items():
+        products += [Product(levels, selection.where("without", name), without=name) for levels in fallbacks]
+    selection = replace(selection, products=tuple(products), overrides=selection.section("overrides"))
     for name, levels in grid.profile(profile).settings.items():
         selection = selection.put(name, levels, grid.document.where(("profiles", profile, name)))
     return selection
@@ -216,11 +213,7 @@ class Option:
             other, equals, _ = text.partition("=")
             if equals and other in names:
                 raise InputError(where, f"{text!r} is another parameter's: write {option} {text} beside it")
-        values = [strict.parse(t, where).value if t.startswith("{") else strict.scalar(t, where) for t in texts]
-        if name == "lane" and option == "--set":
-            for lane in values:
-                if lane not in LANES:
-                    raise InputError(where, f"no lane {lane!r}: {nearest(str(lane), LANES)}")
+        values = [_option_value(text, where) for text in texts]
         return cls(name, tuple(values), where)
 
     def put(self, selection: Selection) -> Selection:
@@ -231,38 +224,41 @@ class Option:
         # A study need not have every lane: its cells are left out with the reason.
         if self.name != "lane":
             try:
-                levels = read_option(selection.model, self.name, self.values)
+                levels = tuple(read_level(selection.model, self.name, value) for value in self.values)
             except ValidationError as error:
-                raise InputError(self.where, strict.explain(error, {self.name: self.values})[1]) from error
+                raise InputError(self.where, strict.explain(error, {self.name: self.values[0]})[1]) from error
         overrides = []
-        for placed in selection.overrides:
-            kept = {name: value for name, value in placed.part.set.items() if name != self.name}
-            overrides.append(replace(placed, part=placed.part.model_copy(update={"set": kept})))
+        for override in selection.overrides:
+            kept = {name: value for name, value in override.set.items() if name != self.name}
+            overrides.append(override.model_copy(update={"set": kept}))
         return replace(selection, overrides=tuple(overrides)).put(self.name, levels, self.where)
+
+    def fits(self, point: Point, value: object) -> bool:
+        """Return whether a point has one of the values; a value that its study does not take, it does not have."""
+        with suppress(ValidationError):
+            return point.matches({self.name: (read_level(point.selection.model, self.name, value),)})
+        return False
 
     def filter(self, points: list[Point], every: list[Point]) -> list[Point]:
         """Return the points with one of the values; raises `InputError` when a value has no point, of `every`."""
-        models = {point.selection.model for point in every}
-        wanted = [{model: self._levels_of(model, value) for model in models} for value in self.values]
-
-        def has(point: Point, levels: Mapping[type[CellParameters], tuple[Any, ...]]) -> bool:
-            return point.matches({self.name: levels[point.selection.model]})
-
-        matching = [point for point in points if any(has(point, levels) for levels in wanted)]
+        matching = [point for point in points if any(self.fits(point, value) for value in self.values)]
         among = every if matching else points
-        for value, levels in zip(self.values, wanted, strict=True):
-            if not any(has(point, levels) for point in among):
+        for value in self.values:
+            if not any(self.fits(point, value) for point in among):
                 known = {str(point.values[self.name]) for point in among if self.name in point.values}
                 advice = f"of {self.name}, {nearest(str(value), known)}; --set {self.name}=… adds others"
                 raise InputError(self.where, f"no cell is like that: {advice}")
         return matching
 
-    def _levels_of(self, model: type[CellParameters], value: object) -> tuple[Any, ...]:
-        """Return a value as the points of a study have it; nothing where none can have it."""
-        try:
-            return read_option(model, self.name, [value])
-        except ValidationError:
-            return ()
+
+def _option_value(written: str, where: str) -> object:
+    """Return the value of a plain scalar, or the name of a room that is given by its parts between braces."""
+    if not written.startswith("{"):
+        return strict.scalar(written, where)
+    try:
+        return rooms.canonical(strict.parse(written, where).value)
+    except ValueError as error:
+        raise InputError(where, f"room {error}") from error
 
 
 def _points(selection: Selection, *, as_written: bool) -> list[Point]:
@@ -272,19 +268,18 @@ def _points(selection: Selection, *, as_written: bool) -> list[Point]:
     there.
     """
     points = list(_expanded(selection))
-    for condition in selection.aa if as_written else ():
-        if not any(point.matches(condition.part) for point in points):
-            raise InputError(condition.where, "no cell of this profile is like that: it cannot get a second arm")
+    conditions = selection.section("aa")
+    for number, condition in enumerate(conditions if as_written else ()):
+        if not any(point.matches(condition) for point in points):
+            reason = "no cell of this profile is like that: it cannot get a second arm"
+            raise InputError(selection.where("aa", number), reason)
     chosen = []
     for is_conditional in (False, True):
-        first = [
-            point for point in points
-            if (point.product.if_available or bool(point.product.without)) == is_conditional
-        ]  # fmt: skip
+        first = [point for point in points if point.product.is_conditional == is_conditional]
         second: dict[int, Point] = {}
-        for condition in selection.aa:
+        for condition in conditions:
             for number, point in enumerate(first):
-                if point.matches(condition.part):
+                if point.matches(condition):
                     second[number] = replace(point, values={**point.values, "arm": "b"})
         chosen += [*first, *second.values()]
     return chosen
@@ -308,10 +303,10 @@ def _expanded(selection: Selection) -> Iterator[Point]:
     for levels, product in zip(whole, selection.products, strict=True):
         for values in itertools.product(*levels.values()):
             point = Point(selection, dict(zip(levels, values, strict=True)), product, product.where)
-            for override in selection.overrides:
-                if point.matches(override.part.when):
-                    changed = {name: value for name, (value,) in override.part.set.items()}
-                    point = replace(point, values={**point.values, **changed}, where=override.where)
+            for number, override in enumerate(selection.overrides):
+                if point.matches(override.when):
+                    point.values.update({name: value for name, (value,) in override.set.items()})
+                    point = replace(point, where=selection.where("overrides", number))
             key = repr(sorted(point.values.items()))
             if key not in seen:
                 seen.add(key)
@@ -353,6 +348,6 @@ def _checked(point: Point) -> Choice:
             own_records.checked(parameters.dataset_file)
         except InputError as error:
             raise InputError(point.where, str(error)) from error
-    exclude = point.selection.exclude
+    exclude = point.selection.section("exclude")
     excluded = next((exclusion.why for exclusion in exclude if point.matches(exclusion.when)), None)
-    return Choice(point.selection, parameters, point.product, point.where, blocks, excluded)
+    return Choice(point.selection.grid.study, parameters, point.product, point.where, blocks, excluded)

@@ -1,8 +1,8 @@
 """A study's grid file as pydantic models: its sections, and in them lists of levels for the study's parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast
 
@@ -19,7 +19,7 @@ from pydantic import (
 from benchbook import paths, rooms, strict, studies
 from benchbook.inputs import InputError
 from benchbook.lanes import LANES
-from benchbook.strict import Document, StrictModel, nearest, refuse, refuse_unknown_names
+from benchbook.strict import Document, StrictModel, nearest, refuse_unknown_names
 from benchbook.studies.cell import CellParameters, refuse_lookalike
 
 BLOCKS: Final = 1_000
@@ -31,11 +31,16 @@ Levels: TypeAlias = dict[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Study:
-    """Whose levels are read, for pydantic's validators."""
+    """Whose levels are read: the context of pydantic's validators."""
 
     parameters: type[CellParameters]
     folder: Path
     """Where a relative path of records begins."""
+
+    @classmethod
+    def of(cls, info: ValidationInfo) -> "Study":
+        """Return the study that a validator was called for."""
+        return cast(Study, info.context)
 
 
 class _Parameters(StrictModel):
@@ -45,87 +50,66 @@ class _Parameters(StrictModel):
 
 
 @cache
-def _levels_model(parameters: type[CellParameters], *, with_blocks: bool = False) -> type[_Parameters]:
-    """Return a model with a list of levels for each parameter of a study, and for the number of blocks."""
+def _levels_model(parameters: type[CellParameters], with_blocks: bool, most: int | None) -> type[_Parameters]:
+    """Return a model with a list of at most so many levels for each parameter, and for the number of blocks."""
+
+    def list_of(level: Any, most: int | None) -> tuple[Any, tuple[()]]:
+        as_list = BeforeValidator(lambda given: given if isinstance(given, tuple) else (given,))
+        return Annotated[tuple[level, ...], Field(min_length=1, max_length=most), as_list], ()
+
     fields: dict[str, Any] = {}
     for name, field in parameters.model_fields.items():
         level: Any = Annotated[(field.annotation, *field.metadata, BeforeValidator(partial(refuse_lookalike, field)))]
         if name == "dataset_file":
             level = Annotated[level, AfterValidator(_absolute_path)]
-        fields[name] = _list_of(level)
+        fields[name] = list_of(level, most)
     if with_blocks:
-        fields["blocks"] = _list_of(Annotated[int, Field(ge=1, le=BLOCKS)], most=1)
+        fields["blocks"] = list_of(Annotated[int, Field(ge=1, le=BLOCKS)], 1)
     return create_model("Levels", __base__=_Parameters, **fields)
-
-
-def _list_of(level: Any, most: int | None = None) -> tuple[Any, tuple[()]]:
-    several: Any = Annotated[
-        tuple[level, ...],
-        Field(min_length=1, max_length=most),
-        BeforeValidator(lambda given: given if isinstance(given, tuple) else (given,)),
-    ]
-    return several, ()
-
-
-def _study(info: ValidationInfo) -> Study:
-    return cast(Study, info.context)
 
 
 def _absolute_path(file: str | None, info: ValidationInfo) -> str | None:
     """Return the whole path of a file, because a cell works in another folder."""
-    if file is None:
-        return None
     try:
-        return str((_study(info).folder / file).resolve())
+        return file and str((Study.of(info).folder / file).resolve())
     # A RuntimeError is a loop of symbolic links.
     except (OSError, RuntimeError) as error:
         raise ValueError(f"{file!r} is no path of a file: {error}") from error
 
 
-def _read_levels(given: object, info: ValidationInfo, *, with_blocks: bool = False) -> Levels:
-    form = _levels_model(_study(info).parameters, with_blocks=with_blocks)
+def _read_levels(given: object, info: ValidationInfo, *, with_blocks: bool = False, most: int | None = None) -> Levels:
+    form = _levels_model(Study.of(info).parameters, with_blocks, most)
     model = form.model_validate(given, context=info.context)
     return {name: getattr(model, name) for name in form.model_fields if name in model.model_fields_set}
 
 
-def _read_settings(given: object, info: ValidationInfo) -> Levels:
-    return _read_levels(given, info, with_blocks=True)
-
-
-def _read_single_settings(given: object, info: ValidationInfo) -> Levels:
-    settings = _read_settings(given, info)
-    for name, levels in settings.items():
-        if len(levels) > 1:
-            refuse(name, levels, "takes one value here: list several in the grid")
-    return settings
-
-
-def _check_fallbacks(given: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """Refuse names that are no lane but the default one, and no room."""
-    fields = _study(info).parameters.model_fields
+def _check_fallbacks(given: Levels, info: ValidationInfo) -> Levels:
+    """Refuse names that are neither a room nor a lane, or the default lane."""
+    fields = Study.of(info).parameters.model_fields
     lanes = [lane for lane in LANES if lane != fields["lane"].default]
     refuse_unknown_names(given, [*lanes, *(rooms.NAMED if "room" in fields else ())], "lane or room")
     return given
 
 
-LevelsOf: TypeAlias = Annotated[Levels, PlainValidator(_read_levels)]
-Settings: TypeAlias = Annotated[Levels, PlainValidator(_read_settings)]
-SingleSettings: TypeAlias = Annotated[Levels, PlainValidator(_read_single_settings)]
-Products: TypeAlias = Annotated[tuple[LevelsOf, ...], Field(min_length=1)]
+Product: TypeAlias = Annotated[Levels, PlainValidator(_read_levels)]
+Condition: TypeAlias = Product
+Settings: TypeAlias = Annotated[Levels, PlainValidator(partial(_read_levels, with_blocks=True))]
+OneEach: TypeAlias = Annotated[Levels, PlainValidator(partial(_read_levels, with_blocks=True, most=1))]
+Products: TypeAlias = Annotated[tuple[Product, ...], Field(min_length=1)]
 
 
 class Override(StrictModel):
     """Values for all points of which `when` holds; ``blocks`` may be one."""
 
-    when: LevelsOf
-    set: SingleSettings
+    when: Condition
+    set: OneEach
     why: str
 
 
 class Exclusion(StrictModel):
     """Points that are not run although the grid has them, and why."""
 
-    when: LevelsOf
+    when: Condition
     why: str
 
 
@@ -137,7 +121,7 @@ class Sections(StrictModel):
     without: Annotated[dict[str, Products], AfterValidator(_check_fallbacks)] = {}  # where that lane or room is not
     overrides: tuple[Override, ...] = ()  # applied to what the products give, in their order
     exclude: tuple[Exclusion, ...] = ()
-    aa: tuple[LevelsOf, ...] = ()  # what gets an identical second arm
+    aa: tuple[Condition, ...] = ()  # what gets an identical second arm
 
 
 class Profile(Sections):
@@ -151,11 +135,10 @@ class Profile(Sections):
         """Tell the names of sections from those of parameters."""
         if not isinstance(given, dict):
             return given
-        right = (*Sections.model_fields, "blocks", *_study(info).parameters.model_fields)
+        right = (*Sections.model_fields, "blocks", *Study.of(info).parameters.model_fields)
         refuse_unknown_names(given, right, "parameter")
         sections = {name: value for name, value in given.items() if name in Sections.model_fields}
-        settings = {name: value for name, value in given.items() if name not in sections}
-        return {**sections, "settings": settings}
+        return {**sections, "settings": {name: value for name, value in given.items() if name not in sections}}
 
 
 class GridFile(Sections):
@@ -164,7 +147,7 @@ class GridFile(Sections):
     kind_of_name: ClassVar[str] = "section"
 
     study: str
-    parameters: SingleSettings = {}  # the same for every cell
+    parameters: OneEach = {}  # the same for every cell
     grid: Products
     profiles: dict[str, Profile] = {}
 
@@ -179,7 +162,7 @@ class Grid:
     file: GridFile
 
     @property
-    def profiles(self) -> dict[str, Profile]:
+    def profiles(self) -> Mapping[str, Profile]:
         """The profiles by their names."""
         return self.file.profiles
 
@@ -190,12 +173,6 @@ class Grid:
             raise InputError(f"--profile {name}", f"the grid of {self.study} has no such profile: {advice}")
         return self.profiles[name]
 
-    def section(self, profile: str, name: str) -> tuple[Any, strict.Place]:
-        """Return a section of a profile, which is the grid's where the profile has none, and its place."""
-        if name in self.profile(profile).model_fields_set:
-            return getattr(self.profile(profile), name), ("profiles", profile, name)
-        return getattr(self.file, name), (name,)
-
 
 def load(study: str) -> Grid:
     """Read a study's grid; raises `InputError` when there is no such study or grid, or a name in it is wrong."""
@@ -203,15 +180,15 @@ def load(study: str) -> Grid:
         raise InputError(study, f"no such study: {nearest(study, studies.NAMES)}")
     document = strict.load(studies.grid(study))
     model = studies.load(study).Parameters
-    file = document.valid(GridFile, context=Study(model, paths.root()))
+    file = document.valid(GridFile, Study(model, paths.root()))
     if file.study != study:
         raise InputError(document.where(("study",)), f"this file is the grid of {study}, not of {file.study}")
     return Grid(study, model, document, file)
 
 
-def read_option(model: type[CellParameters], name: str, values: Sequence[object]) -> tuple[Any, ...]:
-    """Return the levels that an option gives to one parameter; raises pydantic's `ValidationError`."""
-    form = _levels_model(model, with_blocks=True)
-    read = form.model_validate({name: tuple(values)}, context=Study(model, Path()))
-    levels: tuple[Any, ...] = getattr(read, name)
-    return levels
+@lru_cache(maxsize=4096, typed=True)
+def read_level(model: type[CellParameters], name: str, value: object) -> object:
+    """Return an option's value as points of a study have it; raises pydantic's `ValidationError`."""
+    form = _levels_model(model, with_blocks=True, most=1)
+    (level,) = getattr(form.model_validate({name: value}, context=Study(model, Path())), name)
+    return level
