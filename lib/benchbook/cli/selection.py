@@ -69,10 +69,15 @@ def print_hidden(asked: argparse.Namespace) -> None:
 
     if asked.where or asked.set:
         return
-    for slug, levels in grid.hidden([slug for slug in asked.study if slug in studies.SLUGS], asked.profile).items():
-        lacking = "; ".join(f"{name} {', '.join(values)}" for name, values in levels.items())
-        advice = "--profile paper has all, --set takes any"
-        print(f"not in the profile {asked.profile}, though in {slug}'s grid: {lacking} ({advice})")
+    for slug in [slug for slug in asked.study if slug in studies.SLUGS]:
+        here, hidden = grid.levels(slug, asked.profile), []
+        for name, levels in grid.levels(slug, "paper").items():
+            others = [str(level) for level in levels if level not in here[name]]
+            if others and name not in ("repetitions", "blocks", "seed"):
+                hidden.append(f"{name} {', '.join(others)}")
+        if hidden:
+            advice = "--profile paper has all, --set takes any"
+            print(f"not in the profile {asked.profile}, though in {slug}'s grid: {'; '.join(hidden)} ({advice})")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -112,13 +112,14 @@ class Selection:
         """The parameters of which some lane has values of its own, as codecs."""
         return set().union(*self.model.of_lane.values())
 
-    def levels(self) -> dict[str, list[str]]:
-        """Return the levels of each parameter over all products."""
-        found: dict[str, dict[str, None]] = {}
+    def levels(self) -> dict[str, list[Any]]:
+        """Return the levels of each parameter, and of the number of blocks, over all products."""
+        found: dict[str, list[Any]] = {}
         for product in self.products:
             for name, levels in (_defaults(self) | product.levels).items():
-                found.setdefault(name, {}).update(dict.fromkeys(map(str, levels)))
-        return {name: [*levels] for name, levels in found.items()}
+                known = found.setdefault(name, [])
+                known += [level for level in levels if level not in known]
+        return found
 
 
 @dataclass(frozen=True)

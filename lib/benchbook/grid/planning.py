@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from benchbook import lanes, results, rooms, servers, studies
 from benchbook.datasets import own_records
@@ -246,17 +246,9 @@ def _finished(study: str | None = None) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys((facts.cell_id, facts.study, str(facts.parameters)) for facts in done))
 
 
-def hidden(slugs: Iterable[str], profile: str) -> dict[str, dict[str, list[str]]]:
-    """Return by study and parameter the levels of its grid that a profile does not have, because it has its own."""
-    lacking: dict[str, dict[str, list[str]]] = {}
-    for slug in slugs:
-        grid = load(slug)
-        whole, of_profile = (select(grid, name).levels() for name in ("paper", profile))
-        for parameter, levels in whole.items():
-            left = [level for level in levels if level not in of_profile[parameter]]
-            if left and parameter not in ("repetitions", "seed", "arm", "blocks"):
-                lacking.setdefault(slug, {})[parameter] = left
-    return lacking
+def levels(study: str, profile: str) -> dict[str, list[Any]]:
+    """Return the levels of each parameter in a profile of a study, and of the number of blocks."""
+    return select(load(study), profile).levels()
 
 
 def own() -> set[str]:

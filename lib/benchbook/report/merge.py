@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -178,8 +178,10 @@ def left_out(merged: Merged) -> pd.DataFrame:
     rows: list[dict[str, str]] = []
     for study in studies.SLUGS:
         of_profile = _levels(merged.of(study))
-        for name, levels in _levels(grid.plan([study], "paper").cells).items():
-            here = of_profile.get(name, [])
+        of_paper = grid.levels(study, "paper")
+        of_paper.pop("arm")
+        for name, levels in of_paper.items():
+            here, levels = of_profile.get(name, []), _sorted(levels)
             if name in COUNTS:
                 absent = levels if max(here, default=0) < max(levels) else []
             else:
@@ -195,11 +197,12 @@ def _levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
     for cell in cells:
         for name, value in cell.parameters.model_dump().items():
             levels.setdefault(name, {})[json.dumps(value)] = value
-    levels.pop("arm", None)
-    ordered = {
-        name: sorted(values.values(), key=lambda level: (str(type(level)), level)) for name, values in levels.items()
-    }
+    ordered = {name: _sorted(values.values()) for name, values in levels.items()}
     return ordered | {"blocks": [len({cell.block for cell in cells})]}
+
+
+def _sorted(levels: Iterable[Any]) -> list[Any]:
+    return sorted(levels, key=lambda level: (str(type(level)), level))
 
 
 def _listed(levels: list[Any]) -> str:
