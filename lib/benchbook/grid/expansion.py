@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from benchbook import rooms, strict, studies
+from benchbook import strict, studies
 from benchbook.datasets import own_records
-from benchbook.grid.grid_file import Grid, Levels, Override, load, read_level
+from benchbook.grid.grid_file import Grid, Levels, load, read_level
 from benchbook.inputs import InputError
 from benchbook.strict import nearest
 from benchbook.studies.cell import CellParameters
@@ -54,8 +54,8 @@ class Selection:
     grid: Grid
     profile: str
     fixed: Levels  # the same for every cell; and ``blocks``
-    products: tuple[Product, ...]
-    overrides: tuple[Override, ...]
+    products: tuple[Product, ...] = ()
+    pinned: frozenset[str] = frozenset()  # parameters that a command sets: no override changes them
 
     @property
     def model(self) -> type[CellParameters]:
@@ -140,14 +140,14 @@ class Choice:
 
 def select(grid: Grid, profile: str) -> Selection:
     """Return what a profile selects; raises `InputError` when the grid has no such profile."""
-    selection = Selection(grid, profile, grid.file.parameters, (), ())
+    selection = Selection(grid, profile, grid.file.parameters)
     products = []
     for section in ("grid", "if_available"):
         for number, levels in enumerate(selection.section(section)):
             products.append(Product(levels, selection.where(section, number), section == "if_available"))
     for name, fallbacks in selection.section("without").items():
         products += [Product(levels, selection.where("without", name), without=name) for levels in fallbacks]
-    selection = replace(selection, products=tuple(products), overrides=selection.section("overrides"))
+    selection = replace(selection, products=tuple(products))
     for name, levels in grid.profile(profile).settings.items():
         selection = selection.put(name, levels, grid.document.where(("profiles", profile, name)))
     return selection
@@ -214,11 +214,11 @@ class Option:
             other, equals, _ = text.partition("=")
             if equals and other in names:
                 raise InputError(where, f"{text!r} is another parameter's: write {option} {text} beside it")
-        values = [_option_value(text, where) for text in texts]
+        values = [strict.parse(t, where).value if t.startswith("{") else strict.scalar(t, where) for t in texts]
         return cls(name, tuple(values), where)
 
     def put(self, selection: Selection) -> Selection:
-        """Return the selection with this setting, which its overrides do not change back."""
+        """Return the selection with this setting."""
         if self.name != "blocks" and self.name not in selection.model.model_fields:
             return selection
         levels = self.values
@@ -228,11 +228,7 @@ class Option:
                 levels = tuple(read_level(selection.model, self.name, value) for value in self.values)
             except ValidationError as error:
                 raise InputError(self.where, strict.explain(error, {self.name: self.values[0]})[1]) from error
-        overrides = []
-        for override in selection.overrides:
-            kept = {name: value for name, value in override.set.items() if name != self.name}
-            overrides.append(override.model_copy(update={"set": kept}))
-        return replace(selection, overrides=tuple(overrides)).put(self.name, levels, self.where)
+        return replace(selection, pinned=selection.pinned | {self.name}).put(self.name, levels, self.where)
 
     def fits(self, point: Point, value: object) -> bool:
         """Return whether a point has one of the values; a value that its study does not take, it does not have."""
@@ -250,16 +246,6 @@ class Option:
                 advice = f"of {self.name}, {nearest(str(value), known)}; --set {self.name}=… adds others"
                 raise InputError(self.where, f"no cell is like that: {advice}")
         return matching
-
-
-def _option_value(written: str, where: str) -> object:
-    """Return the value of a plain scalar, or the name of a room that is given by its parts between braces."""
-    if not written.startswith("{"):
-        return strict.scalar(written, where)
-    try:
-        return rooms.canonical(strict.parse(written, where).value)
-    except ValueError as error:
-        raise InputError(where, f"room {error}") from error
 
 
 def _points(selection: Selection, *, as_written: bool) -> list[Point]:
@@ -301,13 +287,14 @@ def _expanded(selection: Selection) -> Iterator[Point]:
         message = f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values"
         raise InputError(largest.where, message)
     seen = set()
+    overrides = selection.section("overrides")
     for levels, product in zip(whole, selection.products, strict=True):
         for values in itertools.product(*levels.values()):
             point = Point(selection, dict(zip(levels, values, strict=True)), product, product.where)
-            for number, override in enumerate(selection.overrides):
-                if point.matches(override.when):
-                    point.values.update({name: value for name, (value,) in override.set.items()})
-                    point = replace(point, where=selection.where("overrides", number))
+            for number, override in enumerate(overrides):
+                changed = {name: level for name, (level,) in override.set.items() if name not in selection.pinned}
+                if changed and point.matches(override.when):
+                    point = replace(point, values=point.values | changed, where=selection.where("overrides", number))
             key = repr(sorted(point.values.items()))
             if key not in seen:
                 seen.add(key)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast
 
@@ -186,7 +186,6 @@ def load(study: str) -> Grid:
     return Grid(study, model, document, file)
 
 
-@lru_cache(maxsize=4096, typed=True)
 def read_level(model: type[CellParameters], name: str, value: object) -> object:
     """Return an option's value as points of a study have it; raises pydantic's `ValidationError`."""
     form = _levels_model(model, with_blocks=True, most=1)
