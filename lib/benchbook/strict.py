@@ -1,6 +1,6 @@
 """Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value has its line.
 
-`load` reads a file into a `Document`, whose `valid` checks a part of it by a pydantic model: an error has file, line,
+`load` reads a file into a `YamlFile`, whose `valid` checks a part of it by a pydantic model: an error has file, line,
 reason and the nearest right name. A notebook's values are refused in the same words.
 """
 
@@ -20,7 +20,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from benchbook.inputs import InputError, contents, text
 
-Place: TypeAlias = tuple[str | int, ...]
+YamlPath: TypeAlias = tuple[str | int, ...]
 """The names and indices that lead to a value of a document."""
 
 LIMIT: Final = 2**20
@@ -87,14 +87,14 @@ T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlFile:
     """The values of a YAML file, with tuples for its lists, and the line of each."""
 
     name: str
     value: Any
-    lines: Mapping[Place, int]
+    lines: Mapping[YamlPath, int]
 
-    def where(self, place: Place = ()) -> str:
+    def where(self, place: YamlPath = ()) -> str:
         """Return file and line of a value; of a default, those of what it is part of."""
         while place not in self.lines:
             place = place[:-1]
@@ -104,7 +104,7 @@ class Document:
         """Return the values in the form of a model; raises `InputError` when they have another."""
         return self.valid_part((), self.value, form, context=context)
 
-    def valid_part(self, place: Place, value: object, form: type[T], about: str = "", context: object = None) -> T:
+    def valid_part(self, place: YamlPath, value: object, form: type[T], about: str = "", context: object = None) -> T:
         """Return a value of a place in the form of a model; the message of `InputError` begins with `about`."""
         try:
             return form.model_validate(value, context=context)
@@ -113,7 +113,7 @@ class Document:
             raise InputError(self.where((*place, *inside)), f"{about}: {reason}" if about else reason) from error
 
 
-def explain(error: ValidationError, given: object) -> tuple[Place, str]:
+def explain(error: ValidationError, given: object) -> tuple[YamlPath, str]:
     """Return the place of the first mistake in what was given, a wrong name before all others, and the reason."""
     first = min(error.errors(), key=lambda detail: detail["type"] != _UNKNOWN)
     place: list[str | int] = []
@@ -167,7 +167,7 @@ def _print_refusal(
     return lines
 
 
-def load(path: Path) -> Document:
+def load(path: Path) -> YamlFile:
     """Read a YAML file.
 
     Raises `InputError` when it cannot be read, is not YAML in UTF-8, or uses more of it than such a file needs.
@@ -176,11 +176,11 @@ def load(path: Path) -> Document:
     return parse(text(contents(path, LIMIT, name), name), name)
 
 
-def parse(written: str, name: str) -> Document:
+def parse(written: str, name: str) -> YamlFile:
     """Return the document of a text; `name` is what errors call it. Raises `InputError` as `load` does."""
-    lines: dict[Place, int] = {}
+    lines: dict[YamlPath, int] = {}
     try:
-        return Document(name, _document(yaml.parse(written, Loader=yaml.CSafeLoader), name, lines), lines)
+        return YamlFile(name, _document(yaml.parse(written, Loader=yaml.CSafeLoader), name, lines), lines)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{name}:{line}", error.problem or str(error)) from error
@@ -189,7 +189,7 @@ def parse(written: str, name: str) -> Document:
         raise InputError(f"{name}:{line}", f"{error.reason}: remove U+{error.character:04X}") from error
 
 
-def _document(events: Iterator[Any], name: str, lines: dict[Place, int]) -> object:
+def _document(events: Iterator[Any], name: str, lines: dict[YamlPath, int]) -> object:
     """Return the value of the one document in a stream of YAML events; without a document it has no names."""
     next(events)
     if isinstance(next(events), yaml.StreamEndEvent):
@@ -202,7 +202,7 @@ def _document(events: Iterator[Any], name: str, lines: dict[Place, int]) -> obje
     return value
 
 
-def _value(event: Any, events: Iterator[Any], place: Place, name: str, lines: dict[Place, int]) -> object:
+def _value(event: Any, events: Iterator[Any], place: YamlPath, name: str, lines: dict[YamlPath, int]) -> object:
     """Return the value that begins with an event, and note the lines of all that is in it."""
     line = event.start_mark.line + 1
     where = f"{name}:{line}"

@@ -33,7 +33,7 @@ from benchbook.evidence.means import SPREAD, Triple, convert, delivered
 from benchbook.evidence.measured import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.evidence.published import Called, CellSettings, Key, Number, printed_number, published
 from benchbook.inputs import InputError
-from benchbook.strict import Document, Place, StrictModel, load, nearest
+from benchbook.strict import StrictModel, YamlFile, YamlPath, load, nearest
 from benchbook.studies import SLUGS
 
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
@@ -178,7 +178,7 @@ def _named_by(where: str, patterns: Iterable[str], claims: Mapping[str, Claim]) 
         yield from tested
 
 
-def _claim(document: Document, place: Place, values: dict[str, Any], file: ClaimsFile) -> Claim:
+def _claim(document: YamlFile, place: YamlPath, values: dict[str, Any], file: ClaimsFile) -> Claim:
     where = document.where(place)
     name = str(values.get("id", "a claim without id"))
     kind = str(values.get("compare", ""))

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from benchbook import strict, studies
 from benchbook.datasets import own_records
-from benchbook.grid.grid_file import Grid, Levels, load, read_level
+from benchbook.grid.grid_file import Grid, ParameterLevels, load, read_level
 from benchbook.inputs import InputError
 from benchbook.strict import nearest
 from benchbook.studies.cell import CellParameters
@@ -29,10 +29,10 @@ class ConflictError(InputError):
 
 
 @dataclass(frozen=True)
-class Product:
+class GridProduct:
     """One or several levels for each of some parameters, to be multiplied out."""
 
-    levels: Levels
+    levels: ParameterLevels
     where: str  # the file and line, or the option, that says so
     if_available: bool = False  # its points are cells where its server, its room and its lane are found
     without: str = ""  # its points are cells where that lane or room is not found
@@ -42,7 +42,7 @@ class Product:
         """Whether its points are cells on some machines alone."""
         return self.if_available or bool(self.without)
 
-    def put(self, parameter: str, levels: tuple[Any, ...], where: str) -> "Product":
+    def put(self, parameter: str, levels: tuple[Any, ...], where: str) -> "GridProduct":
         """Return the product with other levels of a parameter."""
         return replace(self, levels={**self.levels, parameter: levels}, where=where)
 
@@ -53,8 +53,8 @@ class Selection:
 
     grid: Grid
     profile: str
-    fixed: Levels  # the same for every cell; and ``blocks``
-    products: tuple[Product, ...] = ()
+    fixed: ParameterLevels  # the same for every cell; and ``blocks``
+    products: tuple[GridProduct, ...] = ()
     pinned: frozenset[str] = frozenset()  # parameters that a command sets: no override changes them
 
     @property
@@ -95,7 +95,7 @@ class Selection:
         default = self.fixed.get("lane", (self.model.model_fields["lane"].default,))
         # A product that stands in for a lane has no say where lanes are chosen.
         products = [product for product in self.products if not product.without]
-        chosen: list[Product] = []
+        chosen: list[GridProduct] = []
         for lane in lanes:
             own = [product for product in products if lane in product.levels.get("lane", default)]
             codecs = {name: (level,) for name, level in self.model.of_lane.get(lane, {}).items()}
@@ -131,7 +131,7 @@ class Choice:
 
     study: str
     parameters: CellParameters
-    product: Product
+    product: GridProduct
     where: str  # what gave it its values last
     blocks: int
     excluded: str | None  # why the grid does not run it
@@ -144,9 +144,9 @@ def select(grid: Grid, profile: str) -> Selection:
     products = []
     for section in ("grid", "if_available"):
         for number, levels in enumerate(selection.section(section)):
-            products.append(Product(levels, selection.where(section, number), section == "if_available"))
+            products.append(GridProduct(levels, selection.where(section, number), section == "if_available"))
     for name, fallbacks in selection.section("without").items():
-        products += [Product(levels, selection.where("without", name), without=name) for levels in fallbacks]
+        products += [GridProduct(levels, selection.where("without", name), without=name) for levels in fallbacks]
     selection = replace(selection, products=tuple(products))
     for name, levels in grid.profile(profile).settings.items():
         selection = selection.put(name, levels, grid.document.where(("profiles", profile, name)))
@@ -161,8 +161,8 @@ def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Se
         grids = [grid for grid in grids if grid.study in studies.SLUGS or profile in grid.profiles]
     selections = [select(grid, profile) for grid in grids]
     models = [selection.model for selection in selections]
-    settings = [Option.of(written, "--set", models) for written in changes]
-    conditions = [Option.of(written, "--where", models) for written in where]
+    settings = [CommandOption.of(written, "--set", models) for written in changes]
+    conditions = [CommandOption.of(written, "--where", models) for written in where]
     points: list[Point] = []
     for selection in selections:
         for option in settings:
@@ -180,16 +180,16 @@ class Point:
 
     selection: Selection
     values: dict[str, Any]
-    product: Product
+    product: GridProduct
     where: str
 
-    def matches(self, condition: Levels) -> bool:
+    def matches(self, condition: ParameterLevels) -> bool:
         """Return whether each parameter of the condition has one of its levels."""
         return all(name in self.values and self.values[name] in levels for name, levels in condition.items())
 
 
 @dataclass(frozen=True)
-class Option:
+class CommandOption:
     """``NAME=VALUE,...`` of a command's ``--set`` or ``--where``."""
 
     name: str
@@ -197,7 +197,7 @@ class Option:
     where: str
 
     @classmethod
-    def of(cls, written: str, option: str, models: Sequence[type[CellParameters]]) -> "Option":
+    def of(cls, written: str, option: str, models: Sequence[type[CellParameters]]) -> "CommandOption":
         """Read an option; raises `InputError` when its form or its name is wrong."""
         where = f"{option} {written}"
         name, _, given = written.partition("=")
@@ -272,7 +272,7 @@ def _points(selection: Selection, *, as_written: bool) -> list[Point]:
     return chosen
 
 
-def _defaults(selection: Selection) -> Levels:
+def _defaults(selection: Selection) -> ParameterLevels:
     """Return the levels of the parameters that a product does not name."""
     fields = selection.model.model_fields.items()
     return {name: (field.default,) for name, field in fields if not field.is_required()} | selection.fixed

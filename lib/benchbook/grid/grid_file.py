@@ -19,18 +19,18 @@ from pydantic import (
 from benchbook import paths, rooms, strict, studies
 from benchbook.inputs import InputError
 from benchbook.lanes import LANES
-from benchbook.strict import Document, StrictModel, nearest, refuse_unknown_names
+from benchbook.strict import StrictModel, YamlFile, nearest, refuse_unknown_names
 from benchbook.studies.cell import CellParameters, refuse_lookalike
 
 BLOCKS: Final = 1_000
 """The most blocks; the papers' grids have six."""
 
-Levels: TypeAlias = dict[str, tuple[Any, ...]]
+ParameterLevels: TypeAlias = dict[str, tuple[Any, ...]]
 """One or several levels for each of some parameters."""
 
 
 @dataclass(frozen=True)
-class Study:
+class GridContext:
     """Whose levels are read: the context of pydantic's validators."""
 
     parameters: type[CellParameters]
@@ -38,9 +38,9 @@ class Study:
     """Where a relative path of records begins."""
 
     @classmethod
-    def of(cls, info: ValidationInfo) -> "Study":
+    def of(cls, info: ValidationInfo) -> "GridContext":
         """Return the study that a validator was called for."""
-        return cast(Study, info.context)
+        return cast(GridContext, info.context)
 
 
 class _Parameters(StrictModel):
@@ -71,31 +71,33 @@ def _levels_model(parameters: type[CellParameters], with_blocks: bool, most: int
 def _absolute_path(file: str | None, info: ValidationInfo) -> str | None:
     """Return the whole path of a file, because a cell works in another folder."""
     try:
-        return file and str((Study.of(info).folder / file).resolve())
+        return file and str((GridContext.of(info).folder / file).resolve())
     # A RuntimeError is a loop of symbolic links.
     except (OSError, RuntimeError) as error:
         raise ValueError(f"{file!r} is no path of a file: {error}") from error
 
 
-def _read_levels(given: object, info: ValidationInfo, *, with_blocks: bool = False, most: int | None = None) -> Levels:
-    form = _levels_model(Study.of(info).parameters, with_blocks, most)
+def _read_levels(
+    given: object, info: ValidationInfo, *, with_blocks: bool = False, most: int | None = None
+) -> ParameterLevels:
+    form = _levels_model(GridContext.of(info).parameters, with_blocks, most)
     model = form.model_validate(given, context=info.context)
     return {name: getattr(model, name) for name in form.model_fields if name in model.model_fields_set}
 
 
-def _check_fallbacks(given: Levels, info: ValidationInfo) -> Levels:
+def _check_fallbacks(given: ParameterLevels, info: ValidationInfo) -> ParameterLevels:
     """Refuse names that are neither a room nor a lane, or the default lane."""
-    fields = Study.of(info).parameters.model_fields
+    fields = GridContext.of(info).parameters.model_fields
     lanes = [lane for lane in LANES if lane != fields["lane"].default]
     refuse_unknown_names(given, [*lanes, *(rooms.NAMED if "room" in fields else ())], "lane or room")
     return given
 
 
-Product: TypeAlias = Annotated[Levels, PlainValidator(_read_levels)]
-Condition: TypeAlias = Product
-Settings: TypeAlias = Annotated[Levels, PlainValidator(partial(_read_levels, with_blocks=True))]
-OneEach: TypeAlias = Annotated[Levels, PlainValidator(partial(_read_levels, with_blocks=True, most=1))]
-Products: TypeAlias = Annotated[tuple[Product, ...], Field(min_length=1)]
+ProductLevels: TypeAlias = Annotated[ParameterLevels, PlainValidator(_read_levels)]
+Condition: TypeAlias = ProductLevels
+ProfileSettings: TypeAlias = Annotated[ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True))]
+OneEach: TypeAlias = Annotated[ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True, most=1))]
+Products: TypeAlias = Annotated[tuple[ProductLevels, ...], Field(min_length=1)]
 
 
 class Override(StrictModel):
@@ -127,7 +129,7 @@ class Sections(StrictModel):
 class Profile(Sections):
     """A selection: sections in place of the grid's, and values of parameters beside them."""
 
-    settings: Settings = {}
+    settings: ProfileSettings = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -135,7 +137,7 @@ class Profile(Sections):
         """Tell the names of sections from those of parameters."""
         if not isinstance(given, dict):
             return given
-        right = (*Sections.model_fields, "blocks", *Study.of(info).parameters.model_fields)
+        right = (*Sections.model_fields, "blocks", *GridContext.of(info).parameters.model_fields)
         refuse_unknown_names(given, right, "parameter")
         sections = {name: value for name, value in given.items() if name in Sections.model_fields}
         return {**sections, "settings": {name: value for name, value in given.items() if name not in sections}}
@@ -158,7 +160,7 @@ class Grid:
 
     study: str
     model: type[CellParameters]
-    document: Document
+    document: YamlFile
     file: GridFile
 
     @property
@@ -180,7 +182,7 @@ def load(study: str) -> Grid:
         raise InputError(study, f"no such study: {nearest(study, studies.NAMES)}")
     document = strict.load(studies.grid(study))
     model = studies.load(study).Parameters
-    file = document.valid(GridFile, Study(model, paths.root()))
+    file = document.valid(GridFile, GridContext(model, paths.root()))
     if file.study != study:
         raise InputError(document.where(("study",)), f"this file is the grid of {study}, not of {file.study}")
     return Grid(study, model, document, file)
@@ -189,5 +191,5 @@ def load(study: str) -> Grid:
 def read_level(model: type[CellParameters], name: str, value: object) -> object:
     """Return an option's value as points of a study have it; raises pydantic's `ValidationError`."""
     form = _levels_model(model, with_blocks=True, most=1)
-    (level,) = getattr(form.model_validate({name: value}, context=Study(model, Path())), name)
+    (level,) = getattr(form.model_validate({name: value}, context=GridContext(model, Path())), name)
     return level
