@@ -18,10 +18,10 @@ from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex
 from benchbook.plots.save import draw, save
-from benchbook.plots.style import Layout
+from benchbook.plots.style import WIDTH, Layout
 from test_project import ROOT
 
-WIDTHS = (3.5, 7.2)
+WIDTHS = (3.5, 7.2, WIDTH)
 TOUCH = 0.5
 """Pixels at 300 a printed inch up to which two texts' boxes may lie over each other: rounding."""
 

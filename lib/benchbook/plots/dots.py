@@ -43,7 +43,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     inches = room / columns
     # titles of panels, and how high all is
     ran = {*points.loc[points["source"] == "here", "panel"]}
-    titles = [panel_title(panel, inches - 0.02, layout, ran=panel in ran) for panel in panels]
+    titles = [panel_title(panel, inches, layout, ran=panel in ran) for panel in panels]
     row = _row_inches(points, layout)
     heights = _row_heights(labels, row, layout)
     title_inches = max(text_height(title, rc["axes.titlesize"]) for title in titles)

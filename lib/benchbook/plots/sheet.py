@@ -37,9 +37,9 @@ _LETTER: Final[dict[Weight, float]] = {"normal": 0.55, "bold": 0.61}
 _LINE: Final = 1.25
 """How far a line of text is from the next, times its size."""
 
-_HANDLE: Final = 2.5
+_ENTRY: Final = 4.0
 _BETWEEN: Final = 1.2
-"""How wide a legend's mark is with its gap, and how far its columns are apart, times the text's size."""
+"""How wide a legend's mark is with what capitals add to its entry, and how far columns are apart, times the size."""
 
 
 def start_sheet(exhibit: Exhibit, layout: Layout, handles: Sequence[Artist], height: float) -> Figure:
@@ -91,10 +91,9 @@ def text_height(text: str, points: float) -> float:
 def _count_columns(entries: Sequence[str], inches: float, points: float) -> int:
     """Return how many columns of entries fit side by side, split as matplotlib does: the first ones are the longer."""
     for columns in range(len(entries), 1, -1):
-        # short entries have more capitals than sentences
-        longest = [1.1 * text_width(part, points) for part in np.array_split(entries, columns)]
-        about = columns * _HANDLE + (columns - 1) * _BETWEEN
-        if sum(longest) + about * points / 72 <= inches:
+        letters = [max(map(len, part)) for part in np.array_split(entries, columns)]
+        widths = 0.5 * sum(letters) + columns * _ENTRY + (columns - 1) * _BETWEEN
+        if widths * points / 72 <= inches:
             return columns
     return 1
 
@@ -171,7 +170,8 @@ def panel_title(title: str, inches: float, layout: Layout, *, ran: bool) -> str:
     """Return a panel's title in lines of so many inches; it says when nothing of this machine is in the panel."""
     if not ran:
         title = f"{title}\nnot run here" if title else "not run here"
-    return wrap(title, inches, layout.rc["axes.titlesize"], "bold")
+    # short titles have more capitals than sentences
+    return wrap(title, inches / 1.1, layout.rc["axes.titlesize"], "bold")
 
 
 def log_ticks(low: float, high: float, gap: float = 0.1) -> list[float]:
@@ -179,7 +179,7 @@ def log_ticks(low: float, high: float, gap: float = 0.1) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     choices: list[list[float]] = []
     # from many ticks to few; 1 is in each that has it in reach
-    if high / low <= 2:
+    if high / low <= 2.5:
         choices += [[*MaxNLocator(count, steps=[1, 2, 5, 10]).tick_values(low, high)] for count in (5, 3)]
     if high / low <= 300:
         for digits in ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3)):
