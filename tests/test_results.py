@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchbook import cli, results
@@ -178,10 +179,10 @@ def test_a_damaged_cell_of_another_folder_is_named_and_not_taken_in(
     results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     file = results.write(columns(), values())
-    flip(file, file.stat().st_size * 4)
+    flip(file, 8 * (file.read_bytes().index(b"insert") + 1))
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     assert cli.main(["results", "import", str(results_folder)]) == cli.USAGE
-    assert f"{file}: no observations that can be read: its bytes are not those" in capsys.readouterr().err
+    assert f"{file}: no observations that can be read: it cannot be read: " in capsys.readouterr().err
     assert results.states("crud") == {}
 
 
@@ -249,18 +250,21 @@ def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Pat
 def test_no_flipped_bit_of_an_export_is_taken_in(
     results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    """Some of 54 in 150 were taken in changed, and sealed anew, while exports had no checksum."""
+    """What is taken in of a file whose headers or footer have a flipped bit is what was exported."""
     results.write(columns(n=10), values("json", "xml"))
-    kept = tmp_path / "kept.parquet"
+    kept, exported = tmp_path / "kept.parquet", everything()
     assert cli.main(["results", "export", str(kept)]) == cli.DONE
-    whole = kept.read_bytes()
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
+    whole, refused = kept.read_bytes(), 0
     for bit in random.Random(5).sample(range(8 * len(whole)), 150):
+        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {bit}"))
         kept.write_bytes(whole)
         flip(kept, bit)
-        assert cli.main(["results", "import", str(kept)]) == cli.USAGE, f"bit {bit}"
-        assert "no observations that can be read" in capsys.readouterr().err
-    assert results.states("crud") == {}
+        if cli.main(["results", "import", str(kept)]) == cli.DONE:
+            pd.testing.assert_frame_equal(everything(), exported)
+        else:
+            refused += 1
+            assert "no observations that can be read" in capsys.readouterr().err and results.states("crud") == {}
+    assert refused > 50
 
 
 @pytest.mark.parametrize(
@@ -285,8 +289,7 @@ def test_a_small_file_that_unpacks_to_any_size_is_not_taken_in(tmp_path: Path):
     one = results.typed(pd.DataFrame([columns()] * 60_000), results.OBSERVATIONS)
     file = tmp_path / "bomb.parquet"
     bomb = one.set_column(one.column_names.index("environment"), "environment", long)
-    with file.open("w+b") as to, files.sealed(to, bomb.schema, compression="zstd") as writer:
-        writer.write_table(bomb)
+    pq.write_table(bomb, file, compression="zstd")
     assert file.stat().st_size < 2**20
     limits = "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))"
     code = f"{limits}\nfrom benchbook import cli\nraise SystemExit(cli.main(['results', 'import', {str(file)!r}]))"

@@ -229,7 +229,7 @@ def test_a_damaged_result_is_measured_again_and_a_jump_of_the_machines_time_reco
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0 and "cells: 1, 1 done" in ran.stdout and states() == ["done"], ran
     damaged = one.path.with_name(f"{one.path.name}.damaged")
-    assert f"benchbook: {one.path} is damaged (it says no checksum" in ran.stderr
+    assert f"benchbook: {one.path} is damaged (it cannot be read" in ran.stderr
     assert f"set aside as {damaged.name}, its cell will be measured again" in ran.stderr and damaged.exists()
     first = results.observations().iloc[0]
     assert json.loads(first["environment"])["clock_step_s"] == pytest.approx(108_405 * 86400, abs=1)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchbook import grid, paths, report, results
 from benchbook.digits import estimate
@@ -31,7 +32,6 @@ from benchbook.plots.provenance import provenance
 from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
 from benchbook.report.show import templates
-from benchbook.results import files
 from benchbook.results.folder import without_paths
 from benchbook.results.spreadsheet import to_csv
 from tools import crate
@@ -106,9 +106,8 @@ def _write(path: Path, table: pa.Table) -> None:
     split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     others = [name for name in table.column_names if name not in split]
     packed: dict[str, Any] = {"compression": "zstd", "compression_level": _LEVEL}
-    packed |= {"use_dictionary": others, "use_byte_stream_split": split}
-    with path.open("w+b") as file, files.sealed(file, table.schema, **packed) as writer:
-        writer.write_table(table, row_group_size=_GROUP)
+    packed |= {"use_dictionary": others, "use_byte_stream_split": split, "write_page_checksum": True}
+    pq.write_table(table, path, row_group_size=_GROUP, **packed)
 
 
 def campaigns(means: pd.DataFrame) -> list[dict[str, object]]:

@@ -54,7 +54,7 @@ def main(asked: argparse.Namespace) -> int:
         evidence = selection.committed().evidence
     else:
         cells = grid.plan(studies.SLUGS, asked.profile).cells
-        output.report_damage()
+        output.report_damage(values=True)
         nothing_ran = not any(cell.state == "done" for cell in cells)
         evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence
         if in_full:

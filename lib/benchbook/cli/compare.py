@@ -37,7 +37,7 @@ def main(asked: argparse.Namespace) -> int:
     from benchbook.evidence import changes
     from benchbook.results.spreadsheet import to_csv
 
-    output.report_damage()
+    output.report_damage(values=True)
     names = (asked.before, asked.after or str(paths.results()))
     before, after = (_run(name) for name in names)
     tables = {"ratio": changes.ratios(before, after), "value": changes.values(before, after)}

@@ -23,7 +23,7 @@ def main(asked: argparse.Namespace) -> int:
     from benchbook.explorer import site  # here, for it is slow to import
     from benchbook.explorer.sources import Source
 
-    output.report_damage()
+    output.report_damage(values=True)
     sources = [source for source in (Source.of_here(), Source.of_reference()) if source.studies]
     if not sources:
         missing = f"nothing ran here, and there is no reference run in {paths.reference()}"

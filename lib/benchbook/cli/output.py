@@ -109,10 +109,15 @@ def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
         print(f"left out: {left_out.product} ({', '.join(left_out.studies)}): {left_out.why}")
 
 
-def report_damage() -> None:
-    """Set damaged results aside; say so on stderr, and name what is not read, a line each."""
+def report_damage(*, values: bool) -> None:
+    """Set damaged results aside; say so on stderr, and name what is not read, a line each.
+
+    `values`: whether the command reads them, and not only which cells are done.
+    """
     from benchbook.results import folder  # here, for it is slow to import and not all commands need it
 
+    if values:
+        folder.verified(folder.whole())
     lines = folder.set_aside()
     if others := folder.strangers():
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""

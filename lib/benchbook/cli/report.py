@@ -27,7 +27,7 @@ def main(asked: argparse.Namespace) -> int:
     else:
         for slug in studies.SLUGS:
             grid.load(slug).profile(name)
-    output.report_damage()
+    output.report_damage(values=True)
     from benchbook import report  # after the check: it is slow to import
 
     try:

@@ -19,11 +19,12 @@ from typing import BinaryIO, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from benchbook import atomic, cli, grid, results
 from benchbook.cli import output
-from benchbook.results.files import DamagedError, read, sealed
+from benchbook.results.files import DamagedError, read
 from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
 from benchbook.results.spreadsheet import quote_formula, quote_formula_in_sql
 from benchbook.studies.levels import check_levels
@@ -105,7 +106,7 @@ def main(asked: argparse.Namespace) -> int:
     summary = asked.sql is None and form == "text" and asked.output is None
     profile = asked.profile
     identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile).cells)}
-    output.report_damage()
+    output.report_damage(values=True)
     with (
         TemporaryDirectory() as folder,
         results.connect(identities, memory=MEMORY, folder=folder) as connection,
@@ -325,9 +326,9 @@ def _write_json(connection: DuckDBPyConnection, path: Path) -> None:
 
 
 def _write_parquet(connection: DuckDBPyConnection, path: Path) -> None:
-    """Write the columns with their types, and checksums, which `import` verifies and `COPY` would not write."""
+    """Write the columns with their types, and the pages' checksums, which `COPY` would not write."""
     rows = connection.table(TABLE).to_arrow_reader(_PIECE)
-    with path.open("x+b") as file, sealed(file, rows.schema) as writer:
+    with pq.ParquetWriter(path, rows.schema, write_page_checksum=True) as writer:
         for piece in rows:
             writer.write_batch(piece)
 

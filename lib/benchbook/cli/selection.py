@@ -43,7 +43,7 @@ def planned(asked: argparse.Namespace) -> "Plan":
     from benchbook import grid  # here, for it is slow to import and not all commands need it
 
     plan = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.report_damage()
+    output.report_damage(values=False)
     return plan
 
 
@@ -99,7 +99,7 @@ def run(asked: argparse.Namespace) -> "Run":
     if asked.reference:
         return committed()
     cells = grid.plan(studies.SLUGS, asked.profile).cells
-    output.report_damage()
+    output.report_damage(values=True)
     if not results.finished(keys := grid.keys(cells)):
         raise nothing_ran(asked.profile, "ask for --reference")
     return Run.of_results(asked.profile, keys)

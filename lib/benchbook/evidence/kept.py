@@ -9,6 +9,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -64,14 +65,18 @@ class Kept:
         return known
 
     def read(self, name: str, more: str = "") -> pd.DataFrame | None:
-        """Return the table that is kept; None when there is none that is whole."""
-        content = atomic.read_cache(self._path(name, more))
-        return None if content is None else _frame(pq.read_table(pa.BufferReader(content)))
+        """Return the table that is kept; None when there is none that can be read."""
+        try:
+            with pq.ParquetFile(self._path(name, more), page_checksum_verification=True) as file:
+                return _frame(file.read())
+        except (OSError, ValueError, KeyError, pa.ArrowException):
+            return None
 
     def _write(self, name: str, more: str, frame: pd.DataFrame) -> None:
         content = BytesIO()
-        pq.write_table(_table(frame), content)
-        atomic.write_cache(self._path(name, more), content.getvalue())
+        pq.write_table(_table(frame), content, write_page_checksum=True)
+        with suppress(OSError):  # a checkout that cannot be written keeps nothing
+            atomic.write(self._path(name, more), content.getvalue())
         others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
         for path in others[:-MOST]:
             path.unlink(missing_ok=True)

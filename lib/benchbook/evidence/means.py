@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from benchbook import results, studies
-from benchbook.results.folder import Whole
+from benchbook.results import files
+from benchbook.results.folder import Whole, verified
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -158,6 +159,7 @@ def means_of(finished: Collection[Whole]) -> pd.DataFrame:
     """Return `stored_means` of the files of some finished cells."""
     import duckdb
 
+    finished = verified(finished)
     if not finished:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
     with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
@@ -173,10 +175,10 @@ def _sorted(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts).sort_values(["study", *UNIT], ignore_index=True)
 
 
-def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
+def _batches(paths: Iterable[Path]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
-    for file in files:
+    for file in paths:
         batch.append(str(file))
         size += file.stat().st_size
         if size >= BATCH:
@@ -193,7 +195,12 @@ def _units(source: pa.Table | list[str], connection: "DuckDBPyConnection | None"
     connection = connection or duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     if isinstance(source, list):
-        return connection.sql(_SQL.format(source="read_parquet($files)"), params={"files": source}).to_arrow_table()
+        query = _SQL.format(source="read_parquet($files)")
+        try:
+            return connection.sql(query, params={"files": source}).to_arrow_table()
+        except duckdb.Error:
+            # DuckDB refuses some damaged footers that Arrow, which has verified the files' values, reads well.
+            source = pa.concat_tables(files.read(Path(file)) for file in source)
     connection.register("in_memory", source)
     return connection.sql(_SQL.format(source="in_memory")).to_arrow_table()
 

@@ -1,6 +1,8 @@
 """The reference run that is committed, as it is read: all its observations, and the block means that are judged."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +27,14 @@ def means(folder: Path | None = None) -> pd.DataFrame:
         Where they lie; None: ``figures/reference`` of the checkout.
     """
     nothing = block_means(results.OBSERVATIONS.empty_table().to_pandas())
+    path = (folder or paths.reference()) / MEANS
     try:
-        committed = pd.read_parquet(intact(MEANS, folder))
+        with _damage_explained(path):
+            committed = files.read(path).to_pandas()
     except FileNotFoundError:
         return nothing
     if lacking := [name for name in nothing if name not in committed]:
-        where = str((folder or paths.reference()) / MEANS)
-        raise InputError(where, f"it is of another version of benchbook: it has no column {lacking[0]!r}")
+        raise InputError(str(path), f"it is of another version of benchbook: it has no column {lacking[0]!r}")
     return measures(drop_former_parameters(committed))
 
 
@@ -41,18 +44,25 @@ def profile() -> str:
 
 
 def intact(name: str, folder: Path | None = None) -> Path:
-    """Return the path of `MEANS` or `REPETITIONS`, once the file is known to hold what was written.
+    """Return the path of `MEANS` or `REPETITIONS`, once all of the file can be read.
 
     Raises
     ------
     benchbook.inputs.InputError
-        When it does not.
+        When it cannot.
     FileNotFoundError
         When there is none.
     """
     path = (folder or paths.reference()) / name
-    try:
+    with _damage_explained(path):
         files.check(path)
+    return path
+
+
+@contextmanager
+def _damage_explained(path: Path) -> Iterator[None]:
+    """Say of a damaged file how to restore it."""
+    try:
+        yield
     except files.DamagedError as error:
         raise InputError(str(path), f"the reference run is damaged ({error}): {paths.remedy()}") from error
-    return path

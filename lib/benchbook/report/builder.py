@@ -83,9 +83,10 @@ def _check_results(identities: Iterable[str]) -> None:
     """Raise `ReportError` when a finished cell has a level that its study does not know: before anything is drawn."""
     import pyarrow.parquet as pq
 
+    from benchbook.results.folder import verified
     from benchbook.studies.levels import check_levels
 
-    for result in results.finished(identities):
+    for result in verified(results.finished(identities)):
         try:
             # Levels are in the cell's columns; the values, which are most of a file, are not read.
             check_levels(pq.ParquetFile(result.path).read(columns=results.CELLS.names))

@@ -1,7 +1,7 @@
 """What runs write, and how it is read back.
 
 In come a cell's columns and the rows that it delivered (`schema`); out go a file in the results' `folder`, and views of
-all files for SQL. Begin with `folder`; `files` has one Parquet file, which says its checksum, and `views` all of them.
+all files for SQL. Begin with `folder`; `files` has one Parquet file, which it verifies, and `views` all of them.
 """
 
 from importlib import import_module

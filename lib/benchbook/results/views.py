@@ -24,7 +24,7 @@ def table() -> "pa.Table | ds.Dataset":
     # Only now: it is slow to import, with pandas, and a plan of what never ran reads no rows.
     import pyarrow.dataset as ds
 
-    files = [str(file.path) for file in folder.whole()]
+    files = [str(file.path) for file in folder.verified(folder.whole())]
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
     return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
@@ -45,7 +45,7 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     # Only now, as in `table`.
     import pyarrow.dataset as ds
 
-    files = [str(file.path) for file in finished(chosen)]
+    files = [str(file.path) for file in folder.verified(finished(chosen))]
     columns = ["cell_id", "block", "host", "code_hash"]
     rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns).group_by(columns).aggregate([])
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
