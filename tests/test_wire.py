@@ -133,7 +133,7 @@ def test_a_frame_of_exactly_the_limit_is_taken(server):
 def known(server: Server) -> socket.socket:
     """Return a connection that has said the secret."""
     connection = socket.create_connection(("127.0.0.1", server.port), 60)
-    connection.sendall(server.greeting)
+    connection.sendall(server.secret)
     return connection
 
 

@@ -18,19 +18,17 @@ from benchbook.schemas import Document as Message
 from benchbook.studies.bookstore import LIMIT, METRICS, Document, Parameters, RoundTrip, document_of
 from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, WireError, fields, message, read
-from benchbook.wire.receiver import Unauthenticated
 
 _ACK: Final = protocol.frame(protocol.ACK)
 
 
-def _admitted(listener: socket.socket, greeting: bytes) -> socket.socket:
+def _admitted(listener: socket.socket, secret: bytes) -> socket.socket:
     """Return the first connection that begins with the secret."""
-    unauthenticated = Unauthenticated(greeting)
     while True:
         connection, _ = listener.accept()
-        unauthenticated.add(connection)
+        protocol.prepare(connection)
         with suppress(OSError):
-            if unauthenticated.admit(connection):
+            if protocol.is_admitted(connection, secret):
                 return connection
         connection.close()
 
@@ -68,7 +66,7 @@ def main() -> None:
     trips = {codec.name: RoundTrip(document, codec, parameters.file(folder, "received", codec)) for codec in codecs}
     with socket.create_server((order["address"], 0)) as listener:
         print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
-        connection = _admitted(listener, protocol.greeting(bytes.fromhex(order["secret"])))
+        connection = _admitted(listener, bytes.fromhex(order["secret"]))
     # It ends with the client, and waits for it as long as it takes: its object may be large.
     protocol.prepare(connection, 0)
     # The stubs know the mode only without a buffer's size.

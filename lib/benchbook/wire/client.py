@@ -92,11 +92,11 @@ def on_processor(processor: int | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Server:
-    """A running server: its address and port, its process, and what every connection begins with, the secret."""
+    """A running server: its address and port, its process, and the secret that every connection begins with."""
 
     port: int
     pid: int
-    greeting: bytes = field(repr=False)
+    secret: bytes = field(repr=False)
     address: str = LOOPBACK
 
 
@@ -134,7 +134,7 @@ def started(
 
     To that come the ``secret`` and the ``address``. Once it listens it prints its ``port``, in a line of JSON.
     """
-    secret = secrets.token_bytes(32)
+    secret = secrets.token_bytes(protocol.SECRET_BYTES)
     command = [*processes.PYTHON, "-m", module]
     with on_processor(processor), rooms.entered(place):
         process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -151,7 +151,7 @@ def started(
         if not line:
             raise WireError("the server did not come up; what it said stands on the error output")
         port = json.loads(line)["port"]
-        yield Server(port, process.pid, protocol.greeting(secret), address)
+        yield Server(port, process.pid, secret, address)
     finally:
         processes.stop(process)
 
@@ -203,7 +203,7 @@ def connected(server: Server, more: bytes = b"", patience_s: int = protocol.PATI
         protocol.prepare(opened, patience_s)
         connection = Connection(opened)
         with connection.stream:
-            opened.sendall(server.greeting + more)
+            opened.sendall(server.secret + more)
             yield connection
 
 

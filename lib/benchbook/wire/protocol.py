@@ -7,6 +7,7 @@ Sockets block, with the kernel's own time limits: Python's would cost a poll bef
 """
 
 import hashlib
+import hmac
 import json
 import socket
 import struct
@@ -25,7 +26,10 @@ BUFFER: Final = 2**18
 PATIENCE_S: Final = 60
 """How long one call to the network may take, and the server wait for objects that were sent."""
 
-START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR, SECRET = range(1, 10)
+START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR = range(1, 9)
+
+SECRET_BYTES: Final = 16
+"""Random bytes that every connection begins with: any account of the machine can connect to the loopback."""
 
 Frame = tuple[int, bytes]
 
@@ -48,9 +52,9 @@ def message(kind: int, **fields: object) -> bytes:
     return frame(kind, json.dumps(fields).encode())
 
 
-def greeting(secret: bytes) -> bytes:
-    """Return what every connection begins with."""
-    return frame(SECRET, secret)
+def is_admitted(connection: socket.socket, secret: bytes) -> bool:
+    """Return whether a connection begins with the secret; no more of it is read."""
+    return hmac.compare_digest(connection.recv(SECRET_BYTES, socket.MSG_WAITALL), secret)
 
 
 def fields(payload: bytes) -> Document:

@@ -6,16 +6,14 @@ listen; it says which, as a line of JSON. A trial is a start command, which name
 ready message; objects, on the same connection or on others that join the trial; and an end signal, answered by the
 report once all objects have been decoded. The decoders are made before the first trial: no clock runs meanwhile. What
 goes wrong is
-told to the connection where it went wrong and in answer to the end signal; the server goes on. Who does not know the
-secret is told nothing (`Unauthenticated`).
+told to the connection where it went wrong and in answer to the end signal; the server goes on. A connection that does
+not begin with the secret is closed without an answer.
 """
 
-import hmac
 import itertools
 import json
 import os
 import socket
-import struct
 import sys
 import threading
 import time
@@ -34,19 +32,11 @@ from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read
 
 _BACKLOG: Final = 1024
-_PAUSE_S: Final = 0.01
-"""How long nothing is accepted once that has failed."""
 
 _SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
 """A thread's own time on a processor, its time in the queue for one (ns), and how often it was given one."""
 
 _ACK: Final = protocol.frame(protocol.ACK)
-
-_CAP: Final = 128
-"""Connections that may be open without the secret: twice as many as a trial opens at most."""
-
-_SECRET_PATIENCE_S: Final = 5
-"""How long one may take to say it."""
 
 _CPU: Final = client_meters(("cpu_user", "cpu_system"))
 
@@ -129,56 +119,11 @@ class Trial:
             self._digest = (self._digest + mark) % 2**64
 
 
-class Unauthenticated:
-    """Connections that have not said the server's secret: few, not for long, and nothing of what they send is parsed.
-
-    Any account of the machine can connect to the loopback. The secret is known to the process that started the server:
-    it hands it over on the server's standard input, where no other account can read it. When too many are open the
-    oldest is dropped, never the newest.
-    """
-
-    def __init__(self, greeting: bytes) -> None:
-        self._greeting = greeting
-        self._waiting: dict[socket.socket, None] = {}
-        self._lock = threading.Lock()
-
-    def add(self, connection: socket.socket) -> None:
-        """Count a connection that was just accepted."""
-        with self._lock:
-            self._waiting[connection] = None
-            if len(self._waiting) > _CAP:
-                self._drop(1)
-
-    def drop_half(self) -> None:
-        """Drop the older half: the process can open nothing more."""
-        with self._lock:
-            self._drop((len(self._waiting) + 1) // 2)
-
-    def admit(self, connection: socket.socket) -> bool:
-        """Return whether a connection begins with the secret; no more is read. Raises `OSError` when none came."""
-        greeting = b""
-        try:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _SECRET_PATIENCE_S, 0))
-            # the limit is for all of it
-            greeting = connection.recv(len(self._greeting), socket.MSG_WAITALL)
-        finally:
-            with self._lock:
-                self._waiting.pop(connection, None)
-        return hmac.compare_digest(greeting, self._greeting)
-
-    def _drop(self, count: int) -> None:
-        for connection in list(self._waiting)[:count]:
-            del self._waiting[connection]
-            # Its thread wakes up and closes it, unless it was gone already.
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
 class Listener:
     """A server on a free port of an address, to which every connection says the secret before anything else."""
 
     def __init__(self, secret: bytes, codecs: Iterable[str], schema: Schema, address: str = LOOPBACK) -> None:
-        self._unauthenticated = Unauthenticated(protocol.greeting(secret))
+        self._secret = secret
         self._decoders = {name: formats.codec(name).decoder(schema) for name in codecs}
         self._socket = socket.create_server((address, 0), backlog=_BACKLOG)
         self._trials: dict[int, Trial] = {}
@@ -188,21 +133,14 @@ class Listener:
     def serve(self) -> None:
         """Accept connections, each in a thread of its own, until the process ends."""
         while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                # No descriptor is left, or the other side has gone.
-                self._unauthenticated.drop_half()
-                time.sleep(_PAUSE_S)
-                continue
-            self._unauthenticated.add(connection)
+            connection, _ = self._socket.accept()
             threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
 
     def _attend(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            if not self._unauthenticated.admit(connection):
-                return
             protocol.prepare(connection)
+            if not protocol.is_admitted(connection, self._secret):
+                return
             # the stubs know the mode only without a buffer's size
             with cast(BinaryIO, connection.makefile("rb", BUFFER)) as stream:
                 try:

@@ -11,8 +11,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.json.JSONObject;
 
-/** The client's side of a trial, in the transports of the Python lane; each connection begins with the greeting. */
-record Client(InetSocketAddress server, byte[] greeting, String codec, String transport) {
+/** The client's side of a trial, in the transports of the Python lane; each connection begins with the secret. */
+record Client(InetSocketAddress server, byte[] secret, String codec, String transport) {
     private static final int BATCH = 1 << 16;
 
     /** Objects as the connection's turn comes: encoded then, or before. */
@@ -35,7 +35,7 @@ record Client(InetSocketAddress server, byte[] greeting, String codec, String tr
         int joining = streams > 1 && !transport.equals("connection") ? streams : 0;
         List<Line> lines = new ArrayList<>();
         for (int i = 0; i <= joining; i++) {
-            lines.add(Line.to(server, greeting));
+            lines.add(Line.to(server, secret));
         }
         return new Opened(lines);
     }
@@ -84,7 +84,7 @@ record Client(InetSocketAddress server, byte[] greeting, String codec, String tr
     private long aConnectionEach(byte[] join, Objects objects) throws Exception {
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            try (Line line = Line.to(server, Line.joined(greeting, join, Line.frame(Line.OBJECT, data)))) {
+            try (Line line = Line.to(server, Line.joined(secret, join, Line.frame(Line.OBJECT, data)))) {
                 line.expect(Line.ACK);
             }
             count++;

@@ -24,7 +24,7 @@ final class Line implements AutoCloseable {
     static final int END = 6;
     static final int REPORT = 7;
     static final int ERROR = 8;
-    static final int SECRET = 9;
+    static final int SECRET_BYTES = 16;
     static final int LIMIT = 1 << 20;
     static final int PATIENCE_MS = 60_000;
     private static final int HEADER = 5;
@@ -53,9 +53,9 @@ final class Line implements AutoCloseable {
     }
 
     /** Connects, and says the server's secret and what is to follow it in the same send. */
-    static Line to(InetSocketAddress server, byte[] greeting) throws IOException {
+    static Line to(InetSocketAddress server, byte[] secret) throws IOException {
         Line line = new Line(new Socket(server.getAddress(), server.getPort()));
-        line.send(greeting);
+        line.send(secret);
         return line;
     }
 

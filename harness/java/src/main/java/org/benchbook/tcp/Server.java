@@ -7,6 +7,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
@@ -23,11 +24,8 @@ import org.json.JSONObject;
  * will decode, in JSON; they are made before the first trial, whose clock so holds none. It ends with its standard input.
  */
 public final class Server {
-    /** How long nothing is accepted once that has failed. */
-    private static final long PAUSE_MS = 10;
-
     private final Map<String, Codec> codecs = new HashMap<>();
-    private final Strangers strangers;
+    private final byte[] secret;
     private final Map<Integer, Trial> trials = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
 
@@ -35,7 +33,7 @@ public final class Server {
         for (Object name : order.getJSONArray("codecs")) {
             codecs.put((String) name, Codec.of((String) name));
         }
-        strangers = new Strangers(Line.frame(Line.SECRET, HexFormat.of().parseHex(order.getString("secret"))));
+        secret = HexFormat.of().parseHex(order.getString("secret"));
     }
 
     /** Listens on a free port of the address that its order names, or of the loopback, and prints which. */
@@ -47,19 +45,9 @@ public final class Server {
         try (ServerSocket socket = new ServerSocket(0, 1024, InetAddress.getByName(order.optString("address", "127.0.0.1")))) {
             System.out.println(socket.getLocalPort());
             while (true) {
-                server.accept(socket);
+                Socket connection = socket.accept();
+                daemon(() -> server.attend(connection));
             }
-        }
-    }
-
-    private void accept(ServerSocket socket) throws InterruptedException {
-        try {
-            Socket connection = socket.accept();
-            strangers.add(connection);
-            daemon(() -> attend(connection));
-        } catch (IOException full) { // no descriptor is left, or the other side has gone
-            strangers.dropHalf();
-            Thread.sleep(PAUSE_MS);
         }
     }
 
@@ -80,7 +68,8 @@ public final class Server {
 
     private void attend(Socket connection) {
         try (connection) {
-            if (strangers.admit(connection)) {
+            connection.setSoTimeout(Line.PATIENCE_MS);
+            if (MessageDigest.isEqual(connection.getInputStream().readNBytes(secret.length), secret)) {
                 talk(new Line(connection));
             }
         } catch (IOException gone) {

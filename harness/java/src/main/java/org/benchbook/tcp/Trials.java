@@ -33,7 +33,6 @@ import org.json.JSONObject;
 public final class Trials {
     private static final long IDLE_WINDOW_MS = 250;
     private static final int IDLE_WINDOWS = 80;
-    private static final int SECRET = 32;
 
     /** Objects of the paper's trials of scenario 2, in its order. */
     private static final List<Integer> PAPERS = List.of(20_000, 40_000, 60_000, 80_000, 100_000);
@@ -60,7 +59,7 @@ public final class Trials {
 
     public void run(Answer answer) throws Exception {
         answer.driver(String.join(", ", codecs.keySet().stream().map(Codec::version).distinct().toList()));
-        byte[] secret = new byte[SECRET];
+        byte[] secret = new byte[Line.SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
         Process server = start();
         try (BufferedReader said = server.inputReader(); Writer given = server.outputWriter()) {
@@ -70,7 +69,7 @@ public final class Trials {
             InetSocketAddress address = new InetSocketAddress(request.serverAddress(), port(said));
             List<Sender> senders = new ArrayList<>();
             for (String codec : codecs.keySet()) {
-                senders.add(new Sender(new Client(address, Line.frame(Line.SECRET, secret), codec, parameters.getString("transport"))));
+                senders.add(new Sender(new Client(address, secret, codec, parameters.getString("transport"))));
             }
             measure(answer, new Turns<>(senders, parameters), server.pid());
             for (Sender sender : senders) {
