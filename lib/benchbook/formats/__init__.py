@@ -2,7 +2,6 @@
 
 In come an object and a codec's name; out go bytes, and from them an equal object, else `FormatError`. Begin with the
 protocol `Codec`, then `orjson_codec` and `lxml_codec`: a few lines each on what `json_codecs` and `tree` hold for all.
-`bound_xml` is for libraries that bind documents to classes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
