@@ -3,17 +3,14 @@
 import itertools
 import json
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import nbformat
 import pytest
 
-from benchbook import cli, databases, grid, lanes, paths, results, rooms, servers, studies
+from benchbook import cli, grid, lanes, results, rooms, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError, contents
 
@@ -456,56 +453,20 @@ def test_what_is_written_is_planned_as_such(write: Writer):
 
 @pytest.fixture
 def fresh() -> Iterator[Callable[[], None]]:
-    """What forgets the code that was read, now and at the end."""
+    """What forgets the notebooks and servers that were read, now and at the end."""
 
     def forget() -> None:
-        read = (identities.closure, identities._module_digest, identities._kept, identities._imports)
-        for cached in (*read, identities._notebook_code, planning._server):
-            cached.cache_clear()
+        identities._notebook_code.cache_clear()
+        planning._server.cache_clear()
 
     forget()
     yield forget
     forget()
 
 
-def test_what_was_read_of_sources_is_kept_by_their_contents_and_a_damaged_file_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], None]
-):
-    kept = tmp_path / "code" / "sources.kept"
-    monkeypatch.setattr(paths, "sources", lambda: kept)
-
-    def another_process() -> identities.Closure:
-        fresh()
-        return identities.closure(frozenset({"benchbook.studies.crud"}))
-
-    def refuse(*_: object) -> NoReturn:
-        raise AssertionError("read anew")
-
-    first = another_process()
-    with monkeypatch.context() as reading:
-        reading.setattr(identities, "_normal", refuse)
-        reading.setattr(identities, "_graph", refuse)
-        assert another_process() == first
-        content = kept.read_bytes()
-        at = content.index(b"benchbook.studies.crud")
-        for damaged in (content[:at] + b"X" + content[at + 1 :], content[: len(content) // 2], b""):
-            kept.write_bytes(damaged)
-            with pytest.raises(AssertionError, match="read anew"):
-                another_process()
-    assert another_process() == first and kept.read_bytes() == content
-    kept.unlink()
-    kept.parent.rmdir()
-    kept.parent.touch()
-    assert another_process() == first
-
-
 @pytest.fixture
-def identity(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], None]
-) -> Callable[..., str]:
-    """The identity of a cell of `crud`, whose code and notebook may be changed."""
-    shutil.copytree(identities._SOURCE, tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(identities, "_SOURCE", tmp_path / "code")
+def identity(home: Path, fresh: Callable[[], None]) -> Callable[..., str]:
+    """The identity of a cell of `crud`, whose notebook may be changed."""
 
     def now(**options: Any) -> str:
         fresh()
@@ -547,11 +508,13 @@ def test_identity_changes_with_the_versions_of_the_libraries(
     identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
     base = identity(engine="mongodb")
-    real = identities._version
-    monkeypatch.setattr(identities, "_version", lambda name: "99" if name == "pymongo" else real(name))
+    real = identities._library_version
+    monkeypatch.setattr(identities, "_library_version", lambda name: "99" if name == "pymongo" else real(name))
     assert identity(engine="mongodb") != base
-    monkeypatch.setattr(identities, "_version", lambda name: "99" if name == "duckdb" else real(name))
-    assert identity(engine="mongodb") == base, "no cell of crud imports duckdb"
+    monkeypatch.setattr(identities, "_library_version", lambda name: "99" if name == "psycopg" else real(name))
+    assert identity(engine="mongodb") == base, "no cell of MongoDB uses psycopg"
+    monkeypatch.setattr(identities.platform, "python_version", lambda: "3.99.0")
+    assert identity(engine="mongodb") != base
 
 
 def test_identity_changes_with_the_records_that_are_given(identity: Callable[..., str], tmp_path: Path):
@@ -560,19 +523,6 @@ def test_identity_changes_with_the_records_that_are_given(identity: Callable[...
     base = identity(dataset_file=str(own))
     own.write_text("a\n2\n")
     assert identity(dataset_file=str(own)) != base
-
-
-def test_identity_changes_with_code_that_is_imported_but_not_with_comments_or_other_code(
-    identity: Callable[..., str], tmp_path: Path
-):
-    base = identity()
-    measure, stats = tmp_path / "code" / "measure" / "timing.py", tmp_path / "code" / "stats" / "__init__.py"
-    text = measure.read_text()
-    measure.write_text(f"# why\n{text.replace('One timed section', 'A timed section')}")
-    stats.write_text("changed = True\n")
-    assert identity() == base
-    measure.write_text(f"{text}\nchanged = True\n")
-    assert identity() != base
 
 
 def test_identity_changes_with_the_notebooks_code_but_not_with_its_drawing_or_prose(
@@ -600,30 +550,6 @@ def test_the_server_that_is_there_is_part_of_the_plan(
     missing = {cell.missing for cell in grid.plan(["crud"], "all").cells if cell.product == "mongodb"}
     assert missing == {"no mongod here"}
     assert all(cell.missing is None for cell in grid.plan(["crud"], "all").cells if cell.product == "none")
-
-
-_RUN = """
-import json, sys
-from benchbook import studies
-study = studies.load(sys.argv[1])
-for parameters in json.loads(sys.argv[2]):
-    study.run(study.Parameters.model_validate(parameters))
-print(*(name for name in sys.modules if name.startswith("benchbook")))
-"""
-
-
-@pytest.mark.parametrize("slug", studies.SLUGS)
-def test_the_static_closure_covers_what_smoke_cells_really_load(slug: str):
-    cells = {(cell.product, grid.code(slug, cell.parameters)): cell for cell in grid.plan([slug], "smoke").cells}
-    one = {"repetitions": 1, **({"timeout_s": 60.0} if slug in ("crud", "replication") else {})}
-    given = json.dumps([{**cell.parameters.model_dump(), **one} for cell in cells.values()])
-    command = [sys.executable, "-c", _RUN, slug, given]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    loaded = set(ran.stdout.split())
-    listed = {"benchbook.plugins", "benchbook.registry", "benchbook.studies"}
-    folders = {f"benchbook.databases.{folder.name}" for folder in Path(databases.__path__[0]).iterdir()}
-    known = [grid.code(slug, cell.parameters).modules for cell in cells.values()]
-    assert loaded - listed - folders <= set().union(*known)
 
 
 @pytest.mark.parametrize(("what", "most"), [("number", 17), ("claim", 15), ("file of your own", 17)])

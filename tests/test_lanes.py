@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,19 @@ def asked() -> tuple[list[lanes.Repetition], lanes.Closing]:
 
 def says(*lines: str) -> str:
     return "".join(f"print({line!r}, flush=True)\n" for line in lines)
+
+
+def test_a_jar_that_is_older_than_its_sources_measures_nothing(
+    java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = lanes.jar()
+    copied = tmp_path / "java"
+    shutil.copytree(built.parents[1], copied)  # with the files' times
+    monkeypatch.setattr(lanes.paths, "harness", lambda lane: tmp_path / lane)
+    assert isinstance(lanes._java(), lanes.Found)
+    os.utime(next(copied.glob("src/main/java/**/*.java")))
+    stale = lanes._java()
+    assert isinstance(stale, lanes.Missing) and "changed after it was built: make setup" in stale.why
 
 
 def test_an_answer_is_its_repetitions_and_what_closes_it(scripted: Scripted) -> None:

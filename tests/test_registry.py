@@ -1,4 +1,4 @@
-"""A new database takes a folder and a line of the registry, and makes no finished cell new: tried on a copy."""
+"""A new database takes a folder and a line of the registry: tried on a copy."""
 
 import json
 import os
@@ -12,7 +12,6 @@ import pytest
 
 import benchbook
 from benchbook import databases, registry
-from benchbook.studies import SLUGS
 
 ADAPTER = """
 from benchbook.databases.noop import NoOp
@@ -42,21 +41,11 @@ LINE = '    "newcomer": "newcomer.adapter:Newcomer",\n'
 
 
 @pytest.fixture
-def newcomer(library: Path) -> None:
+def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Let what is started from here use a copy of the library with one more engine in it."""
-    add_newcomer(library)
-
-
-@pytest.fixture
-def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
-    """Return a copy of the library, which what is started from here uses."""
-    copy = tmp_path / "lib" / "benchbook"
-    shutil.copytree(Path(benchbook.__path__[0]), copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(copy.parent))
-    return copy
-
-
-def add_newcomer(library: Path) -> None:
+    library = tmp_path / "lib" / "benchbook"
+    shutil.copytree(Path(benchbook.__path__[0]), library, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(library.parent))
     folder = library / "databases" / "newcomer"
     folder.mkdir()
     for name, text in {"__init__": PRODUCT, "adapter": ADAPTER, "server": SERVER}.items():
@@ -94,45 +83,6 @@ def test_the_studies_take_it(study: str, topology: str) -> None:
     chosen = ["--set", "engine=newcomer", "--set", "n=50", "--set", f"topology={topology}"]
     cells = said("plan", study, "--profile", "smoke", *chosen)
     assert cells and all("newcomer" in json.dumps(cell) for cell in cells)
-
-
-def identities() -> dict[str, set[str]]:
-    """Return the identities of each study's smoke cells, as the copy plans them."""
-    cells = said("plan", "--profile", "smoke")
-    return {slug: {cell["identity"] for cell in cells if cell["study"] == slug} for slug in SLUGS}
-
-
-def append(library: Path, *modules: str) -> None:
-    for module in modules:
-        with (library / module).open("a") as file:
-            file.write("\nCHANGED = True\n")
-
-
-def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -> None:
-    """Not when a database, a dataset or a figure is added, or the versions that a product was tested on change.
-
-    Of a database that changes its own cells alone.
-    """
-    before = identities()
-    assert all(before.values())
-    add_newcomer(library)
-    (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
-    (library / "plots" / "newcomer.py").write_text("from benchbook.plots import sheet\n")
-    others = ("papers/tcp/figures.py", "cli/plan.py", "databases/mysql/__init__.py")
-    append(library, *others, "databases/couchdb/adapter.py")
-    assert identities() == before
-
-    append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/receiver.py")
-    after = identities()
-    kept = {slug: len(before[slug] & after[slug]) for slug in SLUGS}
-    assert kept["tcp"] < len(before["tcp"])
-    assert kept["drivers"] == len(before["drivers"]), "runs none of it"
-    assert 0 < kept["bookstore"] < len(before["bookstore"])
-    assert (len(before["crud"]) - kept["crud"], len(before["replication"]) - kept["replication"]) == (4, 4)
-
-    append(library, "databases/engine.py")
-    last = identities()
-    assert last["bookstore"] == after["bookstore"] and not last["drivers"] & after["drivers"]
 
 
 @pytest.mark.usefixtures("newcomer")

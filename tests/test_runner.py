@@ -623,7 +623,7 @@ def test_a_single_server_that_gets_a_replica_meanwhile_fails_the_cell_and_the_ne
 
 def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
     modules = sorted(
-        {name for cell in grid.plan((), "smoke").cells for name in grid.code(cell.study, cell.parameters).modules}
+        {name for cell in grid.plan((), "smoke").cells for name in grid.cell_modules(cell.study, cell.parameters)}
     )
     with ForkServer(modules) as fork_server:
         fork_server.start()

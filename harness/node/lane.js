@@ -1,5 +1,7 @@
 // Reads a request on standard input, does its study, and prints the answer: see ../contract.schema.json.
 //   node --expose-gc --max-old-space-size=3072 lane.js
+// The version of all that this folder measures, as lib/benchbook/grid/units.py uses it:
+// VERSION = 1
 'use strict'
 
 const v8 = require('node:v8')

@@ -5,7 +5,6 @@ a repetition, and one that closes. In come a study, a cell's parameters, its fil
 `Repetition` objects, each with what it timed, and how it closed. Begin with `find` and `run`.
 """
 
-import hashlib
 import json
 import os
 import pwd
@@ -53,7 +52,7 @@ class LaneError(RuntimeError):
 
 @dataclass(frozen=True)
 class Found:
-    """A lane that can run: the version of its program and of its harness, and the command that starts it."""
+    """A lane that can run: the version of its program, and the command that starts it."""
 
     version: str
     command: tuple[str, ...]
@@ -134,11 +133,20 @@ def _java() -> Found | Missing:
         return Missing(f"{java} is {version[1] if version else 'no JDK'}: Java 17 or newer is needed")
     if not jar().is_file():
         return Missing("harness/java is not built: make setup, with Maven (mvn) on PATH")
+    if _is_stale(jar()):
+        return Missing("harness/java changed after it was built: make setup, with Maven (mvn) on PATH")
     if home := re.search(r"java\.home = (.+)", output):
         java = str(Path(home[1]) / "bin" / "java")
     # JAXB writes dates in the machine's time zone, the paper's were an hour east of Greenwich
     command = (java, "-Duser.timezone=GMT+01:00", "-jar", str(jar()))
-    return Found(f"java {version[1]}, harness {_digest(jar())}", command, "-Djava.io.tmpdir=")
+    return Found(f"java {version[1]}", command, "-Djava.io.tmpdir=")
+
+
+def _is_stale(built: Path) -> bool:
+    """Return whether a source of the Java harness is newer than its jar, so that its version would be another's."""
+    harness = paths.harness("java")
+    sources = [harness / "pom.xml", *(harness / "src" / "main").rglob("*.java")]
+    return any(source.stat().st_mtime > built.stat().st_mtime for source in sources)
 
 
 def _node() -> Found | Missing:
@@ -152,8 +160,7 @@ def _node() -> Found | Missing:
     if not (harness / "node_modules" / "mongoose").is_dir():
         return Missing("harness/node is not installed: make setup, with npm on PATH")
     command = (program, "--expose-gc", "--max-old-space-size=3072", str(harness / "lane.js"))  # the paper's heap: 3 GB
-    files = (*sorted(harness.glob("*.js")), harness / "package-lock.json", harness.parent / "contract.schema.json")
-    return Found(f"node {version}, harness {_digest(*files)}", command)
+    return Found(f"node {version}", command)
 
 
 _FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java, "node": _node}
@@ -169,10 +176,6 @@ def _output(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]"
     except KeyError:  # a container's user may have no name
         home = None
     return processes.answer([program, *arguments], env=processes.environment(home))
-
-
-def _digest(*files: Path) -> str:
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def run(

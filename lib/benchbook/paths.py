@@ -92,11 +92,6 @@ def fonts() -> Path:
     return own() / ".cache" / "matplotlib"
 
 
-def sources() -> Path:
-    """Return the file of what was read of this very code's sources, by their contents; not in git."""
-    return own() / ".cache" / "code" / "sources.kept"
-
-
 def published() -> Path:
     """Return the folder of the numbers that the papers print."""
     return root() / "data" / "published"

@@ -89,3 +89,11 @@ def folder(package: str) -> Path:
 def packages() -> list[str]:
     """Return the names of all packages that announce something."""
     return sorted({entry.package for group in get_args(Group) for entry in announced(group).values()})
+
+
+def requirements(package: str) -> tuple[str, ...]:
+    """Return the names of the distributions that the package of a plug-in requires, without benchbook."""
+    entries = [entry for group in get_args(Group) for entry in announced(group).values()]
+    announcing = {entry.distribution for entry in entries if entry.package == package}
+    required = [text for name in announcing for text in metadata.requires(name) or ()]
+    return tuple(sorted({re.split(r"[^\w.-]", text)[0] for text in required} - {"benchbook"}))

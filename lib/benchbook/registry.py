@@ -1,9 +1,8 @@
 """The registry: every engine's name and adapter, and what is known of a product before any of its servers runs.
 
 What is true of a product alone stands in its folder, `benchbook.databases.<folder>`: in the folder's own module what is
-known of it, beside that its adapters and servers. Whoever adds a database adds its folder there and a line here.
-Nothing is imported until it is used, and nothing that stands here, or in a folder's own module, changes what a cell
-measures: what a line leads to belongs to its cells' identity, these modules to none's.
+known of it, beside that its adapters and servers. Whoever adds a database adds its folder there, a line here and a unit
+to `benchbook.grid.units`. Nothing is imported until it is used, and nothing that stands here changes what is measured.
 
 An installed package may announce more of them (`benchbook.plugins`, group ``benchbook.engines``): its own package
 is then what a folder is here.

@@ -18,6 +18,8 @@ from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
 
+VERSION = 1
+
 T = TypeVar("T")
 
 Durability = Literal["default", "relaxed", "strict"]

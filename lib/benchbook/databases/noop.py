@@ -10,6 +10,8 @@ from benchbook.datasets import Dataset
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
 
+VERSION = 1
+
 _KEEPS: Final = "it keeps nothing"
 
 

@@ -20,6 +20,8 @@ from benchbook.databases.engine import Decoders, Durability, Options, TypeDecode
 from benchbook.deployment import Role
 from benchbook.schemas import NESTED, Document, Field, Record, Schema
 
+VERSION = 1
+
 Row = tuple[Any, ...]
 
 Cursor: TypeAlias = Any

@@ -13,6 +13,8 @@ import orjson
 
 from benchbook.schemas import Record, Schema
 
+VERSION = 1
+
 _CHUNK = 1000
 
 

@@ -6,6 +6,8 @@ from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Draws, moments
 from benchbook.schemas import Field, Parent, Schema
 
+VERSION = 1
+
 
 def _fields(*names: str) -> tuple[Field, ...]:
     return tuple(Field(name, "datetime" if name == "created_at" else "string") for name in names)

@@ -20,6 +20,8 @@ from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Draws, Integers, moments
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Field, Schema, Writer
 
+VERSION = 1
+
 KEYS = {
     "short": ("i", "t", "a"),
     "long": ("identifier_of_this_book", "title_of_this_book_as_it_is_printed", "author_of_this_book_as_it_is_printed"),

@@ -19,6 +19,8 @@ from benchbook.digits import plural
 from benchbook.inputs import InputError
 from benchbook.schemas import Document, Field, Record, Schema
 
+VERSION = 1
+
 STORE: Final = "own_records"
 """What their collection or table is called, whatever the file is: a store may refuse the file's name."""
 

@@ -9,6 +9,8 @@ from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, Draws
 from benchbook.schemas import Field, Schema
 
+VERSION = 1
+
 _FIELDS = (
     *(Field(name, "string") for name in ("_id", "name", "email", "phone", "street", "city", "country")),
     *(Field("born_on", "date"), Field("age", "integer"), Field("height", "float")),

@@ -4,6 +4,8 @@ from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Draws, names
 from benchbook.schemas import Field, Schema
 
+VERSION = 1
+
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
 SCHEMA = Schema("smartphones", tuple(Field(name, "string") for name in _NAMES))
 

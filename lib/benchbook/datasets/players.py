@@ -9,6 +9,8 @@ from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import CITIES, FAMILY, NATIONS, Draws, Integers, names, pick
 from benchbook.schemas import Field, FieldType, Schema
 
+VERSION = 1
+
 TABLE: Final = 18_000
 """Distinct records; a longer set repeats them with new ids, as the study must have done."""
 

@@ -26,6 +26,8 @@ from benchbook.schemas import (
     UnfitError,
 )
 
+VERSION = 1
+
 JsonName = Literal["orjson", "json", "msgspec"]
 XmlName = Literal["lxml", "etree", "xsdata"]
 _JSON, _XML = get_args(JsonName), get_args(XmlName)

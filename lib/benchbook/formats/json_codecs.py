@@ -24,6 +24,8 @@ from benchbook.schemas import (
     Writer,
 )
 
+VERSION = 1
+
 TYPES: Final[dict[FieldType, type]] = {
     "string": str,
     "integer": int,

@@ -4,6 +4,8 @@ from lxml import etree
 
 from benchbook.formats.tree import NAMESPACE, ROOT, TreeCodec
 
+VERSION = 1
+
 
 def parse(data: bytes) -> etree._Element:
     """Return the document's root; raises ValueError or SyntaxError."""

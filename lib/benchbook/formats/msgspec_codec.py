@@ -10,6 +10,8 @@ from benchbook.formats import Decoder, FormatError, bounded, milliseconds, momen
 from benchbook.formats.json_codecs import JsonCodec, form
 from benchbook.schemas import AnyBookstore, Book1, Book2, Bookstore, Schema
 
+VERSION = 1
+
 T = TypeVar("T")
 
 

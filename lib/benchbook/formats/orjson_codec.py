@@ -4,6 +4,8 @@ import orjson
 
 from benchbook.formats.json_codecs import JsonCodec, plain
 
+VERSION = 1
+
 
 def codec() -> JsonCodec:
     """Return the codec."""

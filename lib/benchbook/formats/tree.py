@@ -31,6 +31,8 @@ from benchbook.schemas import (
     Writer,
 )
 
+VERSION = 1
+
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 NAMESPACE: Final = "org.example"
 ROOT: Final = f"{{{NAMESPACE}}}bookstore"

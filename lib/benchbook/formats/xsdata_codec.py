@@ -38,6 +38,8 @@ _LONGEST: Final = 400
 """Characters of a reason: one that names each of 2,000 attributes says no more."""
 
 
+VERSION = 1
+
 _ATTRIBUTE: Final = {"type": "Attribute"}
 _ELEMENT: Final = {"type": "Element", "namespace": ""}
 _BOOKS: Final = {**_ELEMENT, "name": "book"}

@@ -2,11 +2,11 @@
 
 In come a profile and the command's options; out goes a `Plan`: its cells, each with its identity and its state in the
 results' folder, and what is left out. Begin with `plan` in `planning`; `grid_file` reads a grid, `expansion` multiplies
-it out, `identities` says what makes a result new.
+it out, `identities` says what makes a result new, `units` which code has which version.
 """
 
 from benchbook.grid.grid_file import load
-from benchbook.grid.identities import code, code_hash, identity
+from benchbook.grid.identities import code_hash, identity
 from benchbook.grid.planning import (
     Cell,
     Elsewhere,
@@ -24,6 +24,7 @@ from benchbook.grid.planning import (
     own,
     plan,
 )
+from benchbook.grid.units import cell_modules
 
 __all__ = [
     "Cell",
@@ -33,7 +34,7 @@ __all__ = [
     "NoneFitsError",
     "Place",
     "Plan",
-    "code",
+    "cell_modules",
     "code_hash",
     "current",
     "elsewhere",

@@ -8,6 +8,8 @@ few lines are all that stands between the two readings of the clock. `meters` re
 from benchbook.measure.meters import NotIdle, capacity_meter, client_meters, idle, machine_meters, process_meters
 from benchbook.measure.timing import Meter, MeterError, Reading, clock, timed
 
+VERSION = 1
+
 __all__ = [
     "Meter",
     "MeterError",

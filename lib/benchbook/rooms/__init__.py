@@ -27,6 +27,8 @@ from benchbook.deployment import Place, Role
 from benchbook.measure import Meter
 from benchbook.rooms import namespaces, network
 
+VERSION = 1
+
 NONE: Final = "none"
 """No room: all roles share this machine, and its loopback."""
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchbook import paths, results, studies
 from benchbook.datasets import own_records
-from benchbook.grid import Cell, code, code_hash
+from benchbook.grid import Cell, cell_modules, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.machine import Load, host
 from benchbook.runner import quiet
@@ -86,7 +86,7 @@ class Batch:
             for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
                 self._disturbed.clear()
                 block = list(cells)
-                modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in block))
+                modules = set[str]().union(*(cell_modules(cell.study, cell.parameters) for cell in block))
                 with ForkServer(modules) as fork_server:
                     self._visit(block, fork_server)
                     if self._repeats:

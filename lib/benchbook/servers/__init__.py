@@ -38,6 +38,8 @@ from benchbook.servers.programs import Missing as Missing
 from benchbook.servers.programs import here as here
 from benchbook.servers.programs import misfit
 
+VERSION = 1
+
 _LAST_WORDS_S = 2.0
 
 T = TypeVar("T")

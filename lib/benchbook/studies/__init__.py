@@ -35,10 +35,10 @@ def load(slug: str) -> ModuleType:
 
     Its ``run`` is decorated with `benchbook.studies.cell.state_parameters`, else the runner takes no rows of it.
 
-    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter; and, if it has
-    it, ``checks``: what a person's own records are held against when a plan is made, each hashable, with a method
-    ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. Raises `KeyError` when no study has that name,
-    `InputError` when another package's cannot be loaded.
+    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter, whose versions
+    are part of its identity; and, if it has it, ``checks``: what a person's own records are held against when a plan is
+    made, each hashable, with a method ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. Raises
+    `KeyError` when no study has that name, `InputError` when another package's cannot be loaded.
     """
     name = module(slug)
     study: ModuleType = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(name)

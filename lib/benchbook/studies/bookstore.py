@@ -56,6 +56,8 @@ from benchbook.wire.client import Connection, connected, started
 if TYPE_CHECKING:
     import pandas as pd
 
+VERSION = 1
+
 T = TypeVar("T")
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")

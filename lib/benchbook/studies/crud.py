@@ -61,6 +61,8 @@ from benchbook.studies.cell_store import (
 if TYPE_CHECKING:
     import pandas as pd
 
+VERSION = 1
+
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
 REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}

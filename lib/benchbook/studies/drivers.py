@@ -51,6 +51,8 @@ from benchbook.studies.cell_store import (
 if TYPE_CHECKING:
     import pandas as pd
 
+VERSION = 1
+
 Operations = dict[str, Callable[[], Any]]
 
 ENGINES: Final = {

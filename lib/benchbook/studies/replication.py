@@ -53,6 +53,8 @@ from benchbook.studies.cell import (
 )
 from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
 
+VERSION = 1
+
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 """Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""

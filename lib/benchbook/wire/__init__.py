@@ -4,3 +4,5 @@ In come encoded objects, a stream of them for each connection; out comes the ser
 readings, and how many objects it decoded. Begin with `client`, which starts the server and sends; `receiver` is that
 server, which takes and decodes; `protocol` is the frames that both speak.
 """
+
+VERSION = 1

@@ -9,6 +9,8 @@ from typing import Final
 
 from benchbook.registry import Image, Package, Product
 
+VERSION = 1
+
 PRODUCTS: Final = {
     "couchdb": Product(
         title="CouchDB",

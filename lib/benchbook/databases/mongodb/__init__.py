@@ -8,6 +8,8 @@ from typing import Final
 
 from benchbook.registry import Image, Package, Product
 
+VERSION = 1
+
 PRODUCTS: Final = {
     "mongodb": Product(
         title="MongoDB",

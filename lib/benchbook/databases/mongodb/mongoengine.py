@@ -23,6 +23,8 @@ from benchbook.databases.mongodb.adapter import MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
 
+VERSION = 1
+
 _FIELDS: Final = {
     "string": fields.StringField,
     "integer": fields.IntField,

@@ -9,6 +9,8 @@ from typing import Final
 
 from benchbook.registry import Artefact, Image, Package, Product
 
+VERSION = 1
+
 FLAGS: Final = ("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL")
 """What servers of MySQL from 8.0 on are started with, and"""
 

@@ -7,6 +7,8 @@ from typing import Final
 
 from benchbook.registry import Image, Package, Product
 
+VERSION = 1
+
 PRODUCTS: Final = {
     "rethinkdb": Product(
         title="RethinkDB",

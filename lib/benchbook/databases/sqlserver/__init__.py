@@ -8,6 +8,8 @@ from typing import Final
 
 from benchbook.registry import Image, Product
 
+VERSION = 1
+
 PRODUCTS: Final = {
     "sqlserver": Product(
         title="SQL Server",
