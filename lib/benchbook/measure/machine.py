@@ -184,12 +184,10 @@ class Load:
         used = defaultdict[str, float](float)
         for pid, processors in self.others.items():
             try:
-                name = psutil.Process(pid).name()
+                name = psutil.Process(pid).name()[:_LONGEST]
             except psutil.Error:
-                name = ""
-            # Nothing of what a terminal would obey.
-            shown = "".join(letter if letter.isprintable() else "?" for letter in name)[:_LONGEST]
-            used[shown or "a process that ended"] += processors
+                name = "a process that ended"
+            used[name] += processors
         most = sorted(used.items(), key=itemgetter(1), reverse=True)[:_LISTED]
         shares = [(name, share) for name, share in most if share >= QUIET / 2]
         if self.steal >= QUIET / 2:
