@@ -1,13 +1,10 @@
 """Files that are written whole or not at all: whoever reads one meanwhile has what was there before."""
 
-import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
-
-_DIGEST: Final = 32
+from typing import BinaryIO
 
 
 @contextmanager
@@ -58,19 +55,3 @@ def flush_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_cache(path: Path, content: bytes) -> None:
-    """Write what can be made again at any time, with its checksum; nothing where the folder cannot be written."""
-    with suppress(OSError):
-        write(path, hashlib.sha256(content).digest() + content)
-
-
-def read_cache(path: Path) -> bytes | None:
-    """Return what `write_cache` wrote; None when there is none, or its checksum differs."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, content = data[:_DIGEST], data[_DIGEST:]
-    return content if hashlib.sha256(content).digest() == digest else None
