@@ -17,7 +17,8 @@ import pytest
 from benchbook import cli, results
 from benchbook.cli import results as results_command
 from benchbook.measure import timed
-from benchbook.plots import exhibit
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.save import save
 from benchbook.results import files
 from benchbook.studies import cell
 from test_damage import flip
@@ -242,7 +243,7 @@ def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Pat
     assert cli.main(["results", "--sql", query, "--output", str(written)]) == cli.DONE
     frame = pd.read_csv(written)
     assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
-    exhibit.save(exhibit.Exhibit("a table", rows[["engine"]].assign(value=-1.5)), tmp_path / "table", {})
+    save(Exhibit("a table", rows[["engine"]].assign(value=-1.5)), tmp_path / "table", {})
     frame = pd.read_csv(tmp_path / "table.csv")
     assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
 
