@@ -163,7 +163,7 @@ def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others
     row = ClaimRow("so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, *products)
     figure = draw(sheet(row))
     texts = [text for axes in figure.axes for text in axes.texts]
-    assert {"reproduced in part", "2 of 4 products"} <= {text.get_text() for text in texts}
+    assert {"reproduced in part", "2 of 4 products"} <= {line for text in texts for line in text.get_text().split("\n")}
     figure.draw_without_rendering()
     assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in texts)
     assert "reproduced in part" in {text.get_text() for text in figure.legends[0].get_texts()}

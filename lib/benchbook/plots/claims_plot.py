@@ -41,7 +41,7 @@ def draw_claims(exhibit: Exhibit, claims: Claims, layout: Layout) -> Figure:
     room = layout.width - 0.15 if stacked else layout.width * shares[0]
     sentences = [wrap(row.says, room, size) for row in rows]
     longest = max((sentence.count("\n") + 1 for sentence in sentences), default=2)
-    row_lines = longest + 1.8 if stacked else max(longest, 3) + 1.0
+    row_lines = longest + 1.8 + any(row.products for row in rows) if stacked else max(longest, 3) + 1.0
     line = 1 / row_lines
     height = row_lines * text_height("a line", size) * max(1, len(rows))
     figure = start_sheet(exhibit, layout, _list_handles(rows, layout), height + 0.7)
@@ -73,7 +73,7 @@ def draw_claims(exhibit: Exhibit, claims: Claims, layout: Layout) -> Figure:
         else:
             _write(left, 0.0, y, sentence, size, va="center")
         _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, (low, high), layout.marks)
-        _write_verdict(right, row, y, layout)
+        _write_verdict(right, row, y, line, layout)
     return figure
 
 
@@ -91,8 +91,10 @@ def _write(axes: Axes, x: float, y: float, text: str, size: float, **about: Any)
     return axes.text(x, y, text, fontsize=size, linespacing=1.2, transform=axes.get_yaxis_transform(), **about)
 
 
-def _write_verdict(axes: Axes, row: ClaimRow, y: float, layout: Layout) -> None:
+def _write_verdict(axes: Axes, row: ClaimRow, y: float, line: float, layout: Layout) -> None:
     """Write the published ratio, and the verdict above its remarks."""
+    # in one column the verdict stays beside the marks, below the sentence
+    shift = 0.6 * line if layout.narrow else 0.0
     size = layout.small
     if math.isfinite(row.published):
         _write(axes, _PUBLISHED, y, number(row.published), size, ha="right", va="center", color=style.FAINT)
@@ -100,8 +102,17 @@ def _write_verdict(axes: Axes, row: ClaimRow, y: float, layout: Layout) -> None:
     verdict = row.verdict + (UNTRUSTED if row.untrusted else "")
     # sky blue is no ink
     ink = LOOKS["reproduced" if row.verdict == IN_PART else row.verdict].colour
-    _write(axes, _VERDICT, y, verdict, size, va="bottom" if remarks else "center", color=ink, fontweight="bold")
-    _write(axes, _VERDICT, y, remarks, size, va="top", color=style.FAINT)
+    _write(
+        axes,
+        _VERDICT,
+        y,
+        verdict,
+        size,
+        va="center" if shift or not remarks else "bottom",
+        color=ink,
+        fontweight="bold",
+    )
+    _write(axes, _VERDICT, y + shift, remarks, size, va="top", color=style.FAINT)
 
 
 def _draw_ratio(axes: Axes, row: ClaimRow, y: float, height: float, ends: tuple[float, float], size: float) -> None:
