@@ -15,7 +15,7 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.judge import VERDICTS
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots import verdicts
-from benchbook.plots.exhibit import ClaimRow, Claims, Exhibit
+from benchbook.plots.exhibit import ClaimRow, ClaimSheet, Exhibit
 from benchbook.plots.save import draw
 from benchbook.plots.sheet import log_ticks
 from benchbook.report import show, words
@@ -141,7 +141,7 @@ def test_the_tint_is_where_the_claim_puts_the_ratio(claimed, than, ends):
 
 
 def sheet(*rows: ClaimRow) -> Exhibit:
-    return Exhibit("crud", pd.DataFrame(), ("said",), Claims(rows, "nothing"))
+    return Exhibit("crud", pd.DataFrame(), ("said",), ClaimSheet(rows, "nothing"))
 
 
 def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from benchbook.digits import number
 from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
 from benchbook.plots import style
-from benchbook.plots.exhibit import ClaimRow, Claims, Exhibit
+from benchbook.plots.exhibit import ClaimRow, ClaimSheet, Exhibit
 from benchbook.plots.sheet import log_scale, mark, start_sheet, text_height, text_width, tick_gap, wrap
 from benchbook.plots.style import Layout
 from benchbook.plots.verdicts import LOOKS, UNTRUSTED
@@ -30,7 +30,7 @@ _VERDICT: Final = 0.36
 """Where published ratios end and verdicts begin, of the width of their column."""
 
 
-def draw_claims(exhibit: Exhibit, claims: Claims, layout: Layout) -> Figure:
+def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
     """Draw a row per claim: its sentence, its ratio and interval, the published ratio, and its verdict.
 
     In one column of a page the sentence stands above the ratio. To be called inside `style.applied`.

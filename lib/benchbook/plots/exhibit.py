@@ -55,7 +55,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class Claims:
+class ClaimSheet:
     """A row per claim: its sentence, its ratio beside the published one, its verdict."""
 
     rows: Sequence[ClaimRow]
@@ -67,7 +67,7 @@ class Bars:
     """Points as stacked bars: a bar per level, a part per series."""
 
 
-Drawing: TypeAlias = Dots | Lines | Claims | Bars
+Drawing: TypeAlias = Dots | Lines | ClaimSheet | Bars
 
 
 @dataclass(frozen=True)

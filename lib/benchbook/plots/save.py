@@ -14,7 +14,7 @@ from benchbook import atomic
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
 from benchbook.plots.dots import draw_dots
-from benchbook.plots.exhibit import Bars, Claims, Dots, Exhibit, Lines
+from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Exhibit, Lines
 from benchbook.plots.lines import draw_lines
 from benchbook.plots.sheet import settle
 from benchbook.plots.style import REPORT, Layout
@@ -34,7 +34,7 @@ def draw(exhibit: Exhibit, layout: Layout = REPORT) -> Figure:
                 figure = draw_dots(exhibit, drawing, layout)
             case Lines():
                 figure = draw_lines(exhibit, drawing, layout)
-            case Claims():
+            case ClaimSheet():
                 figure = draw_claims(exhibit, drawing, layout)
             case Bars():
                 figure = draw_bars(exhibit, layout)

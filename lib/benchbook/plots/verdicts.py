@@ -9,7 +9,7 @@ import pandas as pd
 from benchbook.evidence import Counts, Evidence, claims
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
-from benchbook.plots.exhibit import Bars, ClaimRow, Claims, Exhibit, Maker
+from benchbook.plots.exhibit import Bars, ClaimRow, ClaimSheet, Exhibit, Maker
 from benchbook.plots.points import COLUMNS, FrameRow, each, framed, not_run_of, where
 from benchbook.plots.ratios import beside
 from benchbook.studies import SLUGS
@@ -49,7 +49,7 @@ def claims_sheet(evidence: Evidence, *, study: str, part: int, parts: int) -> Ex
     ran = study in set(evidence.means["study"])
     nothing = f"{study}: nothing ran that could judge these claims" if ran else "not run in this profile"
     notes = _notes(judged, nothing)
-    return Exhibit(title, _points(judged, rows), tuple(notes), Claims(rows, nothing))
+    return Exhibit(title, _points(judged, rows), tuple(notes), ClaimSheet(rows, nothing))
 
 
 def _notes(judged: pd.DataFrame, nothing: str) -> list[str]:
