@@ -214,7 +214,7 @@ class CommandOption:
             other, equals, _ = text.partition("=")
             if equals and other in names:
                 raise InputError(where, f"{text!r} is another parameter's: write {option} {text} beside it")
-        values = [strict.parse(t, where).value if t.startswith("{") else strict.scalar(t, where) for t in texts]
+        values = [_read_value(text, where) for text in texts]
         return cls(name, tuple(values), where)
 
     def put(self, selection: Selection) -> Selection:
@@ -246,6 +246,17 @@ class CommandOption:
                 advice = f"of {self.name}, {nearest(str(value), known)}; --set {self.name}=… adds others"
                 raise InputError(self.where, f"no cell is like that: {advice}")
         return matching
+
+
+def _read_value(written: str, where: str) -> object:
+    """Return the value of a plain scalar, or of names with values between braces."""
+    if not written.startswith("{"):
+        return strict.scalar(written, where)
+    try:
+        return strict.parse(written, where).value
+    except InputError as error:
+        # An option has no lines.
+        raise InputError(where, error.message) from error
 
 
 def _points(selection: Selection, *, as_written: bool) -> list[Point]:
