@@ -224,7 +224,7 @@ def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
     found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
 ):
     if not found:  # no server, no lane: a plan of nothing
-        monkeypatch.setattr(grid, "plan", lambda *_: [])
+        monkeypatch.setattr(grid, "plan", lambda *_: grid.Plan([], []))
     merged = merge.merge(paths.REFERENCE)
     means = pd.read_parquet(REFERENCE / reference.MEANS)
     assert {cell.key for cell in merged.cells if cell.state == "done"} == {
