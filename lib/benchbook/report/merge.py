@@ -197,6 +197,7 @@ def _levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
     for cell in cells:
         for name, value in cell.parameters.model_dump().items():
             levels.setdefault(name, {})[json.dumps(value)] = value
+    levels.pop("arm", None)
     ordered = {name: _sorted(values.values()) for name, values in levels.items()}
     return ordered | {"blocks": [len({cell.block for cell in cells})]}
 
