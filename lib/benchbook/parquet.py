@@ -4,6 +4,7 @@ A dictionary has a text once, however many rows repeat it. Neither the file's si
 the repetitions.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -25,9 +26,10 @@ def check_size(source: pa.NativeFile, limit: int) -> None:
     """
     error = TooLargeError(f"its values take more than {limit:,} bytes")
     with pq.ParquetFile(source) as file:
-        if _stated_size(file.metadata) > limit:
-            raise error
         columns = [file.schema.column(number) for number in range(len(file.schema))]
+        nested = [number for number, column in enumerate(columns) if column.max_repetition_level]
+        if _stated_size(file.metadata, nested) > limit:
+            raise error
     bytes_columns = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
     texts = [column.path for column in bytes_columns if column.logical_type.type != "DECIMAL"]
     size = 0
@@ -38,15 +40,18 @@ def check_size(source: pa.NativeFile, limit: int) -> None:
                 raise error
 
 
-def _stated_size(metadata: pq.FileMetaData) -> int:
-    """Return the bytes that a file says it takes at least: those of its pages, and one for each value."""
-    pages = values = 0
+def _stated_size(metadata: pq.FileMetaData, nested: Sequence[int]) -> int:
+    """Return the bytes that a file says it takes at least: those of its pages, and one for each value.
+
+    Only columns with lists, whose numbers are `nested`, state other numbers of values than of rows. Others are not
+    asked: pyarrow aborts the process where a damaged footer does not describe a column.
+    """
+    pages, values = 0, metadata.num_rows * (metadata.num_columns - len(nested))
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         pages += group.total_byte_size
-        for column in range(group.num_columns):
-            values += group.column(column).num_values
-    return max(pages, values)
+        values += sum(group.column(column).num_values for column in nested)
+    return int(max(pages, values))
 
 
 def _value_bytes(array: pa.Array) -> int:
