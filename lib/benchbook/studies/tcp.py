@@ -61,7 +61,7 @@ from benchbook.wire.protocol import LIMIT, fingerprints
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = 1
+VERSION = 2
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
