@@ -1,4 +1,4 @@
-"""What merging and judging costs, and how it grows: block means of every stored value, comparisons, controls.
+"""What merging and judging costs, and how it grows: block means of every stored value, tables, A/A checks, verdicts.
 
 ``python benchmarks/merge.py [ROWS...]`` writes results of the real schema for the cells of profile `night` that can run
 here, with as many repetitions as make that many rows, and reads them back as the report does: in a fresh process, whose
@@ -101,20 +101,16 @@ def judge() -> dict[str, float]:
         now = perf_counter()
         took[name], begun = now - begun, now
 
-    from benchbook import evidence
+    from benchbook.analysis import Analysis, stored_means
 
     step("imports")
-    means = evidence.stored_means()
+    means = stored_means()
     step("block means")
-    measured = evidence.measures(means)
-    step("measures")
-    found = evidence.comparisons(measured)
-    step("comparisons")
-    controls = evidence.controls(measured)
-    step("controls")
-    evidence.verdicts(evidence.judged(measured, controls=controls))
-    step("verdicts")
-    counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(found))}
+    analysis = Analysis(means)
+    for part in ("means", "tables", "aa", "verdicts"):  # each is made when it is first asked for
+        getattr(analysis, part)
+        step(part)
+    counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(analysis.tables))}
     return took | counts | {"peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
 

@@ -28,22 +28,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan, nan
+from math import exp, isnan, nan
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Final, cast
 
+import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
 from benchbook import deployment, processes, rooms, servers
+from benchbook.analysis.intervals import mean_interval
 from benchbook.deployment import Place, Role
 from benchbook.digits import estimate
 from benchbook.measure import Meter
 from benchbook.rooms import Room, Standing, network
-from benchbook.stats.inference import mean_interval
 from benchbook.studies import replication
 
 ROLES: Final[tuple[Role, ...]] = ("client", "primary", "replica")
@@ -215,8 +216,8 @@ def cost(blocks: int) -> None:
     for arm in ARMS:
         said = []
         for values, unit in ((trips[arm], "µs"), (flows[arm], "Mbit/s")):
-            mean = mean_interval(values, scale="log")
-            said.append(estimate(mean.estimate, mean.low, mean.high, unit))
+            mean = mean_interval(np.log(values), ["today"] * len(values))
+            said.append(estimate(exp(mean.estimate), exp(mean.low), exp(mean.high), unit))
         print(f"| {arm} | {' | '.join(said)} |")
 
 

@@ -1,7 +1,8 @@
-"""The reference run's claims computed once more, in plain numpy, from docs/method.md alone: read the two side by side.
+"""Judge the reference run once more, from docs/method.md alone: read the two side by side.
 
-Nothing of `benchbook` is imported. Block means are those of figures/reference, claims and printed numbers of data/.
-What stands in quotation marks are points and headings of docs/method.md.
+Input is figures/reference/repetitions.parquet, data/claims and data/published. Nothing of `benchbook` is imported.
+`python tests/independent.py` compares every verdict and interval with `benchbook claims --reference --json`.
+Words in quotation marks are those of the page.
 """
 
 import csv
@@ -9,655 +10,611 @@ import itertools
 import json
 import math
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
-from functools import cache, cached_property
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from scipy import optimize, stats
+from scipy import stats
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
 Levels = dict[str, Any]
-Block = tuple[str, int]  # its campaign and number
-Beside = tuple[tuple[str, Any], ...]
-Side = dict[Block, tuple[float, float, bool]]  # mean, its counters' resolution, whether it was disturbed
+Quantity = tuple[str, str, str]  # operation, role, metric
+Block = tuple[str, int, pd.Timestamp]  # host, number, begin of the pass
 
-# "Which rows stand": of several levels of a parameter that a claim does not name, the first of these
+# Names of the command's output.
+COUNTS = {"for": "for", "against": "against", "open": "open", "not comparable": "not_comparable", "not run": "not_run"}
+NUMBERS = ("estimate", "low", "high")
+
+# Columns of the committed file.
+OF_CELL = ("study", "language", "parameters", "host", "block", "cell_id")
+OF_ROW = ("engine", "topology", "model", "driver", "codec", "format", "arm")
+OF_VALUE = ("operation", "role", "metric", "value", "count", "censored", "disturbed", "state", "started_at")
+COLUMNS = {"language": "lane"}  # where the file's name is another
+
+# Levels of parameters that a claim may leave out, in the order of preference; the first is the default.
 DEFAULTS: dict[str, tuple[Any, ...]] = {
-    "process": ("together",),
+    "process": ("together", "apart", "operation"),
+    "trials": ("alone", "sequence"),
+    "heap": ("default", "64m"),
+    "binary_log": ("needed", "always"),
     "room": ("none",),
-    "keys": ("paper",),
-    "batch": ("all",),
-    "binding": ("once",),
-    "sink": ("file",),
+    "keys": ("paper", "short", "long", "nested"),
+    "batch": ("all", 50000),
+    "constraints": ("on", "off"),
+    "document_schema": ("required", "types", "validated"),
+    "json_codec": ("orjson", "json", "msgspec", "jackson", "moxy"),
+    "xml_codec": ("lxml", "etree", "xsdata", "jaxb", "xmldecoder"),
     "held_mb": (0,),
-    "constraints": ("on",),
-    "binary_log": ("needed",),
-    "document_schema": ("required",),
-    "json_codec": ("orjson", "jackson"),
-    "xml_codec": ("lxml", "jaxb"),
+    "attributes": (89, 6),
+    "case": (1, 2),
+    "topology": ("single", "replicated"),
 }
-OF_OTHER_LANES = {
-    "python": {"mongoclient", "mongoose", "jaxb", "jackson", "xmldecoder"},
-    "node": {"pymongo", "mongoengine"},
-    "java": {"lxml", "orjson"},
+LANGUAGES = {
+    **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
+    **dict.fromkeys(("mongoclient", "mongoose"), "node"),
 }
-COUNTED = {"size", "markup_size", "bytes_received", "card_bytes_sent", "card_bytes_received"}  # whatever else runs
-UNITS = {"ms": 1e6, "s": 1e9, "MB": 1e3, "%": 0.01}
+BESIDE = {"format": "codec", "codec": "format", "metric": "process", "process": "metric"}
+EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}
+COUNTED = {"size", "markup_size", "markup_percent", "bytes_received", "card_bytes_sent", "card_bytes_received"}
+CAN_BE_NEGATIVE = {"memory_change", "memory_change_kb", "heap_change"}
 
-# "Five looks"
-LOOKS = {5: 3.72, 8: 3.58, 12: 3.16, 20: 2.75, 30: 2.59}
-EXCEEDED = {units: 2 * stats.t.sf(t, units - 1) for units, t in LOOKS.items()}
-EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}  # adapters that have not met the product
-
-HOLDS, AGAINST, OPEN = ("reproduced", "direction only"), ("contradicted", "other way"), ("inconclusive", "other way")
-
-# "Identical arms"
-KINDS = {
-    "time": ("wall_time", "elapsed_time"),
-    "processor time": ("cpu_time",),
-    "memory": ("memory_change_kb", "memory_rss_mb", "memory_percent"),
-    "bytes": ("size", "bytes_received", "card_bytes_sent", "card_bytes_received"),
-}
+# "Interval"
+ICC = 0.35
+CONFIDENCE = 0.99
+MIN_BLOCKS = 5
 
 
-# ---- what was measured
+# ---- "Block"
 
 
 @dataclass
-class Cell:
-    """What a process measured in a block of one operation on one side."""
+class Mean:
+    """The mean of a quantity over the repetitions of a block."""
 
-    host: str
-    study: str
-    lane: str
-    arm: str
-    at: Levels
-    block: Block
-    supports_verdicts: bool
-    means: dict[tuple[str, str], Levels] = field(default_factory=dict)  # by role and metric
-    disturbed: bool = False
+    value: float
+    timed_out: bool
+    noisy: bool
+    items: float
 
 
-def cells() -> list[Cell]:
-    """Return all cells, those of experimental adapters among them, which support no verdict."""
-    found: dict[tuple[Any, ...], Cell] = {}
-    named = ["operation", "format", "codec", "driver", "model", "engine"]
-    columns = ["host", "study", "lane", "arm", "cell_id", "campaign", "block", "parameters"]
-    columns += ["disturbed", "role", "metric", "value", "deviation", "resolution", "measured"]
-    table = pd.read_parquet(REFERENCE / "block_means.parquet", columns=columns + named)
-    parameters = {text: json.loads(text) for text in table["parameters"].unique()}
-    table["judged"] = ~table["engine"].str.split("[@+]", regex=True).str[0].isin(EXPERIMENTAL)
-    for row in table.to_dict("records"):
-        side = {name: row[name] for name in named if isinstance(row[name], str)}
-        key = (row["host"], row["cell_id"], row["campaign"], row["block"], row["arm"], *side.values())
+@dataclass
+class Configuration:
+    """One way in which cells ran, with its block means by operation, then role and metric."""
+
+    language: str
+    settings: Levels
+    parameters: list[str]
+    means: dict[str, dict[Block, dict[tuple[str, str], Mean]]] = field(default_factory=lambda: defaultdict(dict))
+
+    def common(self, apart: set[str]) -> str:
+        """Return the settings that sides must share."""
+        names = {*self.parameters} - apart - {"language", "lane", "arm", "seed", "repetitions"}
+        return json.dumps({name: self.settings[name] for name in sorted(names)})
+
+
+def load_repetitions() -> pd.DataFrame:
+    """Return the repetitions of finished cells with the pass that their block is."""
+    columns = [COLUMNS.get(name, name) for name in (*OF_CELL, *OF_ROW, *OF_VALUE)]
+    rows = pd.read_parquet(REFERENCE / "repetitions.parquet", columns=columns)
+    rows = rows.rename(columns={stored: name for name, stored in COLUMNS.items()})
+    rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["censored"])]
+    # A pass ends where no cell of its block has begun for an hour.
+    rows = rows.sort_values("started_at")
+    number = rows.groupby(["host", "block"])["started_at"].transform(lambda t: (t.diff() > pd.Timedelta("1h")).cumsum())
+    begun = rows.groupby(["host", "block", number])["started_at"].transform("min")
+    return rows.assign(begun=begun)
+
+
+def machine_day(block: Block) -> tuple[str, str]:
+    """Return the host of a block and the date (UTC) on which its pass began."""
+    host, _, begun = block
+    return host, begun.strftime("%Y-%m-%d")
+
+
+def load_configurations() -> dict[str, list[Configuration]]:
+    """Return what ran, by study; second arms of A/A checks are left out."""
+    rows = load_repetitions()
+    unit = [*OF_CELL, "begun", *OF_ROW, "operation", "role", "metric"]
+    means = rows.groupby(unit, dropna=False, as_index=False).agg(
+        value=("value", "mean"), timed_out=("censored", "any"), noisy=("disturbed", "any"), items=("count", "mean")
+    )
+    found: dict[tuple[Any, ...], Configuration] = {}
+    of_study: dict[str, list[Configuration]] = defaultdict(list)
+    for row in means.to_dict("records"):
+        parameters = json.loads(row["parameters"])
+        if row["arm"] != "a" or parameters["arm"] != "a":
+            continue
+        own = {name: row[name] for name in OF_ROW if isinstance(row[name], str)}
+        key = (row["study"], row["language"], row["parameters"], *own.items())
         if key not in found:
-            at = {"room": "none"} | parameters[row["parameters"]] | side
-            block = (row["campaign"], row["block"])
-            found[key] = Cell(*(row[name] for name in columns[:4]), at, block, row["judged"])
-        found[key].means[row["role"], row["metric"]] = row
-        found[key].disturbed |= row["disturbed"]
-    return list(found.values())
+            found[key] = Configuration(row["language"], {"room": "none", **parameters, **own}, [*parameters])
+            of_study[row["study"]].append(found[key])
+        block = (row["host"], row["block"], row["begun"])
+        mean = Mean(row["value"], bool(row["timed_out"]), bool(row["noisy"]), row["items"])
+        found[key].means[row["operation"]].setdefault(block, {})[row["role"], row["metric"]] = mean
+    return of_study
 
 
-def quantity(cell: Cell, role: str, metric: str, statistic: str | None = None) -> np.ndarray | None:
-    """Return a mean with its counters' resolution, or nothing where the cell has none: "Quantities made of others"."""
+def measured(of: Configuration, quantity: Quantity) -> dict[Block, Mean]:
+    """Return a quantity's mean in each block."""
+    operation, role, metric = quantity
+    found = {block: _mean(of, means, role, metric) for block, means in of.means.get(operation, {}).items()}
+    return {block: mean for block, mean in found.items() if mean is not None}
 
-    def mean(name: str, of: str = role) -> np.ndarray:
-        row = cell.means[of, name]
-        if not statistic:
-            return np.array([row["value"], row["resolution"]])
-        if row["measured"] < 10:  # no verdict rests on such a spread
-            raise KeyError
-        return np.array([row["deviation"], 0])
 
-    if statistic == "variation":
-        spread, whole = quantity(cell, role, metric, "deviation"), quantity(cell, role, metric)
-        return None if spread is None or whole is None or whole[0] <= 0 else np.array([spread[0] / whole[0], 0])
+def _mean(of: Configuration, means: dict[tuple[str, str], Mean], role: str, metric: str) -> Mean | None:
+    """Return a block's mean, stored or made of others: "Quantities made of others"."""
 
-    def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        return np.array([part[0] / whole[0], (part[1] + part[0] / whole[0] * whole[1]) / whole[0]])
+    def total(*names: str, of_role: str = role) -> Mean:
+        parts = [means[of_role, name] for name in names]
+        first = parts[0]
+        value = sum(part.value for part in parts)
+        return Mean(value, any(part.timed_out for part in parts), first.noisy, first.items)
 
-    def cpu_time() -> np.ndarray:
-        return mean("cpu_total") if (role, "cpu_total") in cell.means else mean("cpu_user") + mean("cpu_system")
+    def over(part: Mean, whole: Mean, factor: float) -> Mean:
+        return Mean(factor * part.value / whole.value, part.timed_out or whole.timed_out, part.noisy, part.items)
 
-    def received() -> np.ndarray:
-        at_the_card = (role, "card_bytes_received") in cell.means
-        return mean("card_bytes_received" if at_the_card else "bytes_received")
+    def scaled(part: Mean, factor: float) -> Mean:
+        return Mean(part.value * factor, part.timed_out, part.noisy, part.items)
+
+    def cpu() -> Mean:
+        return total("cpu_total") if (role, "cpu_total") in means else total("cpu_user", "cpu_system")
+
+    def elapsed() -> Mean:
+        return total("wall_time") if of.settings.get("topology") == "single" else total("elapsed_time")
+
+    def received() -> Mean:
+        at_card = (role, "card_bytes_received") in means
+        return total("card_bytes_received" if at_card else "bytes_received")
 
     derived = {
-        "elapsed_time": lambda: mean("elapsed_time" if (role, "elapsed_time") in cell.means else "wall_time"),
-        "time_per_item": lambda: mean("wall_time") / cell.at["n"],
-        "cpu_time": cpu_time,
-        "cpu_percent": lambda: 100 * share(cpu_time(), mean("cpu_capacity")),
-        "cpu_user_percent": lambda: 100 * share(mean("cpu_user"), mean("cpu_capacity")),
-        "cpu_system_percent": lambda: 100 * share(mean("cpu_system"), mean("cpu_capacity")),
-        "memory_percent": lambda: 100 * share(mean("memory_used"), mean("memory_total")),
-        "memory_change_kb": lambda: mean("memory_change") / 1e3,
-        "memory_rss_mb": lambda: mean("memory_rss") / 1e6,
-        "bandwidth": lambda: share(received(), mean("elapsed_time", "client")),
+        "elapsed_time": elapsed,
+        "time_per_item": lambda: scaled(total("wall_time"), 1e-6 / total("wall_time").items),
+        "cpu_time": lambda: scaled(cpu(), 1e-9),
+        "cpu_user_time": lambda: scaled(total("cpu_user"), 1e-9),
+        "cpu_system_time": lambda: scaled(total("cpu_system"), 1e-9),
+        "cpu_percent": lambda: over(cpu(), total("cpu_capacity"), 100),
+        "cpu_user_percent": lambda: over(total("cpu_user"), total("cpu_capacity"), 100),
+        "cpu_system_percent": lambda: over(total("cpu_system"), total("cpu_capacity"), 100),
+        "idle_percent": lambda: over(total("idle_time"), total("wall_time"), 100),
+        "markup_percent": lambda: over(total("markup_size"), total("size"), 100),
+        "memory_percent": lambda: over(total("memory_used"), total("memory_total"), 100),
+        "memory_rss_mb": lambda: scaled(total("memory_rss"), 2.0**-20),
+        "memory_pss_mb": lambda: scaled(total("memory_pss"), 2.0**-20),
+        "memory_change_kb": lambda: scaled(total("memory_change"), 1e-3),
+        "bandwidth": lambda: over(received(), total("elapsed_time", of_role="client"), 8e6),
     }
     try:
-        return derived[metric]() if metric in derived else mean(metric)
+        return derived.get(metric, lambda: total(metric))()
     except KeyError:
         return None
 
 
-class Run:
-    """The cells of a host that claims read: second arms are controls."""
-
-    def __init__(self, all_cells: list[Cell]) -> None:
-        self.cells: dict[tuple[Any, ...], list[Cell]] = defaultdict(list)
-        self.engines: dict[tuple[str, str], set[str | None]] = defaultdict(set)
-        for cell in all_cells:
-            if cell.arm == cell.at["arm"] == "a" and cell.supports_verdicts:
-                self.cells[cell.study, cell.lane, cell.at["operation"], cell.at["n"]].append(cell)
-                self.engines[cell.study, cell.lane].add(cell.at.get("engine"))
-        self.side = cache(self._side)
-
-    def _side(
-        self, study: str, lane: str, statistic: str | None, levels: tuple[tuple[str, Any], ...], beside: Beside
-    ) -> tuple[Side, Beside]:
-        """Return a side's blocks, and the levels where a claim names none: if it can be, of the side beside."""
-        at = dict(levels)
-        role, metric = at.pop("role"), at.pop("metric")
-        there = self.cells[study, lane, at.pop("operation"), at.pop("n")]
-        there = [cell for cell in there if all(cell.at.get(name) == level for name, level in at.items())]
-        measured = [(cell, mean) for cell in there if (mean := quantity(cell, role, metric, statistic)) is not None]
-        stand = []
-        for name, defaults in DEFAULTS.items():
-            ran = {cell.at.get(name) for cell, _ in measured}
-            wanted = [level for key, level in beside if key == name]
-            stands = next((level for level in (*wanted, *defaults, *ran) if level in ran), None)
-            measured = [(cell, mean) for cell, mean in measured if cell.at.get(name) == stands]
-            stand.append((name, stands))
-        side = {cell.block: (*mean, cell.disturbed and metric not in COUNTED) for cell, mean in measured}
-        assert len(side) == len(measured), f"two cells of a block stand for {levels}"
-        return side, tuple(stand)
+# ---- "Which cells are compared"
 
 
-# ---- what a claim contrasts
+@dataclass
+class Side:
+    """One side of a comparison: its value in each block that no other program disturbed."""
+
+    settings: Levels
+    values: dict[Block, float]
+    timed_out: set[Block]
 
 
-def contrasts(claim: Levels, lane: str) -> Iterator[Levels]:
+def listed(level: Any) -> list[Any]:
+    return level if isinstance(level, list) else [level]
+
+
+def choose_sides(of_study: list[Configuration], language: str, wanted: dict[Any, Levels]) -> dict[Any, Side]:
+    """Return the sides that ran, alike in all that a claim does not name, at its default where that ran."""
+    apart = {name for at in wanted.values() for name in at if len({str(one.get(name)) for one in wanted.values()}) > 1}
+    apart |= {BESIDE[name] for name in apart if name in BESIDE}
+    # By what sides have in common: of each side the best configuration.
+    groups: dict[str, dict[Any, tuple[list[int], Configuration, Quantity]]] = defaultdict(dict)
+    for (name, at), one in itertools.product(wanted.items(), of_study):
+        if one.language != language:
+            continue
+        for rank, quantity in _ranked(one, at):
+            group = groups[one.common(apart)]
+            if name not in group or rank < group[name][0]:
+                group[name] = rank, one, quantity
+    if not groups:
+        return {}
+    best = min(groups.values(), key=lambda group: (-len(group), sorted(rank for rank, *_ in group.values())))
+    return {name: _side(one, quantity) for name, (_, one, quantity) in best.items()}
+
+
+def _ranked(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantity]]:
+    """Yield the quantities of a configuration that has the wanted levels, with its rank: the lower the nearer."""
+    names = [name for name in at if name not in ("operation", "role", "metric")]
+    if any(one.settings.get(name) not in listed(at[name]) for name in names):
+        return
+    named = [listed(at[name]).index(one.settings[name]) for name in names]
+    unnamed = [name for name in DEFAULTS if name not in at and name in one.settings]
+    distance = [[*DEFAULTS[name], one.settings[name]].index(one.settings[name]) for name in unnamed]
+    quantities = itertools.product(*(listed(at[name]) for name in ("operation", "role", "metric")))
+    for place, quantity in enumerate(quantities):
+        if measured(one, quantity):
+            yield [*named, place, sum(map(bool, distance)), sum(distance)], quantity
+
+
+def _side(one: Configuration, quantity: Quantity) -> Side:
+    means = measured(one, quantity)
+    quiet = {block: mean for block, mean in means.items() if quantity[2] in COUNTED or not mean.noisy}
+    values = {block: mean.value for block, mean in quiet.items()}
+    return Side(one.settings, values, {block for block, mean in quiet.items() if mean.timed_out})
+
+
+def pool(of_study: list[Configuration], language: str, wanted: dict[str, Levels], over: Levels) -> dict[str, Side]:
+    """Return sides that are means over those levels that both ran, two at least."""
+    ((factor, levels),) = over.items()
+    parts = {(name, level): at | {factor: level} for name, at in wanted.items() for level in levels}
+    sides = choose_sides(of_study, language, parts)
+    ran = [level for level in levels if all((name, level) in sides for name in wanted)]
+    if len(ran) < 2:
+        return {}
+    return {name: _average([sides[name, level] for level in ran]) for name in wanted}
+
+
+def _average(parts: list[Side]) -> Side:
+    shared = set.intersection(*({*part.values} for part in parts))
+    values = {block: float(np.mean([part.values[block] for part in parts])) for block in shared}
+    return Side(parts[0].settings, values, set.union(*(part.timed_out for part in parts)))
+
+
+# ---- "Interval"
+
+
+def interval(values: list[float], days: list[Any]) -> tuple[float, float, float]:
+    """Return the estimate and its ends, which are NaN below five blocks."""
+    of_day: dict[Any, list[float]] = defaultdict(list)
+    for value, day in zip(values, days, strict=True):
+        of_day[day].append(value)
+    c = ICC / (1 - ICC)
+    weights = {day: len(ys) / (1 + c * len(ys)) for day, ys in of_day.items()}
+    m = sum(weights[day] * np.mean(ys) for day, ys in of_day.items()) / sum(weights.values())
+    if len(values) < MIN_BLOCKS:
+        return m, math.nan, math.nan
+    squares = sum((y - m) ** 2 for y in values)
+    for ys in of_day.values():
+        n = len(ys)
+        squares -= c / (1 + c * n) * (n * (np.mean(ys) - m)) ** 2
+    variance = squares / (len(values) - 1) if np.ptp(values) > 1e-12 * max(map(abs, values)) else 0.0
+    reach = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * math.sqrt(variance / sum(weights.values()))
+    return m, m - reach, m + reach
+
+
+# ---- "A comparison"
+
+
+@dataclass
+class Compared:
+    """A comparison: where it stands to its claim, with its numbers."""
+
+    stands: str
+    label: str = ""
+    n: int = 0
+    ends: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    blocks: int = 0
+    machine_days: int = 0
+    printed: tuple[float, float] | None = None
+
+
+def combinations(claim: Levels, language: str) -> Iterator[Levels]:
+    """Yield the levels of each comparison, those of codecs and drivers only in their own language."""
     each = claim.get("each", {})
-    levels = [[level for level in each[name] if level not in OF_OTHER_LANES[lane]] for name in each]
-    for picked in itertools.product(*levels):
-        yield dict(zip(each, picked, strict=True))
+    for picked in itertools.product(*each.values()):
+        levels = dict(zip(each, picked, strict=True))
+        own = {LANGUAGES.get(level, "python") for name, level in levels.items() if name in ("codec", "driver")}
+        if own <= {language}:
+            yield levels
 
 
-def products(claim: Levels, at: Levels, ranked: Collection[Any] | None = None) -> list[list[tuple[int, Levels]]]:
-    """Return a contrast as a product of sides with their powers; a ranking as the leads above 1 if it is true.
-
-    A ranking's are of those ranked; of all levels by default.
-    """
-    base = claim["quantity"] | claim["at"] | at
-    a, b = base | claim.get("a", {}), base | claim.get("b", {})
-    if claim["compare"] == "rank":
-        ((name, levels),) = claim["among"].items()
-        ranked, claimed = levels if ranked is None else ranked, claim["claimed"]
-        if "order" in claimed:
-            pairs = [(b, a) for a, b in itertools.pairwise(level for level in claimed["order"] if level in ranked)]
-        else:
-            ((end, named),) = claimed.items()
-            others = [level for level in levels if level in ranked and level != named and named in ranked]
-            pairs = [(named, level) if end == "last" else (level, named) for level in others]
-        return [[(1, base | {name: more}), (-1, base | {name: less})] for more, less in pairs]
-    if claim["compare"] == "bound":
-        return [[(1, base)]]
-    if claim["compare"] == "ratio":
-        return [[(1, a), (-1, b)]]
-    ((name, (first, last)),) = claim["over"].items()
-    if claim["compare"] == "trend":
-        return [[(1, a | {name: last}), (-1, a | {name: first})]]
-    return [[(1, a | {name: last}), (-1, b | {name: last}), (-1, a | {name: first}), (1, b | {name: first})]]
+def signed_sides(claim: Levels, levels: Levels) -> list[list[tuple[int, str, Levels]]]:
+    """Return of each comparison its sides: sign, name, and the levels that it asks for."""
+    base = {**claim["quantity"], **claim.get("at", {}), **levels}
+    a, b = claim.get("a", {}), claim.get("b", {})
+    kind = claim["compare"]
+    if kind == "ratio":
+        return [[(1, "a", base | a), (-1, "b", base | b)]]
+    if kind == "rank":
+        return [[(1, str(x), base | {f: x}), (-1, str(y), base | {f: y})] for f, x, y in ranked_pairs(claim)]
+    ((factor, ends),) = claim["over"].items()
+    first, last = {factor: ends[0]}, {factor: ends[-1]}
+    trend = [(1, "a last", base | a | last), (-1, "a first", base | a | first)]
+    if kind == "trend":
+        return [trend]
+    return [[trend[0], (-1, "b last", base | b | last), trend[1], (1, "b first", base | b | first)]]
 
 
-@dataclass
-class Row:
-    """What all sides of a product are in a block that all have."""
-
-    block: Block
-    means: np.ndarray
-    disturbed: bool
-
-
-@dataclass
-class Product:
-    """A product of sides over a constant: a bound, or by how many times a trend's items grow."""
-
-    powers: np.ndarray
-    rows: list[Row]
-    resolutions: np.ndarray  # of each side's counters, the coarsest of its blocks
-    constant: float
-
-    @cached_property
-    def units(self) -> list[list[Row]]:
-        """What counts once, of blocks that were not disturbed."""
-        return units([(row.block, row) for row in self.rows if not row.disturbed])
+def ranked_pairs(claim: Levels) -> list[tuple[str, Any, Any]]:
+    """Return the factor and the two levels of each comparison of a ranking."""
+    ((factor, levels),) = claim["among"].items()
+    claimed = claim["claimed"]
+    if "order" in claimed:
+        return [(factor, before, after) for before, after in itertools.pairwise(claimed["order"])]
+    (named,) = claimed.values()
+    return [(factor, named, other) for other in levels if other != named]
 
 
-def product(run: Run, study: str, lane: str, claim: Levels, factors: list[tuple[int, Levels]]) -> Product | None:
-    """Return a product's blocks. Of a list of levels the first that ran stands; one of `at` for all sides alike."""
-    sizes = [{name: size} for name, levels in claim.get("pooled", {}).items() for size in levels] or [{}]
-
-    def first_that_ran(at: Levels, beside: Beside) -> tuple[list[Side], Beside]:
-        listed = [name for name in at if isinstance(at[name], list)]
-        for picked in itertools.product(*(at[name] for name in listed)):
-            levels = at | dict(zip(listed, picked, strict=True))
-            of_size = [tuple((levels | size).items()) for size in sizes]
-            found = [run.side(study, lane, claim.get("statistic"), one, beside) for one in of_size]
-            if any(side for side, _ in found):
-                return [side for side, _ in found], next(stand for side, stand in found if side)
-        return [], beside
-
-    shared = {name: levels for name, levels in claim["at"].items() if isinstance(levels, list)}
-    for picked in itertools.product(*shared.values()):
-        fixed = dict(zip(shared, picked, strict=True))
-        levels = [{name: fixed[name] if at[name] == shared.get(name) else at[name] for name in at} for _, at in factors]
-        sides, beside = [], ()
-        for at in levels:
-            side, stand = first_that_ran(at, beside)
-            sides.append(side)
-            beside = beside or stand
-        # "Mean over several sizes"
-        both = [size for size in range(len(sizes)) if all(side and side[size] for side in sides)]
-        if len(both) > 1 or (both and len(sizes) == 1):
-            rows = []
-            for block in sorted(set.intersection(*({*side[size]} for side in sides for size in both))):
-                table = np.array([[side[size][block] for size in both] for side in sides])
-                rows.append(Row(block, table[..., 0].mean(1), bool(table[..., 2].any())))
-            coarsest = [[max(of[1] for of in side[size].values()) for size in both] for side in sides]
-            constant = (claim.get("below") or claim.get("above") or 1) * UNITS.get(claim.get("unit", ""), 1)
-            if claim.get("per_item"):
-                constant = claim["over"]["n"][1] / claim["over"]["n"][0]
-            powers = np.array([power for power, _ in factors])
-            return Product(powers, rows, np.mean(coarsest, axis=1), constant) if rows else None
-    return None
+def compare(file: Levels, claim: Levels, of_study: list[Configuration], language: str) -> Iterator[Compared]:
+    """Yield a claim's comparisons in one language."""
+    for levels in combinations(claim, language):
+        for signed in signed_sides(claim, levels):
+            wanted = {name: at for _, name, at in signed}
+            if "pooled" in claim:
+                sides = pool(of_study, language, wanted, claim["pooled"])
+            else:
+                sides = choose_sides(of_study, language, wanted)
+            is_experimental = any(
+                side.settings.get("engine", "").split("+")[0] in EXPERIMENTAL for side in sides.values()
+            )
+            label = ", ".join(f"{name}={text(level)}" for name, level in levels.items())
+            if len(sides) < len(wanted) or is_experimental:
+                yield Compared("not run", label)
+                continue
+            found = compare_sides(claim, [(sign, sides[name]) for sign, name, _ in signed])
+            found.label, found.printed = label, printed_ratio(file, claim, label, signed)
+            if found.blocks == 0:
+                found.stands = "not run"
+            elif any(speaks_of(reason, claim, sides) for reason in file.get("not_comparable", [])):
+                found.stands = "not comparable"
+            yield found
 
 
-def over_shared_blocks(leads: list[Product]) -> list[Product]:
-    """Return a contrast's leads over the blocks that all have; none where these are too few for a first look."""
-    shared = set.intersection(*({row.block for row in one.rows if not row.disturbed} for one in leads)) if leads else ()
-    leads = [replace(one, rows=[row for row in one.rows if row.block in shared]) for one in leads]
-    return leads if all(len(one.units) >= min(LOOKS) for one in leads) else []
-
-
-# ---- intervals
-
-
-def units(values: list[tuple[Block, Any]]) -> list[list[Any]]:
-    """Return what counts once, with its blocks: from five campaigns on each of them, of fewer each block ("Ratio")."""
-    by_campaign = defaultdict(list)
-    for (campaign, _), value in sorted(values, key=lambda pair: pair[0]):
-        by_campaign[campaign].append(value)
-    if len(by_campaign) >= 5:
-        return [*by_campaign.values()]
-    return [[value] for of_campaign in by_campaign.values() for value in of_campaign]
-
-
-def t_at(look: int, alpha: float) -> float:
-    """Return how many standard errors an interval reaches that misses in a share alpha of cases ("Five looks")."""
-    if alpha >= 0.05:
-        return LOOKS[look]
-    return float(stats.t.isf(alpha / sum(EXCEEDED.values()) * EXCEEDED[look] / 2, look - 1))
-
-
-@dataclass
-class Interval:
-    """A ratio's logarithm or, where a mean is zero or negative, a difference."""
-
-    middle: float
-    half: float
-    is_ratio: bool
-    blocks: int
-
-    @property
-    def ends(self) -> np.ndarray:
-        ends = self.middle + np.array([0, -self.half, self.half])
-        return np.exp(ends) if self.is_ratio else ends
-
-
-def interval(of: Product, look: int | None, alpha: float = 0.05) -> Interval | None:
-    """Return the repeated interval at a look of so many units, or the 95 % interval of all; nothing where fewer ran."""
-    groups = (of.units or units([(row.block, row) for row in of.rows]))[:look]
-    if len(groups) < (look or 2):
-        return None
-    used = [row for group in groups for row in group]
-    means = np.array([row.means for row in used])
-    ends = np.cumsum([len(group) for group in groups])
-
-    def of_units(values: np.ndarray) -> np.ndarray:
-        return np.array([part.mean(0) for part in np.split(values, ends[:-1])])
-
-    is_ratio = bool((means > 0).all())
-    if is_ratio:
-        values, constant = np.log(means) @ of.powers, math.log(of.constant)
-        counters = (of.resolutions / np.exp(of_units(np.log(means))).mean(0)).sum()
-    else:
-        values, constant = means @ of.powers, of.constant if len(of.powers) == 1 else 0
-        counters = of.resolutions.sum()
-    values = of_units(values) - constant
-    t = t_at(look, alpha) if look else stats.t.isf(alpha / 2, len(values) - 1)
-    half = t * values.std(ddof=1) / math.sqrt(len(values))
-    return Interval(values.mean(), max(half, counters), is_ratio, len(used))
-
-
-# ---- "Identical arms"
-
-
-Biases = dict[tuple[str, str], float]  # the logarithm of the smallest that would have been found, by study and kind
-
-
-def arm_pairs(all_cells: list[Cell], files: dict[str, Levels]) -> dict[tuple[str, str], list[dict[Block, float]]]:
-    """Return the logarithms of arm b over arm a, by study and kind, of the quantities that it compares."""
-    compared = {
-        (study, *of)
-        for study, file in files.items()
-        for comparison in file["comparisons"]
-        for named in comparison["quantities"]
-        for of in itertools.product(named["operation"], named["role"], named["metric"])
-    }
-
-    def key(cell: Cell, arm: str) -> tuple[Any, ...]:
-        return (cell.study, arm, *sorted((name, str(level)) for name, level in cell.at.items() if name != "arm"))
-
-    first = {(cell.block, key(cell, cell.at["arm"])): cell for cell in all_cells if cell.arm == "a"}
-    pairs: dict[tuple[Any, ...], dict[Block, float]] = defaultdict(dict)
-    for cell in all_cells:
-        if cell.arm == "a" or cell.at.get("engine") == "noop":
-            continue
-        # where sides take turns that cell has both arms
-        other = first.get((cell.block, key(cell, "b"))) or first.get((cell.block, key(cell, "a")))
-        if other is None:
-            continue
-        for study, operation, role, metric in compared:
-            kind = next((kind for kind in KINDS if metric in KINDS[kind]), None)
-            disturbed = (cell.disturbed or other.disturbed) and metric not in COUNTED
-            if kind and not disturbed and (study, operation) == (cell.study, cell.at["operation"]):
-                a, b = quantity(other, role, metric), quantity(cell, role, metric)
-                if a is not None and b is not None:
-                    log = math.log(b[0] / a[0]) if a[0] > 0 and b[0] > 0 else math.nan
-                    pairs[study, kind, role, metric, key(cell, "b")][cell.block] = log
-    by_kind = defaultdict(list)
-    for (study, kind, *_), logs in pairs.items():
-        if not np.isnan([*logs.values()]).any():  # a mean that is zero or negative has no ratio
-            by_kind[study, kind].append(logs)
-    return by_kind
-
-
-def biases(all_cells: list[Cell], files: dict[str, Levels]) -> Biases:
-    """Return the biases that identical arms could have hidden: times share four fifths of 5 %, other kinds a fifth."""
-    looked = {}
-    for of, quantities in arm_pairs(all_cells, files).items():
-        # a block of which some quantities ran in a later campaign is one
-        of_block = defaultdict(list)
-        for (campaign, number), log in itertools.chain.from_iterable(logs.items() for logs in quantities):
-            of_block[number].append((campaign, log))
-        means = [((ran[0][0], number), np.mean([log for _, log in ran])) for number, ran in of_block.items()]
-        groups = units(means)
-        look = max((look for look in LOOKS if look <= len(groups)), default=None)
-        if look:
-            looked[of] = np.array([np.mean(group) for group in groups[:look]])
-    found = {}
-    for (study, kind), means in looked.items():
-        look = len(means)
-        kinds = sum((other == "time") == (kind == "time") for _, other in looked)
-        t = t_at(look, 0.05 * (0.8 if kind == "time" else 0.2) / kinds)
-        # by how many standard errors a bias has to shift Student's distribution to be found in four of five cases
-        shift = optimize.brentq(lambda d, t=t, df=look - 1: stats.nct.sf(t, df, d) - 0.8, t / 2, 2 * t)
-        found[study, kind] = shift * means.std(ddof=1) / math.sqrt(look)
+def compare_sides(claim: Levels, signed: list[tuple[int, Side]]) -> Compared:
+    """Return the interval of a comparison and where it stands."""
+    blocks = sorted(set.intersection(*({*side.values} for _, side in signed)))
+    is_difference = claim.get("difference", False) or claim["quantity"]["metric"] in CAN_BE_NEGATIVE
+    sizes = {side.settings.get("n") for _, side in signed}
+    n = sizes.pop() if len(sizes) == 1 else None
+    found = Compared("open", n=n or 0, blocks=len(blocks), machine_days=len({*map(machine_day, blocks)}))
+    table = np.array([[side.values[block] for block in blocks] for _, side in signed])
+    timed_out = set.union(*(side.timed_out for _, side in signed)) & {*blocks}
+    if not blocks or timed_out or (not is_difference and (table <= 0).any()):
+        return found
+    than = claim.get("than", 1.0)
+    signs = np.array([sign for sign, _ in signed])
+    values = np.where(signs > 0, 1, -than) @ table if is_difference else signs @ np.log(table)
+    found.ends = interval([*values], [*map(machine_day, blocks)])
+    null = 0.0 if is_difference else math.log(than)
+    margin = claim["margins"][1] if is_difference else math.log(claim["margins"][0])
+    direction = claim["claimed"] if claim["compare"] != "rank" else "more" if "last" in claim["claimed"] else "less"
+    found.stands = stand(direction, found.ends[1] - null, found.ends[2] - null, margin)
+    if not is_difference:
+        found.ends = tuple(map(math.exp, found.ends))
     return found
 
 
-def kind_of(metric: str) -> str:
-    if metric in {*COUNTED, "bandwidth"}:
-        return "bytes"
-    return "memory" if "memory" in metric else "processor time" if "cpu" in metric else "time"
+def stand(claimed: str, low: float, high: float, margin: float) -> str:
+    """Return where an interval stands to a claim; no difference is 0."""
+    if math.isnan(low):
+        return "open"
+    is_within = -margin <= low and high <= margin
+    is_beyond = low > margin or high < -margin
+    if claimed == "equal":
+        return "for" if is_within else "against" if is_beyond else "open"
+    if claimed == "different":
+        differs = (low > 0 and high > margin) or (high < 0 and low < -margin)
+        return "for" if differs else "against" if is_within else "open"
+    if claimed == "less":
+        low, high = -high, -low
+    if low > 0 and high > margin:
+        return "for"
+    return "against" if high < margin else "open"
 
 
-# ---- verdicts
+def speaks_of(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
+    """Return whether an entry of `not_comparable` names the claim, and levels of some side."""
+    if not any(fnmatchcase(claim["id"], pattern) for pattern in reason["claims"]):
+        return False
+    at = reason.get("at", {}).items()
+    return all(any(side.settings.get(name) in listed(level) for side in sides.values()) for name, level in at)
 
 
-@cache
-def published(study: str) -> dict[tuple[str, ...], tuple[float, float]]:
-    """Return between what each printed number may lie, for it was rounded."""
-    found = {}
-    for row in csv.DictReader((ROOT / f"data/published/{study}.csv").read_text().splitlines()):
-        digits = re.search(r"\d[\d.,]*", row["printed"])
-        if row["value"] and digits:
-            value, decimals = float(row["value"]), re.search(r"[.,](\d+)$", digits[0])
-            whole = decimals is None or value == float(re.sub(r"[.,]", "", digits[0]))
-            half = 0.5 if whole else 0.5 * 10.0 ** -len(decimals[1])
-            found[row["source"], row["row"], row["column"]] = (value - half, value + half)
-    return found
+# ---- "A claim"
 
 
-def printed_ratio(claim: Levels, study: str, at: Levels) -> tuple[float, float] | None:
-    """Return between what the printed ratio may lie; rankings, bounds and what is above or below a number have none."""
-    if "published" not in claim or claim["compare"] in ("rank", "bound") or "than" in claim:
-        return None
-    least = most = 1.0
-    for power, levels in products(claim, at)[0]:
-        side = "a" if all(levels[name] == level for name, level in claim.get("a", {}).items()) else "b"
-        names = {name: level for name, level in levels.items() if not isinstance(level, list)}
-        names |= {name: called.get(levels[name], levels[name]) for name, called in claim.get("called", {}).items()}
-        low, high = published(study)[tuple(part.format(**names) for part in claim["published"][side])]
-        least, most = (least * low, most * high) if power > 0 else (least / high, most / low)
-    return least, most
-
-
-@dataclass
-class Rule:
-    """What the intervals of a contrast are held against."""
-
-    claimed: str
-    margin: float
-    unit_margin: float  # of a difference, in the quantity's unit
-    than: float
-    printed: tuple[float, float] | None
-    bias: float  # the logarithm of what identical arms could have hidden
-
-    def verdict(self, found: Interval) -> str:
-        """Return what "Exactly" says."""
-        margin = math.log(self.margin) if found.is_ratio else self.unit_margin
-        low, high = self.away(found) - found.half, self.away(found) + found.half
-        if self.claimed == "less" or (self.claimed == "different" and self.away(found) < 0):
-            low, high = -high, -low
-        within = -margin <= low and high <= margin
-        if self.claimed == "equal":
-            return "reproduced" if within else "contradicted" if low > margin or high < -margin else "inconclusive"
-        if low > margin and self.size(found) == "met":
-            return "reproduced"
-        if within:
-            return "equivalent"
-        if low > 0:
-            return "direction only"
-        return "contradicted" if high < -margin else "other way" if high < 0 else "inconclusive"
-
-    def away(self, found: Interval) -> float:
-        """Return how far the middle is from what it is held against."""
-        return found.middle - (math.log(self.than) if found.is_ratio else 0)
-
-    def size(self, found: Interval) -> str:
-        """Return whether the interval has the printed size, cannot have it, or may."""
-        if self.printed is None:
-            return "met"
-        least, most = self.printed[0] / 1.25, self.printed[1] * 1.25
-        _, low, high = found.ends
-        return "met" if least <= low and high <= most else "missed" if high < least or low > most else "open"
-
-    def is_explained(self, verdict: str, found: Interval) -> bool:
-        """Return whether a bias that identical arms would have missed explains the difference that was found."""
-        likeness = verdict == ("reproduced" if self.claimed == "equal" else "equivalent")
-        return found.is_ratio and not likeness and abs(self.away(found)) < self.bias
-
-
-@dataclass
-class Contrast:
-    """One product, or the leads of a ranking."""
-
-    leads: list[Product]
-    rule: Rule
-
-    def verdict(self, alpha: float, against: float | None = None) -> tuple[str, list[Interval]]:
-        """Return the verdict with its intervals, at the look that decided it, else at the newest.
-
-        What lies against the claim at `alpha` has to at its share, `against`. A printed size is followed on.
-        """
-        verdict, shown = "", []
-        for look in LOOKS:
-            found = [interval(lead, look, alpha) for lead in self.leads]
-            if None in found:
-                break
-            now = worst([self.rule.verdict(one) for one in found])
-            if against and now in AGAINST:
-                found = [interval(lead, look, against) for lead in self.leads]
-                now = worst([self.rule.verdict(one) for one in found])
-            if verdict in ("", *OPEN) or (now in HOLDS and self.rule.size(found[0]) != "open"):
-                verdict, shown = now, found
-            is_sized = verdict != "direction only" or self.rule.size(shown[0]) != "open"
-            if verdict not in OPEN and is_sized:
-                break
-        return verdict, shown
-
-    def without_bias(self, verdict: str, shown: list[Interval]) -> str:
-        verdicts = [verdict] if len(shown) == 1 else [self.rule.verdict(one) for one in shown]
-        known = [not self.rule.is_explained(of, one) for of, one in zip(verdicts, shown, strict=True)]
-        return worst([of if sure else "inconclusive" for of, sure in zip(verdicts, known, strict=True)])
-
-
-def worst(verdicts: list[str]) -> str:
-    """Return what a ranking's smallest lead says: all leads have to bear it out."""
-    return min(verdicts, key=(*AGAINST, "inconclusive", "equivalent", "direction only", "reproduced").index)
-
-
-def together(verdicts: list[str]) -> str:
-    """Return what verdicts come to that all have to bear out, and of which one is enough to contradict."""
-    for verdict in AGAINST:
-        if verdict in verdicts:
-            return verdict
-    if all(verdict in HOLDS for verdict in verdicts):
-        return "reproduced" if set(verdicts) == {"reproduced"} else "direction only"
-    return "equivalent" if set(verdicts) == {"equivalent"} else "inconclusive"
+def judge(counts: Counter[str]) -> str:
+    """Return the verdict from the number of comparisons that stand for, against, open."""
+    in_favour, against = counts["for"], counts["against"]
+    ran = in_favour + against + counts["open"]
+    if ran == 0:
+        return "not comparable" if counts["not comparable"] else "not run"
+    if in_favour == ran:
+        return "holds"
+    if in_favour / ran >= 2 / 3:
+        return "mostly holds"
+    if against / ran >= 2 / 3:
+        return "does not hold"
+    if min(in_favour, against) >= 2 and min(in_favour, against) / ran >= 1 / 4:
+        return "mixed"
+    return "undecided"
 
 
 @dataclass
 class Judged:
-    """A contrast's verdict, that among most, the intervals that they rest on, and those of all blocks."""
+    """A claim's verdict, the language that counts, and its comparisons in each language."""
 
     verdict: str
-    in_most: str
-    intervals: list[Interval]
-    overall: list[Interval]
+    language: str
+    compared: dict[str, list[Compared]]
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(one.stands for one in self.compared[self.language])
+
+    @property
+    def headline(self) -> Compared:
+        """The paper's own headline: its printed number, else its largest size."""
+        own = self.compared[self.language]
+        ran = [one for one in own if one.stands in ("for", "against", "open")]
+        shown = ran or [one for one in own if one.stands == "not comparable"] or own
+        return max(shown, key=lambda one: (not math.isnan(one.ends[0]), one.printed is not None, one.n))
+
+    @property
+    def size(self) -> str:
+        """Whether the interval has the printed ratio; nothing is said of an open comparison."""
+        head = self.headline
+        if head.printed is None or head.stands not in ("for", "against"):
+            return ""
+        least, most = head.printed
+        return "larger" if head.ends[1] > most else "smaller" if head.ends[2] < least else "as printed"
 
 
-def ran_often_enough(run: Run, study: str, lane: str, claim: Levels, at: Levels) -> set[Any]:
-    """Return the levels of a ranking that by themselves ran often enough for a first look."""
-    ((name, levels),) = claim["among"].items()
-    base = claim["quantity"] | claim["at"] | at
-    alone = {level: product(run, study, lane, claim, [(1, base | {name: level})]) for level in levels}
-    return {level for level, found in alone.items() if found and len(found.units) >= min(LOOKS)}
+def judge_claims() -> Iterator[tuple[str, Judged | None]]:
+    """Yield each claim's id with its verdict; None for a claim that nothing here measures. Facts are no claims."""
+    ran = load_configurations()
+    for file in claim_files():
+        of_study = ran[file["study"]]
+        for claim in file["claims"]:
+            if claim.get("fact"):
+                continue
+            yield claim["id"], None if claim["compare"] == "none" else judge_claim(file, claim, of_study)
 
 
-def sides_alone(run: Run, study: str, lane: str, claim: Levels, at: Levels) -> list[Product | None]:
-    """Return each side of a contrast by itself, None where it did not run."""
-    sides = {json.dumps(levels): levels for factors in products(claim, at) for _, levels in factors}.values()
-    return [product(run, study, lane, claim, [(1, levels)]) for levels in sides]
+def judge_claim(file: Levels, claim: Levels, of_study: list[Configuration]) -> Judged:
+    """Judge a claim in each language; the paper's own counts where the claim ran in it."""
+    margin = claim["margin"]
+    named = file["margins"][margin] if isinstance(margin, str) else [margin, claim.get("margin_difference", "")]
+    claim = claim | {"margins": [part for part in named if not isinstance(part, str)]}
+    own = file.get("stack", "python")
+    asked = claim.get("languages", file.get("languages", []))
+    ran = Counter(one.language for one in of_study)
+    languages = [language for language, _ in ran.most_common() if not asked or language in asked]
+    languages = sorted(languages, key=lambda language: language != own) or [*asked, own][:1]
+    compared = {language: [*compare(file, claim, of_study, language)] for language in languages}
+    compared = {language: rows for language, rows in compared.items() if rows}
+    verdicts = {language: judge(Counter(one.stands for one in rows)) for language, rows in compared.items()}
+    counted = next((one for one in verdicts if verdicts[one] != "not run"), next(iter(verdicts)))
+    return Judged(verdicts[counted], counted, compared)
 
 
-def has_too_few(side: Product | None) -> bool:
-    """Return whether a side ran, in too few blocks for a first look."""
-    return side is not None and len({row.block for row in side.rows if not row.disturbed}) < min(LOOKS)
+def claim_files() -> Iterable[Levels]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [yaml.load(path.read_text(), loader) for path in sorted((ROOT / "data" / "claims").glob("*.yaml"))]
 
 
-def leads_of(
-    run: Run, study: str, lane: str, claim: Levels, at: Levels, ranked: Collection[Any] | None = None
-) -> list[Product]:
-    """Return a contrast's products, or a ranking's leads, of which some block has all sides."""
-    every = [product(run, study, lane, claim, factors) for factors in products(claim, at, ranked)]
-    return [one for one in every if one]
+# ---- "Size"
 
 
-def contrasts_of(run: Run, file: Levels, claim: Levels, lane: str, hidden: Biases) -> dict[str, tuple[int, Contrast]]:
-    """Return each contrast by its name, with how many leads it counts for: none where no block has all its sides."""
-    margin, *unit_margin = [part for part in file["margins"][claim["margin"]] if not isinstance(part, str)]
-    claimed = "more" if claim["compare"] == "rank" else "less" if "below" in claim else claim.get("claimed", "more")
+@cache
+def published(study: str) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Return between what each printed number lies, for it was rounded."""
     found = {}
-    for at in contrasts(claim, lane):
-        kind = kind_of((claim["quantity"] | at)["metric"])
-        printed, bias = printed_ratio(claim, file["study"], at), hidden.get((file["study"], kind), 0.0)
-        rule = Rule(claimed, margin, *(unit_margin or [0]), claim.get("than", 1), printed, bias)
-        name = ", ".join(f"{parameter}={level}" for parameter, level in at.items())
-        of = (run, file["study"], lane, claim, at)
-        alone = sides_alone(*of)
-        if claim["compare"] == "rank":
-            # "Kinds of contrasts": of those ranked, who by themselves ran often enough
-            ranked = ran_often_enough(*of)
-            leads = leads_of(*of, ranked)
-            others = len(ranked) - 1 if "order" in claim["claimed"] else len(ranked - {*claim["claimed"].values()})
-            ran = max(others, 1) if leads or any(map(has_too_few, alone)) else 0
-        else:
-            leads = leads_of(*of)
-            ran = int(all(alone) or any(map(has_too_few, alone)))
-        found[name] = (ran, Contrast(over_shared_blocks(leads), rule))
+    for row in csv.DictReader((ROOT / f"data/published/{study}.csv").read_text().splitlines()):
+        digits = re.search(r"\d[\d.,]*", row["printed"])
+        if row["value"]:
+            value, half = float(row["value"]), 0.5
+            decimals = re.search(r"[.,](\d+)$", digits[0]) if digits else None
+            if decimals and value != float(re.sub(r"[.,]", "", digits[0])):
+                half = 0.5 * 10.0 ** -len(decimals[1])
+            found[row["source"], row["row"], row["column"]] = (value - half, value + half)
     return found
 
 
-def judge(run: Run, file: Levels, claim: Levels, lane: str, hidden: Biases) -> tuple[str, dict[str, Judged | None]]:
-    """Return a claim's verdict on a lane, and its contrasts, without a verdict where too little ran."""
-    most = claim.get("most", False)
-    found = contrasts_of(run, file, claim, lane, hidden)
-    # "Every contrast", of those that ran; "Most contrasts", of all
-    leads = [ran or 1 for ran, _ in found.values() if ran or most]
-    n = len(leads)
-    u = n // 2 + 1
-    judged: dict[str, Judged | None] = dict.fromkeys(found)
-    for name, (_, contrast) in found.items():
-        if contrast.leads:
-            alpha_most = 0.05 / (n - u + 1)
-            against = 0.05 / sum(leads) * (n / u if most else 1)
-            found_so = contrast.verdict(alpha_most if most else 0.05, against)
-            found_in_most = contrast.verdict(alpha_most)
-            verdicts = (contrast.without_bias(*found_so), contrast.without_bias(*found_in_most))
-            judged[name] = Judged(*verdicts, found_so[1], [interval(lead, None) for lead in contrast.leads])
-    verdict = of_group([one for one in judged.values() if one], n if most else None)
-    # "Several products"
-    engines = claim.get("among", claim.get("each", {})).get("engine", [])
-    if verdict == "reproduced" and not run.engines[file["study"], lane].issuperset(engines):
-        verdict = "reproduced in part"
-    # "Objections"
-    objections = [one for one in file.get("objections", []) if any(fnmatch(claim["id"], of) for of in one["claims"])]
-    if verdict == "contradicted" and any("answer" not in one for one in objections):
-        verdict = "inconclusive"
-    return verdict, judged
+def printed_ratio(
+    file: Levels, claim: Levels, label: str, signed: list[tuple[int, str, Levels]]
+) -> tuple[float, float] | None:
+    """Return between what the printed or claimed ratio lies; None where there is none."""
+    size = claim.get("size", {})
+    size = size.get(label) if isinstance(size, dict) else size
+    if size:
+        return size, size
+    least = most = 1.0
+    for sign, name, at in signed:
+        key = claim.get("published", {}).get(name if claim["compare"] == "rank" else name.split(" ")[0])
+        if key is None:
+            return None
+        called = claim.get("called", {})
+        single = {name: level for name, level in at.items() if not isinstance(level, list)}
+        words = {name: called.get(name, {}).get(level, level) for name, level in single.items()}
+        printed = published(file["study"]).get(tuple(part.format(**words) for part in key))
+        if printed is None:
+            return None
+        low, high = printed
+        least, most = (least * low, most * high) if sign > 0 else (least / high, most / low)
+    return least, most
 
 
-def of_group(judged: list[Judged], of_all: int | None) -> str:
-    """Return what contrasts come to: that all hold or, of so many of which some may not have run, that most do."""
-    verdicts, in_most = [one.verdict for one in judged], [one.in_most for one in judged]
-    if not judged:
-        return "not testable here"
-    if not of_all and (len(judged) == 1 or together(verdicts) != "inconclusive"):
-        return together(verdicts)
-    u = (of_all or len(judged)) // 2 + 1
-    if of_all and sum(verdict in AGAINST for verdict in verdicts) > of_all - u:
-        return "contradicted" if verdicts.count("contradicted") > of_all - u else "other way"
-    if in_most.count("reproduced") >= u:
-        return "reproduced" if of_all else "reproduced in part"
-    if sum(verdict in HOLDS for verdict in in_most) >= u:
-        return "direction only"
-    return "equivalent" if of_all and in_most.count("equivalent") >= u else "inconclusive"
+def text(level: Any) -> str:
+    return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def claim_files() -> dict[str, Levels]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    files = [yaml.load(path.read_text(), loader) for path in sorted((ROOT / "data" / "claims").glob("*.yaml"))]
-    return {file["study"]: file for file in files}
+# ---- held against the command
+
+
+def differences(printed: list[Levels]) -> Iterator[str]:
+    """Yield where the command's output differs from what the page gives.
+
+    Parameters
+    ----------
+    printed
+        What `benchbook claims --reference --json` prints.
+    """
+    said = {row["id"]: row for row in printed}
+    for name, ours in judge_claims():
+        row = said.pop(name, None)
+        if row is None:
+            yield f"{name}: the command does not print it"
+        elif ours is None:
+            if row["verdict"] != "not comparable":
+                yield f"{name}: {row['verdict']}, not comparable here"
+        else:
+            yield from (f"{name}: {difference}" for difference in _differences(ours, row))
+    yield from (f"{name}: only the command has it" for name in said)
+
+
+def _differences(ours: Judged, row: Levels) -> Iterator[str]:
+    """Yield where one claim differs: verdict, counts, headline, comparisons."""
+    counts = {key: ours.counts[name] for name, key in COUNTS.items()}
+    for key, value in {"verdict": ours.verdict, "language": ours.language, "size": ours.size, **counts}.items():
+        if row[key] != value:
+            yield f"{key}: {row[key]}, {value} here"
+    if not _same(ours.headline.ends, row):
+        yield f"headline: {[row[name] for name in NUMBERS]}, {ours.headline.ends} here"
+    mine = [(language, one) for language in sorted(ours.compared) for one in ours.compared[language]]
+    printed = sorted(row["comparisons"], key=lambda comparison: comparison["language"])
+    if len(mine) != len(printed):
+        yield f"{len(printed)} comparisons, {len(mine)} here"
+        return
+    for (language, one), theirs in zip(mine, printed, strict=True):
+        names = {"language": language, "label": one.label, "stands": one.stands}
+        if one.stands != "not run":
+            names |= {"blocks": one.blocks, "machine_days": one.machine_days}
+        for key, value in names.items():
+            if theirs[key] != value:
+                yield f"{language}, {one.label}: {key}: {theirs[key]}, {value} here"
+        if not _same(one.ends, theirs):
+            yield f"{language}, {one.label}: {[theirs[name] for name in NUMBERS]}, {one.ends} here"
+
+
+def _same(ends: tuple[float, float, float], row: Levels) -> bool:
+    """Return whether the numbers of a row are those; JSON has null for NaN."""
+    theirs = [math.nan if row[name] is None else row[name] for name in NUMBERS]
+    return bool(np.allclose(ends, theirs, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def main() -> int:
+    """Print every difference, and how much was compared."""
+    command = [Path(sys.executable).with_name("benchbook"), "claims", "--reference", "--json"]
+    printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    found = [*differences(printed)]
+    compared = sum(len(row["comparisons"]) for row in printed)
+    print(*found, f"{len(printed)} claims, {compared} comparisons: {len(found)} differences", sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,104 +1,168 @@
-"""Runs whose truth is known: cells in blocks under slow drift, thousands of machines in one frame."""
+"""Claims whose truth is known: block means are drawn, and judged by the code that judges real runs."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
-from benchbook.results import OBSERVATIONS, typed
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import mean_interval
+from benchbook.analysis.verdicts import judge, stands
 
-Side = tuple[str, int, str]
-"""An engine, a number of comments and an arm."""
+MARGIN = 1.1
+"""The smallest difference that matters."""
+
+DEVIATION = 0.12
+"""Standard deviation of a block's logarithm of a ratio, its day's share included."""
+
+# Blocks of each machine-day, in order of time.
+EIGHT_DAYS = {(3, 3, 3, 3, 3, 3, 3, 3): 1}
+REFERENCE = {(5,): 17, (11,): 12, (2, 13): 9, (8,): 8, (10,): 6, (6,): 5, (1, 8): 5, (3, 11): 4}
+"""The commonest of the reference run of 26 November 2026, each with its share of the comparisons in %."""
+
+SCHEDULES = {"reference": REFERENCE, "eight days": EIGHT_DAYS}
 
 
 @dataclass(frozen=True)
-class Machine:
-    """How measurements vary, in logarithms.
+class Noise:
+    """How the blocks of a comparison vary around its truth, all with standard deviation `DEVIATION`.
 
     Parameters
     ----------
-    drift
-        Standard deviation of the machine's slow mood, an AR(1) of `memory` from cell to cell: what blocks take out.
-    noise
-        Standard deviation of a cell's own mean, normal or by Student's t of 3 degrees of freedom (`tails`).
-    days
-        Standard deviation of what a campaign adds to each cell.
-    lingers
-        Correlation of a cell's own noise in a block with that in the block before, an AR(1).
+    icc
+        Share of the variance that the blocks of a machine-day have in common.
+    tails
+        Whether blocks follow Student's t with 3 degrees of freedom instead of the normal distribution.
     bad
-        What the first cell's values are multiplied by in one block, another on each machine.
+        By how many standard deviations one block of all is off.
+    memory
+        Correlation of a block with the one before it, an AR(1).
     """
 
-    drift: float = 0.1
-    memory: float = 0.95
-    noise: float = 0.05
+    icc: float = 0.35
     tails: bool = False
-    days: float = 0.0
-    lingers: float = 0.0
-    bad: float = 1.0
+    bad: float = 0.0
+    memory: float = 0.0
+
+    def draw(self, random: np.random.Generator, days: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+        """Return the noise of n comparisons, shape (n, blocks)."""
+        shape = n, len(days)
+        own = random.standard_t(3, shape) / np.sqrt(3) if self.tails else random.standard_normal(shape)
+        for block in range(1, len(days) if self.memory else 0):
+            own[:, block] *= np.sqrt(1 - self.memory**2)
+            own[:, block] += self.memory * own[:, block - 1]
+        own[np.arange(n), random.integers(len(days), size=n)] += self.bad
+        of_day = random.standard_normal((n, days.max() + 1))[:, days]
+        return DEVIATION * (np.sqrt(self.icc) * of_day + np.sqrt(1 - self.icc) * own)
 
 
-def observations(
-    times: Mapping[Side, float],
-    *,
-    machines: int = 1000,
-    blocks: int = 5,
-    machine: Machine = Machine(),
-    campaigns: Sequence[int] = (),
-    operations: Sequence[str] = ("insert",),
-    seed: int = 1,
-) -> pd.DataFrame:
-    """Return what so many machines measure of cells with these true times (ns), two repetitions each.
+NOISES = {
+    "ICC 0": Noise(icc=0.0),
+    "ICC .2": Noise(icc=0.2),
+    "ICC .35": Noise(),
+    "ICC .5": Noise(icc=0.5),
+    "Student's t, 3 df": Noise(tails=True),
+    "one bad block": Noise(bad=5.0),
+    "AR(1) of .3": Noise(memory=0.3),
+}
 
-    In each block every machine visits its cells in a random order of its own. The `campaigns` are the first blocks of
-    the second and later ones.
+
+@dataclass(frozen=True)
+class Truth:
+    """True ratios of a claim's comparisons, and which verdicts are wrong then."""
+
+    ratios: tuple[float, ...]  # repeated in turn for as many comparisons as there are
+    claimed: str
+    wrong: frozenset[str]
+
+
+TRUTHS = {
+    "no difference": Truth((1.0,), "more", frozenset({"holds", "mostly holds", "mixed"})),
+    "no difference, either way": Truth((1.0,), "more", frozenset({"holds", "mostly holds", "mixed", "the opposite"})),
+    "as large as the SDM": Truth((MARGIN,), "more", frozenset({"does not hold", "the opposite", "mixed"})),
+    "as large as the SDM, claimed equal": Truth((MARGIN,), "equal", frozenset({"holds", "mostly holds", "mixed"})),
+    "half 1.5, half 1": Truth(
+        (1.5, 1.0), "more", frozenset({"holds", "mostly holds", "does not hold", "the opposite"})
+    ),
+}
+SHORT_OF_TWO_THIRDS = Truth((1.5, 1.0, 1.5, 1.0, 1.5, 1.5, 1.0, 1.5), "more", frozenset({"holds", "mostly holds"}))
+"""Five of eight comparisons are true."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Shares of claims with a wrong verdict."""
+
+    at_end: float
+    ever: float  # at the end of some day
+
+
+def wrong_verdicts(
+    truth: Truth, noise: Noise, schedule: dict[tuple[int, ...], int], n: int, draws: int, seed: int = 1
+) -> Wrong:
+    """Return how often claims of n comparisons get a wrong verdict.
+
+    Parameters
+    ----------
+    schedule
+        Blocks of each machine-day, with how often claims have them.
+    draws
+        How many claims are simulated.
     """
-    random = np.random.Generator(np.random.PCG64(seed))
-    sides, cells = list(times), len(times)
-    mood = _mood(random, machine, (machines, blocks * cells))
-    order = np.argsort(random.random((machines, blocks, cells)), axis=2)
-    moment = np.arange(blocks)[None, :, None] * cells + order
-    shape = (machines, blocks, cells, len(operations), 2)
-    standard = random.standard_t(3, shape[:-1]) / np.sqrt(3) if machine.tails else random.standard_normal(shape[:-1])
-    for block in range(1, blocks if machine.lingers else 0):
-        standard[:, block] *= np.sqrt(1 - machine.lingers**2)
-        standard[:, block] += machine.lingers * standard[:, block - 1]
-    own = machine.noise * standard[..., None] + 0.01 * random.standard_normal(shape)
-    day = np.searchsorted(np.asarray(campaigns), np.arange(blocks), side="right")
-    own += machine.days * random.standard_normal((machines, len(campaigns) + 1, cells))[:, day, :, None, None]
-    own[np.arange(machines), random.integers(blocks, size=machines), 0] += np.log(machine.bad)
-    slow = np.take_along_axis(mood, moment.reshape(machines, -1), axis=1).reshape(machines, blocks, cells, 1, 1)
-    values = np.array([times[side] for side in sides])[None, None, :, None, None] * np.exp(slow + own)
-    host, block, cell, operation, repetition = (axis.ravel() for axis in np.indices(shape))
-    about = pd.DataFrame([_cell(side) for side in sides]).iloc[cell].reset_index(drop=True)
-    frame = about.assign(
-        host=np.array([f"machine-{number:05}" for number in range(machines)])[host],
-        campaign=np.array([f"2026-11-{1 + one:02}T00:00:00Z" for one in day])[block],
-        block=block, repetition=repetition, operation=np.asarray(operations)[operation], value=values.ravel(),
-        study="crud", lane="python", topology="single", state="done", censored=False,
-        role="client", metric="wall_time", unit="ns", source="simulated", resolution=1.0,
-        started_at=datetime(2026, 1, 2, tzinfo=UTC),
-    )  # fmt: skip
-    frame["cell_id"] = frame["host"] + "-" + frame["cell_id"]
-    table: pd.DataFrame = typed(frame, OBSERVATIONS).to_pandas()
-    return table
+    random = np.random.default_rng(seed)
+    shares = np.array([*schedule.values()]) / sum(schedule.values())
+    which = random.choice(len(shares), size=draws, p=shares)
+    splits = [*schedule]
+    at_end = ever = 0
+    for chosen in which:
+        is_wrong = [verdict in truth.wrong for verdict in daily_verdicts(truth, noise, splits[chosen], n, random)]
+        at_end += is_wrong[-1]
+        ever += any(is_wrong)
+    return Wrong(at_end / draws, ever / draws)
 
 
-def _cell(side: Side) -> dict[str, Any]:
-    engine, n, arm = side
-    parameters = {"engine": engine, "topology": "single", "n": n, "arm": arm, "lane": "python"}
-    about = {"cell_id": f"{engine}-{n}-{arm}", "engine": engine, "n": n, "count": n, "arm": arm}
-    return {**about, "parameters": json.dumps(parameters)}
+def daily_verdicts(
+    truth: Truth, noise: Noise, split: Sequence[int], n: int, random: np.random.Generator
+) -> Iterator[str]:
+    """Yield the verdict on a claim at the end of each day that leaves an interval."""
+    days = np.repeat(np.arange(len(split)), split)
+    logs = np.log(np.resize(truth.ratios, n))[:, None] + noise.draw(random, days, n)
+    for blocks in np.cumsum(split):
+        if blocks >= 5:
+            yield verdict_of([compared(row[:blocks], days[:blocks], truth.claimed) for row in logs])
 
 
-def _mood(random: np.random.Generator, machine: Machine, shape: tuple[int, int]) -> np.ndarray:
-    steps = random.standard_normal(shape)
-    mood = np.empty(shape)
-    mood[:, 0] = steps[:, 0]
-    for moment in range(1, shape[1]):
-        mood[:, moment] = machine.memory * mood[:, moment - 1] + np.sqrt(1 - machine.memory**2) * steps[:, moment]
-    return machine.drift * mood
+def compared(logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str) -> Comparison:
+    """Return a comparison of blocks whose logarithms of a over b are those."""
+    found = mean_interval(logs, days)
+    row = Comparison(
+        study="simulated",
+        name="simulated",
+        language="python",
+        operation="insert",
+        role="client",
+        metric="wall_time",
+        unit="ns",
+        a="a",
+        b="b",
+        label="",
+        settings={},
+        n=None,
+        low=np.exp(found.low),
+        high=np.exp(found.high),
+        claimed=claimed,
+        margin=MARGIN,
+    )
+    return replace(row, stands=stands(row))
+
+
+def verdict_of(rows: Sequence[Comparison]) -> str:
+    """Return the verdict on a claim; "the opposite" for a claim that does not hold in that way."""
+    verdict = judge(Counter(row.stands for row in rows))
+    against = [row for row in rows if row.stands == "against"]
+    opposite = [row for row in against if row.high < 1]
+    if verdict == "does not hold" and 2 * len(opposite) > len(against):
+        return "the opposite"
+    return verdict

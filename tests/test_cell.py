@@ -12,7 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from benchbook import grid, results, studies
-from benchbook.evidence import reference
+from benchbook.analysis import reference
 from benchbook.measure import Reading, timed
 from benchbook.studies import cell
 

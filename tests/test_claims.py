@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from benchbook import evidence
-from benchbook.evidence.claim_files import read
-from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
-from benchbook.evidence.means import delivered
-from benchbook.evidence.published import filled
+from benchbook.analysis.block_means import delivered
+from benchbook.analysis.claim_files import claims, read
+from benchbook.analysis.claims import Gap, Rank, Ratio, Trend, Unmeasured, published_keys
+from benchbook.analysis.published import filled
 from benchbook.inputs import InputError
 from benchbook.studies import SLUGS, replication
 
 WRITTEN = """\
 study: crud
-margins: {time: [1.1, "versions move that much"]}
+margins: {time: [1.1, "versions move that much"], amount: [1.1, 50, "a page (ns)"]}
 claims:
   - id: crud.insert.mysql-slower-than-mongodb
     says: On one node MySQL takes longer than MongoDB to insert comments, at every size.
@@ -44,22 +43,23 @@ claims:
     quantity: {operation: insert, role: client, metric: elapsed_time}
     a: {engine: mongodb}
     over: {n: [1000, 100000]}
-    per_item: true
     claimed: equal
-    margin: time
+    than: 100
+    difference: true
+    margin: amount
   - id: crud.insert.gap-grows
     says: The more comments, the larger MySQL's distance from MongoDB.
     where: results
-    compare: interaction
+    compare: gap
     quantity: {operation: insert, role: client, metric: elapsed_time}
     a: {engine: mysql+relational}
     b: {engine: mongodb}
     over: {n: [1000, 100000]}
     claimed: more
     size: 1.5
-    published: {a: ["Table II", "MySQL", "{n}"], b: ["Table II", "MongoDB", "{n}"]}
     margin: time
-  - {id: crud.design, says: It scales out., where: introduction, compare: untestable, why: one machine runs here}
+    fact: the comments are ours
+  - {id: crud.design, says: It scales out., where: text, compare: none, why: one machine runs here}
 comparisons:
   - name: engines
     by: engine
@@ -69,10 +69,8 @@ comparisons:
 published:
   - {metric: [elapsed_time], operation: [insert], at: {topology: single}, key: [Table II, "{engine}", "{n}"]}
 called: {engine: {mysql+relational: MySQL, mongodb: MongoDB}}
-objections:
-  - {claims: [crud.insert.linear], says: Versions differ.}
-variations:
-  - {claims: ["crud.insert.*"], try: {durability: strict}, says: every store waits for its disk}
+not_comparable:
+  - {claims: ["crud.insert.m*"], at: {engine: [couchdb]}, why: it syncs, remedy: no sync}
 """
 
 
@@ -83,34 +81,37 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_path: Path) -> None:
-    found = read(written(tmp_path, WRITTEN))
-    assert [type(claim) for claim in found.claims] == [Ratio, Rank, Trend, Interaction, Untestable]
-    ratio, rank = found.claims[0], found.claims[1]
-    assert isinstance(ratio, Ratio)
-    assert isinstance(rank, Rank)
-    assert (ratio.margin, ratio.why_margin, rank.margin) == (1.1, "versions move that much", 1.2)
-    assert ratio.contrasts() == [{"n": 1000}, {"n": 10000}, {"n": 100000}]
+    ratio, rank, trend, gap, none = read(written(tmp_path, WRITTEN)).claims
+    assert isinstance(ratio, Ratio) and isinstance(rank, Rank) and isinstance(trend, Trend)
+    assert isinstance(gap, Gap) and isinstance(none, Unmeasured)
+    assert (ratio.margin, ratio.why_margin) == (1.1, "versions move that much")
+    assert rank.margin == 1.2
+    assert (trend.difference, trend.margin_difference, trend.than) == (True, 50, 100)
+    assert ratio.combinations() == [{"n": 1000}, {"n": 10000}, {"n": 100000}]
     assert published_keys(ratio, {"n": 10000}) == {
         "a": ("Table II", "MySQL", "10000"),
         "b": ("Table II", "MongoDB", "10000"),
     }
-    objected = [
-        (claim.id, [one.says for one in claim.objections]) for claim in found.claims if isinstance(claim, Trend)
-    ]
-    assert objected == [("crud.insert.linear", ["Versions differ."])]
-    varied = {claim.id for claim in found.claims if not isinstance(claim, Untestable) and claim.variations}
-    assert varied == {claim.id for claim in found.claims if claim.id.startswith("crud.insert.")}
+
+
+def test_facts_say_why_they_cannot_fail(tmp_path: Path) -> None:
+    found = {claim.id: claim.fact for claim in read(written(tmp_path, WRITTEN)).claims if claim.fact}
+    assert found == {"crud.insert.gap-grows": "the comments are ours"}
+
+
+def test_what_is_not_comparable_is_known_to_the_claims_whose_ids_match(tmp_path: Path) -> None:
+    found = read(written(tmp_path, WRITTEN)).claims
+    reasons = {claim.id: claim.not_comparable for claim in found if not isinstance(claim, Unmeasured)}
+    named = {name: found for name, found in reasons.items() if found}
+    assert set(named) == {"crud.insert.mysql-slower-than-mongodb", "crud.insert.mongodb-first"}
+    ((reason,), _) = named.values()
+    assert (reason.at, reason.why, reason.remedy) == ({"engine": ("couchdb",)}, "it syncs", "no sync")
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "line", "told"),
+    ("right", "wrong", "line", "message"),
     [
-        (
-            "operation: insert, role",
-            "operation: inser, role",
-            4,
-            "no operation 'inser' in crud: did you mean 'insert'?",
-        ),
+        ("operation: insert, role", "operation: inser, role", 4, "'inser' in crud: did you mean 'insert'?"),
         ("metric: elapsed_time}", "metric: elapsd_time}", 4, "did you mean 'elapsed_time'?"),
         ("role: client, metric", "role: client, metrik", 8, "no key 'metrik': did you mean 'metric'?"),
         ("{engine: mongodb}", "{engine: mongdb}", 4, "engine: no value 'mongdb': did you mean 'mongodb'?"),
@@ -123,56 +124,38 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ('    where: "Table', '    were: "Table', 6, "no key 'were': did you mean 'where'?"),
         ("margin: time", "margin: tim", 15, "no margin 'tim': did you mean 'time'?"),
         ("margin: time", "margin: 0.9", 15, "margin should be greater than 1"),
-        ("size: 1.5", "size: {n=100: 1.5}", 35, "no contrast is called 'n=100'"),
-        (
-            "- id: crud.insert.linear",
-            "- {id: crud.insert.linear, id: crud.x}\n  - id: crud.insert.linear",
-            25,
-            "duplicate key 'id'",
-        ),
+        ("size: 1.5", "size: {n=100: 1.5}", 36, "no comparison is called 'n=100'"),
         ("compare: ratio", "compare: rati", 4, "'rati'"),
-        ("durability: strict}", "durability: strikt}", 60, "durability: no value 'strikt': did you mean 'strict'?"),
-        ("try: {durability", "tri: {durability", 60, "no key 'tri': did you mean 'try'?"),
-        ('claims: ["crud.insert.*"]', 'claims: ["crud.inser.*"]', 60, "no claim 'crud.inser.*' is tested here"),
+        ("compare: ratio", "compare: bound", 4, "'bound'"),
+        ("why: one machine", "fact: x, why: one machine", 48, "one of them"),
+        ("{engine: [couchdb]}", "{engine: [couchdbb]}", 59, "no value 'couchdbb': did you mean 'couchdb'?"),
+        ("why: it syncs, remedy: no sync", "why: it syncs", 59, "remedy"),
+        ('claims: ["crud.insert.m*"]', "claims: [crud.inser.m]", 59, "no claim 'crud.inser.m' is measured here"),
+        ('claims: ["crud.insert.m*"]', "claims: [crud.design]", 59, "no claim 'crud.design' is measured here"),
         ("{first: mongodb}", "{first: mongodb, last: couchdb}", 22, "one of first, last and order"),
         ("{first: mongodb}", "{first: arangodb}", 16, "'arangodb' is not among mongodb, couchdb, couchbase"),
         ("- id: crud.insert.linear", "- id: tcp.insert.linear", 25, "the id begins with the study: crud"),
-        (
-            "- id: crud.insert.linear",
-            "- id: crud.insert.mongodb-first",
-            25,
-            "duplicate claim crud.insert.mongodb-first",
-        ),
+        ("- id: crud.insert.linear", "- id: crud.insert.mongodb-first", 25, "duplicate claim crud.insert"),
         ("study: crud", "study: tcp", 1, "the study of this file, crud"),
         ("margins:", "margin:", 2, "no section 'margin': did you mean 'margins'?"),
-        (
-            "[mysql+relational, mongodb]}",
-            "[mysql+relational, mongdb]}",
-            49,
-            "no value 'mongdb': did you mean 'mongodb'?",
-        ),
-        ("by: engine", "by: engin", 49, "no parameter 'engin': did you mean 'engine'?"),
-        ("shown: [topology", "shown: [topologi", 49, "no parameter 'topologi': did you mean 'topology'?"),
-        ("[elapsed_time]}]", "[elapsd_time]}]", 49, "did you mean 'elapsed_time'?"),
-        ("{claims: [crud.insert.linear]", "{claims: [crud.insert.linea]", 58, "no claim 'crud.insert.linea' is tested"),
-        ("{claims: [crud.insert.linear]", "{claims: [crud.design]", 58, "no claim 'crud.design' is tested here"),
-        ("key: [Table II", "key: [Table XX", 55, "published: no source 'Table XX'"),
+        ("[mysql+relational, mongodb]}", "[mysql+relational, mongdb]}", 50, "did you mean 'mongodb'?"),
+        ("by: engine", "by: engin", 50, "no parameter 'engin': did you mean 'engine'?"),
+        ("key: [Table II", "key: [Table XX", 56, "published: no source 'Table XX'"),
     ],
-)
-def test_a_mistake_is_told_with_its_line_its_claim_and_the_nearest_right_name(
-    tmp_path: Path, right: str, wrong: str, line: int, told: str
+)  # fmt: skip
+def test_a_mistake_is_reported_with_its_line_its_claim_and_the_nearest_right_name(
+    tmp_path: Path, right: str, wrong: str, line: int, message: str
 ) -> None:
     assert right in WRITTEN
     path = written(tmp_path, WRITTEN.replace(right, wrong, 1))
     with pytest.raises(InputError) as refused:
         read(path)
+    assert message in refused.value.message
     assert refused.value.where.endswith(f"/crud.yaml:{line}")
-    assert told in refused.value.message
 
 
-def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_numbers_are_printed(tmp_path: Path) -> None:
-    found = read(written(tmp_path, WRITTEN))
-    (one,) = found.comparisons
+def test_a_papers_table_is_read_with_its_pairs_its_quantities_and_where_it_is_printed(tmp_path: Path) -> None:
+    (one,) = read(written(tmp_path, WRITTEN)).pairs
     assert (one.study, one.every_pair()) == ("crud", [("mysql+relational", "mongodb")])
     assert one.every_quantity() == [("insert", "client", "elapsed_time")]
     (place,) = one.places
@@ -182,39 +165,19 @@ def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_number
     assert key == ("Table II", "MongoDB", "1000")
 
 
-def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
-    ids = [claim.id for claim in evidence.claims()]
+def test_the_claims_of_the_papers_are_read_in_the_order_of_their_studies() -> None:
+    ids = [claim.id for claim in claims()]
     assert len(ids) == len(set(ids))
-    assert [claim.id for study in SLUGS for claim in evidence.claims(study)] == ids
+    assert [claim.id for study in SLUGS for claim in claims(study)] == ids
 
 
-def test_the_claims_over_products_are_those_of_crud() -> None:
-    before = {"mongodb-before-relational": 3, "couchbase-before-relational": 3}
-    ranked = {"mongodb-before-relational": 4, "couchbase-before-relational": 4}
-    writes = {"couchdb-performs-well": 5}
-    over = {
-        "insert": writes | ranked | {"couchdb-first": 6, "replicating-costs": 3},
-        "insert-replicated": writes | before | {"couchdb-first": 6},
-        "update": writes | before | {"postgresql-last": 6, "replicating-costs": 3},
-        "update-replicated": writes | ranked | {"couchdb-before-relational": 4},
-        "delete": writes
-        | before
-        | {"order-of-documents": 3, "sqlserver-first-of-relational": 3, "replicating-costs": 3},
-        "delete-replicated": writes | before | {"order-of-documents": 3, "sqlserver-last-of-relational": 3},
-        "select": ranked | {"couchdb-before-relational": 4, "mongodb-first": 6},
-        "documents": {"differ": 2},
-    }
-    found = {one.id: len(one.products) for one in evidence.claims() if not isinstance(one, Untestable) and one.products}
-    assert found == {f"crud.{verb}.{name}": count for verb, named in over.items() for name, count in named.items()}
+def test_products_are_compared_in_the_language_that_has_them_all() -> None:
+    asked = {claim.id: claim.languages for claim in claims("crud") if not isinstance(claim, Unmeasured)}
+    others = {name for name, languages in asked.items() if languages != ("python",)}
+    assert others == {f"crud.{verb}.replicating-costs" for verb in ("insert", "update", "delete")}
 
 
-def test_products_are_compared_on_the_lane_that_has_them_all() -> None:
-    asked = {one.id: one.lanes for one in evidence.claims("crud") if not isinstance(one, Untestable)}
-    beside = {name for name, lanes in asked.items() if lanes != ("python",)}
-    assert beside == {f"crud.{verb}.replicating-costs" for verb in ("insert", "update", "delete")}
-
-
-def test_what_a_study_delivers_does_not_hang_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_study_delivers_does_not_depend_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for topology in ("replicated", "bidirectional"):
         engine = "couchdb" if topology == "bidirectional" else "mongodb"
         assert replication.expected(replication.Parameters(engine=engine, topology=topology)) <= replication.EVERY

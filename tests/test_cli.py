@@ -489,7 +489,7 @@ def test_claims_of_a_users_own_file_are_judged_like_the_papers(tmp_path: Path, c
     assert cli.main(["claims", "--claims", str(file), "--reference", "--json"]) == cli.DONE
     (row,) = json.loads(capsys.readouterr().out)
     assert row["id"] == "bookstore.mine.xml-slower"
-    assert 1.2 < row["low"] < row["ratio"] < row["high"]
+    assert 1.2 < row["low"] < row["estimate"] < row["high"]
     file.write_text(shown.replace("claimed: more", "claimed: mroe"))
     assert cli.main(["claims", "--claims", str(file), "--reference"]) == cli.USAGE
     assert re.search(r"mine\.yaml:\d+: .*claimed", capsys.readouterr().err)

@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 from rocrate.rocrate import ROCrate
 
 from benchbook import paths
-from benchbook.evidence.reference import MEANS, REPETITIONS
+from benchbook.analysis.reference import MEANS, REPETITIONS
 from benchbook.results import schema
 from tools import crate
 

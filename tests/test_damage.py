@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchbook import cli, evidence, grid, results
+from benchbook import analysis, cli, grid, results
 from benchbook.measure import timed
 from benchbook.results import folder
 from benchbook.studies import cell
@@ -104,7 +104,7 @@ def cells(home: Path) -> list[grid.Cell]:
 
 
 def stored() -> pd.DataFrame:
-    return evidence.stored_means().drop(columns="environment")
+    return analysis.stored_means().drop(columns="environment")
 
 
 def test_no_flipped_bit_changes_a_number_silently(cells: list[grid.Cell]):
@@ -165,7 +165,7 @@ def test_a_damaged_page_is_found_when_values_are_read_and_not_by_a_plan(
     one = cells[0]
     flip(one.path, 8 * (one.path.read_bytes().index(b"insert") + 1))
     assert asked(capsys, "plan")[2] == [] and one.path.exists()
-    assert one.key not in {f"{row.cell_id}.{row.block}" for row in evidence.stored_means().itertuples()}
+    assert one.key not in {f"{row.cell_id}.{row.block}" for row in analysis.stored_means().itertuples()}
     assert results.lost() == {one.key}
     (line,) = asked(capsys, "claims", "--json")[2]
     assert line.endswith("its cell will be measured again") and not one.path.exists()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import duckdb
@@ -19,13 +19,15 @@ import pandas as pd
 import pytest
 from lxml import html
 
-from benchbook import cli, evidence, processes
-from benchbook.evidence import Evidence
-from benchbook.evidence.sides import shared
-from benchbook.explorer import contrasts
+from benchbook import cli, processes
+from benchbook.analysis import Analysis
+from benchbook.analysis.intervals import mean_interval
+from benchbook.analysis.pairs import Pairs
+from benchbook.analysis.runs import Run
+from benchbook.analysis.sides import shared
+from benchbook.explorer import questions
 from benchbook.explorer import site as explorer
-from benchbook.explorer.contrasts import Asked
-from benchbook.explorer.sources import Source
+from benchbook.explorer.questions import Answers
 from benchbook.grid import expansion
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
@@ -35,7 +37,6 @@ from tools import site as beside
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-REFERENCE = ROOT / "figures" / "reference" / "repetitions.parquet"
 BLOCK = re.compile(r"(<!-- run -->\n)?```(\w*)\n(.*?)```", re.DOTALL)
 
 
@@ -62,23 +63,23 @@ COMPARED = {
 """The comparison of each study whose answers tests look at: all of them take half a minute."""
 
 
-def is_compared(study: str, comparison: str) -> bool:
-    return COMPARED[study] == comparison
+def is_compared(pairs: Pairs) -> bool:
+    return COMPARED[pairs.study] == pairs.name
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
-    return Source.of_reference()
+def reference() -> Analysis:
+    return Run.of_reference().analysis
 
 
 @pytest.fixture(scope="module")
-def site(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(reference: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site, as `make site` does, with the explorer's answers to one comparison a study."""
     folder = tmp_path_factory.mktemp("site") / "in a folder"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
         beside.report(folder / "report", "../index.html")
-        for _ in explorer.write_answers(folder / explorer.ANSWERS, [source], is_compared):
+        for _ in explorer.write_answers(folder / explorer.ANSWERS, {"the reference run": reference}, is_compared):
             pass
         said, _ = building.communicate()
     assert building.returncode == 0, said
@@ -115,53 +116,42 @@ def test_the_sidebar_of_each_page_leads_to_the_report(site: Path):
         assert (page.parent / address).resolve() == (site / "report" / "index.html").resolve()
 
 
-Questions: TypeAlias = list[tuple[dict[str, Any], Asked]]
-"""What is wanted, and the question that `contrasts.ask` makes of it."""
-
-
 @pytest.fixture(scope="module")
-def questions(source: Source) -> dict[str, Questions]:
-    """Return some questions of each study, and last one that cannot be had."""
-    asked = {}
-    for study, name in COMPARED.items():
-        measured = source.measured(study)
-        pairs = contrasts.everything(measured, name).pairs
-        every = [*(dict(chosen) for chosen, _ in pairs[:: len(pairs) // 8]), {"operation": "none", "n": 10}]
-        asked[study] = [(wanted, contrasts.ask(measured, name, wanted)) for wanted in every]
-    return asked
+def compared(reference: Analysis) -> dict[str, Answers]:
+    """Return the answers of each study that the site has."""
+    every = (pairs for study in SLUGS for pairs in questions.list_pairs(reference.measured[study]))
+    return {pairs.study: questions.answer_all(reference.measured[pairs.study], pairs)
+            for pairs in every if is_compared(pairs)}  # fmt: skip
 
 
-def test_an_answer_of_the_page_is_the_one_that_the_library_gives(site: Path, questions: dict[str, Questions]):
-    for study, of_study in questions.items():
+def test_an_answer_of_the_page_is_the_one_that_the_library_gives(site: Path, compared: dict[str, Answers]):
+    for study, of_study in compared.items():
         packed = re.search(r'"([^"]+)"\);', (site / "answers" / "0" / f"{study}-0.js").read_text())
         assert packed
-        answers = json.loads(gzip.decompress(base64.b64decode(packed[1])))
-        names = [control["name"] for control in answers["controls"]]
+        page = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+        names = [control["name"] for control in page["controls"]]
         by_choice = {}
-        for contrast in answers["contrasts"]:
-            options = zip(answers["controls"], contrast["at"], strict=True)
-            by_choice[tuple(control["options"][at]["value"] if at >= 0 else None for control, at in options)] = contrast
-        assert len(by_choice) == len(answers["contrasts"])
-        for wanted, asked in of_study[:-1]:
-            answer = contrasts.answer(asked.pair)
-            shown = by_choice[
-                tuple(None if wanted[name] is None else explorer.as_value(wanted[name]) for name in names)
-            ]
-            assert shown["headline"] == vars(explorer.headline(answer))
-            for name in ("ratio", "low", "high"):
-                number = getattr(answer.row, name)
-                assert shown[name] == (pytest.approx(number, rel=1e-3) if np.isfinite(number) else None)
-            sides = asked.pair.sides
-            blocks = shared(sides.values())
-            assert [block["number"] for block in shown["blocks"]] == [*(blocks + 1)]
+        for shown in page["answers"]:
+            options = zip(page["controls"], shown["at"], strict=True)
+            by_choice[tuple(control["options"][at]["value"] if at >= 0 else None for control, at in options)] = shown
+        assert len(by_choice) == len(of_study.answers)
+        for answer in of_study.answers[:: len(of_study.answers) // 8]:
+            chosen = [answer.chosen[name] for name in names]
+            shown = by_choice[tuple(None if option is None else explorer.as_value(option) for option in chosen)]
+            row = answer.comparison
+            assert shown["headline"] == explorer.headline(row)
+            if row.kind == "ratio":
+                for name, number in (("ratio", row.estimate), ("low", row.low), ("high", row.high)):
+                    assert shown[name] == (pytest.approx(number, rel=1e-3) if np.isfinite(number) else None)
+            blocks = shared(answer.sides.values())
+            a, b = (answer.sides[name].only(blocks).values for name in ("a", "b"))
             ratios = [np.nan if block["ratio"] is None else block["ratio"] for block in shown["blocks"]]
             with np.errstate(divide="ignore", invalid="ignore"):
-                expected = sides["a"].of(blocks) / sides["b"].of(blocks)
-            assert ratios == pytest.approx([*np.where(np.isfinite(expected), expected, np.nan)], rel=1e-3, nan_ok=True)
+                assert ratios == pytest.approx([*np.where(b != 0, a / b, np.nan)], rel=1e-3, nan_ok=True)
 
 
 @needs_browser
-def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, questions: dict[str, Questions]):
+def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, compared: dict[str, Answers]):
     with started() as browser:
         watched = Watched(browser, "file:", "data:", "blob:")
         page = watched.page
@@ -183,18 +173,17 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, qu
         page.go_forward()
         page.reload()
         page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=there)
-        page.get_by_label("Filter", exact=True).fill("AMD two nodes 10,000")
+        page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
         page.get_by_text("1 of ").wait_for()
 
-        # What each control offers and stands at, whatever is wanted, as `contrasts.ask` has it.
-        for study, of_study in questions.items():
-            for wanted, asked in of_study:
-                operation, *measure = asked.quantity
-                chosen = {"operation": operation, "measure": tuple(measure), "a": asked.a, "b": asked.b} | asked.factors
-                expected = [[name, explorer.as_value(chosen[name]), [*map(explorer.as_value, options)]]
-                            for name, options in asked.options.items()]  # fmt: skip
-                named = {name: explorer.as_value(value) for name, value in wanted.items() if value is not None}
-                assert page.evaluate(SHOWN, [f"0/{study}-0.js", named]) == expected, (study, wanted)
+        # A choice that can be had stands; of one that cannot, each control stands at the nearest.
+        for study, of_study in compared.items():
+            for answer in of_study.answers[:: len(of_study.answers) // 8]:
+                wanted = {name: explorer.as_value(at) for name, at in answer.chosen.items() if at is not None}
+                shown = dict(page.evaluate(SHOWN, [f"0/{study}-0.js", wanted]))
+                assert shown.items() <= wanted.items() and {"operation", "measure", "a", "b"} <= shown.keys()
+                missing = dict(page.evaluate(SHOWN, [f"0/{study}-0.js", {**wanted, "operation": "none"}]))
+                assert missing["operation"] == of_study.options["operation"][0]
 
         assert watched.complaints == []
         for width, scheme in ((1280, "light"), (390, "dark")):
@@ -205,8 +194,8 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, qu
 
 
 SHOWN = """async ([file, wanted]) => explorer.ask(await explorer.answers(file), wanted).shown
-    .map(({name, chosen, choices}) => [name, chosen, choices.map(choice => choice.value)])"""
-"""What the page shows of its controls for a choice."""
+    .map(({name, chosen}) => [name, chosen])"""
+"""Where the page's controls stand for a choice."""
 
 
 def test_the_reference_names_every_command_parameter_and_column(site: Path):
@@ -298,54 +287,25 @@ def test_what_a_page_marks_to_be_run_runs(ran: dict[str, dict[str, Any]]):
     assert Path("benchbook-ujson", "pyproject.toml").is_file()
 
 
-def round_trips(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what the report says of the round trips of study bookstore, a row a cell's parameters."""
-    table = Evidence.of(rows[rows["study"] == "bookstore"]).comparisons
-    table = table[(table["operation"] == "round_trip") & (table["metric"] == "wall_time")]
-    settings = pd.DataFrame([*table["settings"]], table.index)
-    return table.join(settings[["lane", "case", "keys", "json_codec"]])
+def test_the_tutorial_s_ratio_is_that_of_the_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    times = pd.DataFrame({"block": range(5), "json": [4.1, 3.9, 4.4, 4.0, 4.2], "xml": [19.0, 21.5, 20.2, 19.9, 23.0]})
+    times.melt("block", var_name="format", value_name="ms").to_csv("round_trips.csv")
+    (code,) = [text for run, language, text in blocks(ROOT / "docs" / "tutorial.md")
+               if run and language == "python" and "round_trips.csv" in text]  # fmt: skip
+    exec(code, names := {"__name__": "__main__"})
+    found = mean_interval(np.log(times["xml"] / times["json"]), ["one day"] * 5)
+    assert [names["logs"].mean(), names["low"], names["high"]] == pytest.approx([found.estimate, found.low, found.high])
 
 
-def test_the_tutorial_s_ratio_of_one_s_own_data_is_the_report_s(ran: dict[str, dict[str, Any]]):
-    own = evidence.stored_means()
-    (row,) = round_trips(own[own["parameters"].str.contains("phones.csv")]).to_dict("records")
-    by_hand = ran["tutorial"]
-    here = [float(np.exp(by_hand[name])) for name in ("low", "high")]
-    assert [float(np.exp(by_hand["logs"].mean())), *here] == pytest.approx([row["ratio"], row["low"], row["high"]])
-
-
-def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dict[str, Any]]):
-    by = ["host", "lane", "case", "keys", "n", "json_codec"]
-    report = round_trips(pd.read_parquet(REFERENCE)).set_index(by).sort_index()
-    report = report[report["low"].notna()]
+def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dict[str, Any]], reference: Analysis):
+    table = reference.tables[reference.tables["study"] == "bookstore"]
+    rows = table[(table["operation"] == "round_trip") & (table["metric"] == "wall_time") & table["low"].notna()]
+    by = ["lane", "case", "keys", "n", "json_codec"]
+    settings = pd.DataFrame([*rows["settings"]], rows.index)[by]
+    report = rows.drop(columns="n").join(settings).rename(columns={"estimate": "ratio"}).set_index(by).sort_index()
     by_hand = ran["results"]
     in_pandas = by_hand["cells"][by].join(by_hand["ratios"]).set_index(by).sort_index()
-    pd.testing.assert_frame_equal(in_pandas, report[["ratio", "low", "high"]])
+    pd.testing.assert_frame_equal(in_pandas, report[["ratio", "low", "high"]], check_index_type=False)
     in_sql = duckdb.sql(by_hand["QUERY"]).df().set_index(by).sort_index()
-    by_campaign = report["test"].str.contains("campaign")
-    expected = in_sql["ratio_of_campaigns"].where(by_campaign, in_sql["ratio"])
-    pd.testing.assert_series_equal(expected, report["ratio"], check_names=False, check_index_type=False)
-
-
-def test_a_ratio_by_hand_over_campaigns_is_the_report_s(ran: dict[str, dict[str, Any]], tmp_path: Path):
-    """Each block of the reference run is given a campaign of its own but the first two, which share one."""
-    by, by_hand = ["host", "lane", "case", "keys", "n", "json_codec"], ran["results"]
-    rows = pd.read_parquet(REFERENCE, filters=[("study", "=", "bookstore")])
-    rows["campaign"] = "day " + rows["block"].clip(lower=1).astype(str)
-    report = round_trips(rows).set_index(by).sort_index()
-    report = report[report["low"].notna()]
-    by_campaign = report["test"].str.contains("campaign")
-    assert by_campaign.any() and not by_campaign.all()
-    logs = by_hand["logs"].reset_index()
-    logs = logs.assign(campaign="day " + logs["block"].clip(lower=1).astype(str)).set_index(
-        ["host", "parameters", "campaign", "block"]
-    )[0]
-    of_a_cell = logs.groupby(["host", "parameters"]).filter(lambda blocks: len(blocks) > 1)
-    ratios = of_a_cell.groupby(["host", "parameters"]).apply(by_hand["ratio"]).unstack()
-    in_pandas = by_hand["cells"][by].join(ratios).set_index(by).sort_index()
-    pd.testing.assert_frame_equal(in_pandas[by_campaign], report.loc[by_campaign, ["ratio", "low", "high"]])
-    rows.to_parquet(file := tmp_path / "days.parquet")
-    in_sql = duckdb.sql(by_hand["QUERY"].replace("figures/reference/repetitions.parquet", str(file))).df()
-    in_sql = in_sql.set_index(by).sort_index()["ratio_of_campaigns"]
-    expected = report.loc[by_campaign, "ratio"]
-    pd.testing.assert_series_equal(in_sql[by_campaign], expected, check_names=False, check_index_type=False)
+    pd.testing.assert_series_equal(in_sql["ratio"], report["ratio"], check_index_type=False)

@@ -10,132 +10,118 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import stdtrit
 
-from benchbook import cli, registry
-from benchbook.evidence import Evidence
-from benchbook.evidence.effects import Effect
-from benchbook.evidence.sides import shared
-from benchbook.explorer import contrasts, documents, site, your_documents
-from benchbook.explorer.sources import HERE, REFERENCE, Source
+from benchbook import cli, grid, registry
+from benchbook.analysis import Analysis, Comparison
+from benchbook.analysis.runs import Run
+from benchbook.analysis.sides import shared
+from benchbook.explorer import documents, questions, site, your_documents
+from benchbook.explorer.questions import Answer, Answers
 from browsers import Watched, needs_browser, started
 from own_files import export
 from waiting import comes_true
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
-    return Source.of_reference()
+def reference() -> Analysis:
+    return Run.of_reference().analysis
 
 
-def asked(source: Source, study: str, comparison: str, **wanted: Any) -> contrasts.Asked:
-    return contrasts.ask(source.measured(study), comparison, wanted)
+def answers_about(analysis: Analysis, study: str, name: str) -> Answers:
+    measured = analysis.measured[study]
+    (pairs,) = [one for one in questions.list_pairs(measured) if one.name == name]
+    return questions.answer_all(measured, pairs)
 
 
-def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
-    one = asked(source, "crud", "replicated against single", operation="insert", engine="mongodb", n=1000)
-    found = contrasts.answer(one.pair)
-    table = Evidence(source.means[source.means["study"] == "crud"]).comparisons
-    table = table[(table["comparison"] == "replicated against single") & (table["operation"] == "insert")]
-    (row,) = [row for row in table.to_dict("records")
-              if (row["host"], row["settings"], row["metric"]) == (one.pair.host, one.pair.common, one.quantity[2])
-              ]  # fmt: skip
-    for name in ("ratio", "low", "high", "p", "published_ratio"):
-        assert getattr(found.row, name) == pytest.approx(row[name])
-    a, b = (one.pair.sides[side].of(shared(one.pair.sides.values())) for side in ("a", "b"))
-    assert found.row.low < float(np.exp(np.log(a / b).mean())) < found.row.high
+def first_answer(answers: Answers, **wanted: Any) -> Answer:
+    return next(one for one in answers.answers if wanted.items() <= one.chosen.items())
 
 
-def test_the_headline_counts_the_blocks_that_its_ratio_is_of(source: Source):
-    pair = asked(source, "bookstore", "XML against JSON").pair
-    blocks = len(shared(pair.sides.values()))
-    disturbed = np.arange(len(pair.sides["a"].blocks)) == 0
-    noisy = replace(pair, sides={**pair.sides, "a": replace(pair.sides["a"], disturbed=disturbed)})
-    for asked_of, count in ((pair, blocks), (noisy, blocks - 1)):
-        answer = contrasts.answer(asked_of)
-        assert answer.row.blocks == count
-        assert site.headline(answer).between.endswith(f"over {count} blocks")
-
-
-def test_what_cannot_be_asked_is_set_to_the_nearest_that_can(source: Source):
-    one = asked(source, "bookstore", "XML against JSON", case=3, n=10, operation="no such")
-    assert one.factors["n"] == 10
-    assert one.factors["case"] == 1
-    assert one.quantity[0] in one.options["operation"]
+def test_the_answer_is_the_row_of_the_table_of_comparisons(reference: Analysis):
+    answers = answers_about(reference, "crud", "replicated against single")
+    answer = first_answer(answers, operation="insert", engine="mongodb", n=1000)
+    table = reference.tables[reference.tables["name"] == "replicated against single"]
+    (row,) = [
+        row
+        for row in Comparison.of(table)
+        if (row.settings, row.operation, row.metric) == (answer.comparison.settings, "insert", answer.comparison.metric)
+    ]
+    assert str(replace(row, label="")) == str(answer.comparison)  # NaN is not NaN
+    assert row.low < row.estimate < row.high
 
 
 @pytest.mark.parametrize("study", ["bookstore", "crud", "drivers", "replication", "tcp"])
-def test_no_two_quantities_to_choose_from_say_the_same(source: Source, study: str):
-    measured = source.measured(study)
-    for name, comparison in contrasts.comparisons(measured).items():
-        papers = set(comparison.every_quantity() if comparison.quantities else ())
-        operations = asked(source, study, name).options["operation"]
-        offered = [(operation, *measure) for operation in operations
-                   for measure in asked(source, study, name, operation=operation).options["measure"]]  # fmt: skip
+def test_no_two_quantities_to_choose_from_say_the_same(reference: Analysis, study: str):
+    measured = reference.measured[study]
+    for pairs in questions.list_pairs(measured):
+        papers = set(pairs.every_quantity())
+        answers = questions.answer_all(measured, pairs)
+        offered = list(dict.fromkeys((one.chosen["operation"], *one.chosen["measure"]) for one in answers.answers))
         assert papers.intersection(measured.quantities) <= set(offered)
         ratios: dict[tuple[str, str, str], list[float]] = {}
-        for quantity, _, _, sides in measured.every(comparison.by, comparison.loose, offered):
-            blocks = shared(sides.values())
-            first, *others = (side.of(blocks) for side in sides.values())
+        for answer in answers.answers:
+            quantity = answer.chosen["operation"], *answer.chosen["measure"]
+            blocks = shared(answer.sides.values())
+            a, b = (answer.sides[name].only(blocks).values for name in ("a", "b"))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratios.setdefault(quantity, []).extend(float(ratio) for other in others for ratio in other / first)
+                ratios.setdefault(quantity, []).extend(a / b)
         for quantity, other in itertools.combinations(ratios, 2):
             if quantity[:2] == other[:2] and not {quantity, other} <= papers and set(ratios[quantity]) != {1.0}:
                 assert ratios[quantity] != pytest.approx(ratios[other], rel=1e-9, nan_ok=True), (quantity, other)
-        assert len({(operation, contrasts.called_measure(*of_it)) for operation, *of_it in offered}) == len(offered)
+        labels = {(operation, questions.call_option(pairs, "measure", of_it)) for operation, *of_it in offered}
+        assert len(labels) == len(offered)
 
 
 def test_no_two_engines_to_choose_from_are_called_the_same():
-    called = [contrasts.called_level("engine", engine) for engine in registry.ENGINES]
+    called = [questions.call_level("engine", engine) for engine in registry.ENGINES]
     assert len({*called}) == len(called) and {"MongoDB", "MongoDB, mongoengine", "MySQL (tables)"} < {*called}
 
 
-def test_who_cannot_be_told_from_the_fastest_is_named_and_called_alike_only_within_the_margin():
-    def told(needed: int, *ends: tuple[float, float]) -> str:
-        others = [documents.Raced(f"S{at}", 2, 1.02, low, high) for at, (low, high) in enumerate(ends, 2)]
-        fastest = documents.Raced("S1", 1, 1, np.nan, np.nan)
-        return documents._sentence("", "to read", [fastest, *others], 3, needed)
+def told(*ends: tuple[float, float], blocks: int = 5) -> str:
+    """Return what is said of as many levels beside the fastest, each with the interval of its ratio."""
+    about: dict[str, Any] = {"study": "crud", "name": "Which store?", "language": "python", "operation": "select"}
+    about |= {"role": "client", "metric": "elapsed_time", "unit": "ns", "label": "", "settings": {}, "n": 40}
+    rows = [
+        Comparison(a=f"S{at}", b="S1", estimate=1.02, low=low, high=high, blocks=blocks, **about)
+        for at, (low, high) in enumerate(ends, 2)
+    ]
+    return documents._sentence("to read", rows)
 
-    surely = "S1 was the fastest to read; the next, S2, took 1.020 (1.010 to 1.030) times as long."
-    assert told(0, (1.01, 1.03), (1.2, 1.3)) == surely
-    assert told(0, (0.97, 1.07)).endswith("They are alike within 10 %.")
-    assert told(0, (0.2, 4.4)).endswith("nor that there is none; 30 blocks would hardly show it.")
-    assert told(8, (0.2, 4.4)).endswith("5 blocks more would do it, if the difference is what it seems.")
+
+def test_levels_that_cannot_be_told_from_the_fastest_are_named_and_alike_only_within_the_margin():
+    surely = "S1 was the fastest to read; the next, S2 took 1.020 (1.010 to 1.030) times as long."
+    assert told((1.01, 1.03), (1.2, 1.3)) == surely
+    assert told((0.97, 1.07)).endswith("They are alike within 10%.")
+    assert told((0.2, 4.4)).endswith("More blocks narrow the interval, most on another day: --blocks 10.")
     # One that was measured less surely is not passed over for the next.
-    apart = "S1 and S3 cannot be told apart to read in 3 blocks: S3 took 1.0 (0.1 to 30.7) times as long"
-    assert told(0, (1.01, 1.03), (0.1, 30.7)).startswith(f"{apart}; S2 took longer. No diff")
-    assert told(0, (0.9, 1.2), (0.8, 1.3)).startswith("S1, S2 and S3 cannot be told apart to read in 3 blocks. No diff")
+    apart = "S1 and S3 cannot be told apart to read in 5 blocks: S3 took 1.0 (0.1 to 30.7) times as long"
+    assert told((1.01, 1.03), (0.1, 30.7)).startswith(f"{apart}; S2 took longer. More")
+    assert told((0.9, 1.2), (0.8, 1.3)).startswith("S1, S2 and S3 cannot be told apart to read in 5 blocks. More")
 
 
-def test_how_many_blocks_would_tell_two_sides_apart_is_what_they_then_need():
-    apart = Effect(ratio=1.2, low=1.1, high=1.3, blocks=3, error=0.02)
-    assert documents.blocks_that_decide(apart) == 0
-    unclear = replace(apart, low=0.9, high=1.6, error=0.1)
-    blocks = documents.blocks_that_decide(unclear)
-    spread = 0.1 * 3**0.5
-
-    def reach(count: int) -> float:
-        return float(stdtrit(count - 1, 0.975)) * spread / count**0.5
-
-    assert reach(blocks) < np.log(1.2) <= reach(blocks - 1)
-    assert documents.blocks_that_decide(replace(unclear, ratio=1.001)) == 0
-    assert documents.blocks_that_decide(replace(unclear, error=np.nan)) == 0
+def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them():
+    said = told((np.nan, np.nan), blocks=3)
+    assert said == "S2 took 1.02 times as long to read as S1, in 3 blocks. 2 blocks more for an interval: --blocks 5."
 
 
 @pytest.fixture
-def two_runs(source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
+def two_runs(reference: Analysis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Analysis]:
     """Return results of this machine and a reference run, both a part of the committed run; the command has them."""
-    of_study = source.means["study"] == "crud"
-    here = Source(HERE, source.means[of_study & (source.means["engine"] != "couchdb") & (source.means["block"] < 6)])
-    reference = Source(REFERENCE, source.means[of_study])
-    monkeypatch.setattr(Source, "of_here", lambda: here)
-    monkeypatch.setattr(Source, "of_reference", lambda: reference)
+    means = reference.means[reference.means["study"] == "crud"]
+    here = Run("here", Analysis(means[(means["engine"] != "couchdb") & (means["block"] < 6)]))
+    committed = Run("reference", Analysis(means))
+    monkeypatch.setattr(Run, "of_results", lambda *_: here)
+    monkeypatch.setattr(Run, "of_reference", lambda: committed)
+    monkeypatch.setattr(grid, "finished", dict)
     monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
-    return [here, reference]
+    return {HERE: here.analysis, REFERENCE: committed.analysis}
+
+
+HERE, REFERENCE = "this machine's results", "the reference run"
 
 
 def test_explore_writes_a_page_and_opens_it_unless_told_not_to_or_without_a_display(
-    two_runs: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two_runs: dict[str, Analysis], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{opened}"\n')
@@ -155,26 +141,25 @@ def test_explore_writes_a_page_and_opens_it_unless_told_not_to_or_without_a_disp
 
 
 @needs_browser
-def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs: list[Source], tmp_path: Path):
-    here, reference = two_runs
+def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs: dict[str, Analysis], tmp_path: Path):
     (page, *_) = site.write_page(tmp_path / "page", two_runs)
     question = {"operation": "insert", "a": "mysql+relational", "b": "postgresql+relational", "n": 1000}
     ours, theirs = (
-        site.headline(contrasts.answer(asked(source, "crud", "engine against engine", **question).pair))
-        for source in (here, reference)
+        site.headline(first_answer(answers_about(run, "crud", "engine against engine"), **question).comparison)
+        for run in two_runs.values()
     )
     with started() as browser:
         watched = Watched(browser, "file:", "data:", "blob:")
         watched.page.goto(page.as_uri())
         answer, beside = watched.page.locator(".bb-answer"), watched.page.locator(".bb-beside")
         beside.get_by_text("In the reference run: ").wait_for()
-        assert ours.words in answer.inner_text()
-        assert f"{theirs.ratio} ×, {theirs.between}" in beside.inner_text()
+        assert ours["words"] in answer.inner_text()
+        assert f"{theirs['value']}, {theirs['between']}" in beside.inner_text()
 
         # The reference run has more, such as a database that did not run here; the address keeps which run it is.
         watched.page.get_by_label("Numbers of", exact=True).select_option(REFERENCE)
         beside.get_by_text("In this machine's results: ").wait_for()
-        assert theirs.words in answer.inner_text()
+        assert theirs["words"] in answer.inner_text()
         watched.page.get_by_label("This", exact=True).select_option(label="CouchDB")
         beside.get_by_text("In this machine's results: not measured.").wait_for()
         said = answer.inner_text()
@@ -190,7 +175,7 @@ def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs
 
 
 @needs_browser
-def test_the_page_waits_for_answers_that_are_still_being_written(two_runs: list[Source], tmp_path: Path):
+def test_the_page_waits_for_answers_that_are_still_being_written(two_runs: dict[str, Analysis], tmp_path: Path):
     pages = site.write_page(tmp_path / "page", two_runs)
     page = next(pages)
     with started() as browser:
@@ -223,7 +208,7 @@ def test_a_file_or_a_question_that_there_is_not_is_refused_before_anything_runs(
 
 TOLD = (
     r"XML \(\w+\) took [\d.,]+ \([^()]+\) times as long to read as JSON \(\w+\)"
-    r"|(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 3 blocks: "
+    r"|(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 5 blocks: "
 )
 """What is said of reading; on a busy machine few blocks may not tell the two apart."""
 
@@ -249,7 +234,7 @@ def test_json_or_xml_is_answered_in_a_terminal_with_what_is_understood_of_the_fi
     assert re.search(TOLD, said)
     assert re.search(r"Size: XML [\d.]+ KB, JSON [\d.]+ KB: [\d.]+ times\.", said)
     assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", said)
-    assert "cells: 3, 3 done" in progress
+    assert "cells: 5, 5 done" in progress
 
 
 def test_the_notebook_s_widgets_understand_a_file_measure_it_and_show_the_answer(measured: Path):

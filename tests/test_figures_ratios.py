@@ -5,9 +5,9 @@ import pytest
 
 import constructed
 from benchbook import papers, studies
+from benchbook.analysis import Analysis, number
 from benchbook.digits import estimate
 from benchbook.digits import number as written
-from benchbook.evidence import Evidence, number
 from benchbook.papers import exhibits
 
 SHOWN = {
@@ -49,7 +49,7 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
         parameters=python["parameters"].str.replace('"framed"', '"batched"'),
     )
     frames = [
-        exhibits.TABLES["tcp_table8_p_values"](Evidence.of(pd.concat(parts, ignore_index=True))).frame
+        exhibits.TABLES["tcp_table8_p_values"](Analysis.of(pd.concat(parts, ignore_index=True))).frame
         for parts in ([python], [variant, python, other], [other])
     ]
     alone, both, java_alone = frames
@@ -72,15 +72,20 @@ def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.Da
 def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_paper_is_named(on_two_stacks):
     slow = (("xmldecoder", "jaxb", 9), ("dom", "jaxb", 30), ("etree", "lxml", 2), ("msgspec", "orjson", 0.5))
     mine = pd.concat([on_two_stacks, *(with_codec(on_two_stacks, *one) for one in slow)], ignore_index=True)
-    exhibit = exhibits.TABLES["tcp_decoders"](Evidence.of(mine))
+    exhibit = exhibits.TABLES["tcp_decoders"](Analysis.of(mine))
     rows = exhibit.frame.set_index(["Objects", "Codec"])
     assert len(rows) == 2 * 6, "two sizes; the base of each stack has no row"
-    found = Evidence.of(mine[mine["study"] == "tcp"]).comparisons
-    shared = found["factors"].str.contains("process=together") & found["ratio"].notna()
-    found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000) & shared].set_index("side_a")
-    for codec, name in (("lxml", "lxml"), ("jaxb", "JAXB"), ("xmldecoder", "XMLDecoder"), ("dom", "DOM")):
-        row = found.loc[codec]
-        text = estimate(row["ratio"], row["low"], row["high"])
+    found = Analysis.of(mine[mine["study"] == "tcp"]).tables
+    shared = found["label"].str.contains("process=together") & found["estimate"].notna()
+    found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000) & shared].set_index("a")
+    for side, name in (
+        ("XML", "lxml"),
+        ("XML (JAXB)", "JAXB"),
+        ("XML (XMLDecoder)", "XMLDecoder"),
+        ("XML (DOM)", "DOM"),
+    ):
+        row = found.loc[side]
+        text = estimate(row["estimate"], row["low"], row["high"])
         assert rows.loc[("100,000", name), "Elapsed time, here"] == text
     assert rows.loc[("100,000", "msgspec"), "Elapsed time, here"].startswith("0.500")
     assert rows.loc[("100,000", "msgspec"), "Elapsed time, published"] == "–"
@@ -93,22 +98,21 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
     node = on_two_stacks[(on_two_stacks["lane"] == "node") & (on_two_stacks["metric"] == "memory_change")]
     heap = node.assign(metric="heap_change", value=node["value"].mask(node["operation"] == "delete", -node["value"]))
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
-    frame = exhibits.TABLES["drivers_pairs"](Evidence.of(mine)).frame
+    frame = exhibits.TABLES["drivers_pairs"](Analysis.of(mine)).frame
     assert len(frame) == 32
     pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
     row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
-    found = Evidence.of(mine[mine["study"] == "drivers"]).comparisons
-    one = found[(found["side_a"] == "mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
+    found = Analysis.of(mine[mine["study"] == "drivers"]).tables
+    one = found[(found["a"] == "Mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
     one = one[one["settings"].map(lambda settings: settings["attributes"] == 6)].iloc[0]
-    assert row["Node.js: time, here"] == estimate(one["ratio"], one["low"], one["high"])
+    assert row["Node.js: time, here"] == estimate(one["estimate"], one["low"], one["high"])
     assert row["Node.js: heap, here"] == row["Node.js: RSS, here"]
-    freed = frame.loc[frame["Operation"] == "delete", "Node.js: heap, here"].iloc[0]
-    assert freed.endswith(") MB"), "memory that shrank has a difference, and no ratio"
+    assert row["Node.js: heap, here"].endswith(") KB"), "memory has a difference, and no ratio"
 
 
 def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks):
-    frame = exhibits.TABLES["bookstore_cold"](Evidence.of(on_two_stacks)).frame.set_index(["Case", "Books"])
+    frame = exhibits.TABLES["bookstore_cold"](Analysis.of(on_two_stacks)).frame.set_index(["Case", "Books"])
     assert len(frame) == 10
     assert frame.loc[(2, "10,000"), "written and read, published"] == written(
         number("bookstore", "Case 2 table", "10000", "XML time")
@@ -125,7 +129,7 @@ def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
     java, names, _ = constructed.STACKS["bookstore"]
     warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
     warm["parameters"] = warm["parameters"].str.replace('"together"', '"warm"')
-    exhibit = exhibits.TABLES["bookstore_cold"](Evidence.of(pd.concat([observed, warm], ignore_index=True)))
+    exhibit = exhibits.TABLES["bookstore_cold"](Analysis.of(pd.concat([observed, warm], ignore_index=True)))
     assert (exhibit.frame["Java: within 30 %"] == "not run").all()
     assert "not run in this profile: Java" in exhibit.notes
 
@@ -143,5 +147,5 @@ def test_an_intervals_ends_far_out_are_cut_off():
 def test_replications_cost_through_node_is_a_row_of_its_own(observed):
     crud = observed[observed["study"] == "crud"]
     both = pd.concat([crud, constructed.on("node", {}, crud[crud["engine"] == "mongodb"])], ignore_index=True)
-    drawn = exhibits.FIGURES["crud_ratios_replication"](Evidence.of(both)).frame
+    drawn = exhibits.FIGURES["crud_ratios_replication"](Analysis.of(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])

@@ -18,7 +18,7 @@ import pytest
 
 import benchbook.jupyterlab
 from benchbook import paths
-from benchbook.evidence import Evidence, reference
+from benchbook.analysis import Analysis, reference
 from benchbook.report import show
 from browsers import dark_on_white, needs_browser, started
 from waiting import comes_true
@@ -30,6 +30,8 @@ IN_BROWSER = ("00_start_here.ipynb", "04_crud.ipynb")
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 FEW = "n: int = 200"
 """How many records those take that run without a browser: enough for each of their cells."""
+ENOUGH = "repetitions: int = 5"
+"""As many as an interval takes."""
 OWN_PLOT = "import pandas as pd\n\npd.DataFrame({'time': [1, 2]}).plot()"
 
 
@@ -51,6 +53,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
         notebook.cells.append(nbformat.v4.new_code_cell(OWN_PLOT, id="own_plot"))
         for cell in notebook.cells if name not in IN_BROWSER else ():
             cell.source = re.sub(r"(?m)^n: int = \d+$", FEW, cell.source)
+            cell.source = re.sub(r"(?m)^repetitions: int = \d+$", ENOUGH, cell.source)
         nbformat.write(notebook, folder / name)
     own = {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"), "HOME": str(wild(home))}
     return House(folder, benchbook.jupyterlab.environment(home / "jupyter") | own)
@@ -143,7 +146,9 @@ def hold_an_answer_and_a_plot(name: str, cells: list[dict[str, Any]]) -> None:
         assert re.fullmatch(r"\d+ repetitions? measured", "".join(outputs["run"][0]["data"]["text/plain"]))
         assert [*outputs["figure"][0]["data"]].count("image/png") == len(outputs["figure"]) == 1
         *_, first = (one["data"] for one in outputs["answer"])  # 04 measures its other side in there, and says so
-        assert re.search(r"\*\*[\d.,]+\*\* \| [\d.,]+ to [\d.,]+ \|", "".join(first["text/markdown"]))
+        answer = "".join(first["text/markdown"])
+        ends = "–" if "An interval takes 5 repetitions." in answer else r"[\d.,]+ to [\d.,]+"
+        assert re.search(rf"\*\*[\d.,]+\*\* \| {ends} \|", answer)
 
 
 @pytest.mark.parametrize(("source", "says"), [("", "○ no answer yet"), ("solutions/", "Task 5: 5 of 5. All right.")])
@@ -205,8 +210,8 @@ def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that
 ):
     address, folder = lab
     means = reference.means()
-    found = Evidence.of(means[means["study"] == "bookstore"])
-    shown = [show.exhibit(paths.reference(), "overview"), show.claims(found.outcomes, found.contrasts)]
+    found = Analysis(means[means["study"] == "bookstore"])
+    shown = [show.exhibit(paths.reference(), "overview"), show.claims(found.verdicts)]
     written(folder / "report.ipynb", [""])
     notebook = nbformat.read(folder / "report.ipynb", 4)
     outputs = [nbformat.v4.new_output("display_data", {"text/html": one.data}) for one in shown]
@@ -219,7 +224,7 @@ def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that
     page = opened(browser, address, "report.ipynb", "report")
     page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
     assert dark_on_white(page.locator(".jp-OutputArea-output").first.locator("figure"))
-    cells = page.locator("table.claims").locator(".claim, .verdict, .words")
+    cells = page.locator("table.claims").locator(".claim, .verdict, .here")
     assert set(cells.evaluate_all("cells => cells.map(cell => getComputedStyle(cell).textAlign)")) == {"left"}
     page.close()
 

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
+from scipy import stats
 
-from benchbook import processes, stats
+from benchbook import processes
 from benchbook_lessons import clocks, critique, drift, effects, feedback, stores, t_tests, warm_up
 from tools import lessons
 
@@ -152,8 +153,8 @@ def in_turns(n: int) -> str:
 
 
 def alarms_counted(a: Any, b: Any, test: str) -> int:
-    compare = {"welch": stats.welch, "paired": stats.paired}[test]
-    return sum(compare(one, other).p < 0.05 for one, other in zip(a, b, strict=True))
+    found = stats.ttest_rel(a, b, axis=1) if test == "paired" else stats.ttest_ind(a, b, axis=1, equal_var=False)
+    return int((found.pvalue < 0.05).sum())
 
 
 @pytest.fixture
@@ -175,8 +176,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 MARKED = re.findall(r"^<!-- run -->\n```sh\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
 RIGHT_IN_PART = {
     "prediction": "prediction = lesson.predict(p_of_system_cpu='about 5 %', p_of_user_cpu=...)\nprediction",
-    "task-1": "def t(a, b):\n    return stats.student(b, a).statistic",  # the wrong sign
-    "task-2": "p = {each: stats.student(*lesson.samples(each)).p for each in lesson.MEASURES}\ndoes_not_agree = ...",
+    "task-1": "def t(a, b):\n    return stats.ttest_ind(b, a).statistic",  # the wrong sign
+    "task-2": "p = {m: stats.ttest_ind(*lesson.samples(m)).pvalue for m in lesson.MEASURES}\ndoes_not_agree = ...",
     "task-5": "follows = dict.fromkeys('ABCDE', True)",
 }
 """Answers to lesson 4 that get 0, 5 and 2 points; half of task 2, and tasks 3 and 4, are left open."""
@@ -206,11 +207,11 @@ def test_nbgrader_marks_a_right_and_a_wrong_copy_by_the_words_of_the_page(course
 
 
 def equal_sizes_only(a: list[float], b: list[float]) -> float:
-    return sum(x - y for x, y in zip(a, b, strict=True)) and stats.student(a, b).statistic
+    return sum(x - y for x, y in zip(a, b, strict=True)) and stats.ttest_ind(a, b).statistic
 
 
 FOLLOWS = {name: follows for name, (_, follows) in t_tests.STATEMENTS.items()}
-P_VALUES = {measure: stats.student(*t_tests.samples(measure)).p for measure in t_tests.MEASURES}
+P_VALUES = {measure: stats.ttest_ind(*t_tests.samples(measure)).pvalue for measure in t_tests.MEASURES}
 WRONG = [
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
     (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 2),
@@ -241,8 +242,8 @@ WRONG = [
     (lambda: t_tests.check_1(equal_sizes_only), "stopped with ValueError", 2),
     (lambda: critique.check_4(critique.EXAMPLE.replace("find", "update"), ...), "○ expected: no answer yet", 2),
     (
-        lambda: effects.check_2(lambda low, high, margin: "reproduced"),
-        "0.95 to 1.05, margin 1.1: reproduced? both ends within",
+        lambda: effects.check_2(lambda low, high, margin: "for"),
+        "0.95 to 1.05, margin 1.1: for? the high end is below",
         1,
     ),
     (lambda: stores.check_5(lambda reached, patience: (0.0, False)), "would enter a mean as if it were one", 1),
@@ -256,6 +257,10 @@ def test_a_wrong_answer_is_told_where_to_look_and_keeps_the_points_of_its_right_
     found = answer()
     assert says in str(found)
     assert found.earned == points < found.points
+
+
+def test_stopping_at_the_first_interval_that_decides_errs_often_at_95_percent_and_rarely_at_99():
+    assert drift.daily_looks(1_000, 0.99) < 0.07 < 0.12 < drift.daily_looks(1_000, 0.95)
 
 
 def wait_without_an_end(reached: Callable[[], bool], patience: float) -> tuple[float, bool]:

@@ -6,15 +6,14 @@ import re
 from itertools import combinations
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchbook import cli
+from benchbook.analysis import Analysis
+from benchbook.analysis.runs import Run
 from benchbook.cli import selection
-from benchbook.evidence import Evidence
-from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex
 from benchbook.plots.save import draw, save
@@ -30,8 +29,8 @@ SMALLEST = 6.0
 
 
 @pytest.fixture(scope="module")
-def committed() -> Evidence:
-    return Run.of_reference().evidence
+def committed() -> Analysis:
+    return Run.of_reference().analysis
 
 
 def boxes(figure: Figure) -> list[tuple[str, object]]:
@@ -73,35 +72,6 @@ def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, commi
     assert not faults
 
 
-@pytest.fixture(scope="module")
-def on_four_hosts(committed: Evidence) -> Evidence:
-    crud = committed.of_one_host("crud").means
-    hosts = ("vm", "lab2", "lab3", "a-host-with-a-long-name.example")
-    return Evidence.of(pd.concat([crud.assign(host=host, cell_id=crud["cell_id"] + host) for host in hosts]))
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_label_of_the_hosts_figure_touches_another(width, on_four_hosts):
-    assert not touching(draw(exhibits.HOSTS["hosts"](on_four_hosts), Layout(width)))
-
-
-def test_the_hosts_figure_says_which_host_has_too_few_blocks(committed):
-    crud = committed.of_one_host("crud").means
-    few = crud[crud["block"] < 2].assign(host="lab2 (Intel)", cell_id=crud["cell_id"] + "lab2")
-    made = exhibits.HOSTS["hosts"](Evidence.of(pd.concat([crud, few])))
-    assert {*made.frame["level"]} == {*crud["host"]}
-    assert made.notes[1:] == ("too few blocks of any of these: lab2 (Intel)",)
-
-
-def test_a_contrast_of_one_of_several_hosts_has_its_host_in_its_key(on_four_hosts):
-    key = "crud.insert.replicating-costs.python.lab3.engine-mongodb.n-100000"
-    rows = on_four_hosts.contrasts.query(
-        "id == 'crud.insert.replicating-costs' and host == 'lab3' and lane == 'python'"
-    )
-    row = rows.set_index("contrast").loc["engine=mongodb, n=100000"]
-    assert numbers.number(on_four_hosts, key).value == row["overall"]
-
-
 def test_labels_that_touch_are_found():
     figure = Figure(figsize=(3.5, 1))
     figure.text(0.1, 0.5, "one")
@@ -129,11 +99,11 @@ def test_files_embed_their_fonts_and_say_where_their_numbers_come_from(committed
     said = json.loads(provenance)
     assert (said["profile"], said["reference"]) == ("decide", True)
     assert re.fullmatch(r"benchbook [\d.]+ \([0-9a-f]{10}\)(, benchbook [\d.]+ \([0-9a-f]{10}\))*", said["measured_by"])
-    assert said["campaigns"] and said["hosts"] and said["drawn_by"].startswith("benchbook ")
+    assert said["machine_days"] and said["hosts"] and said["drawn_by"].startswith("benchbook ")
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf, "fonts are embedded as TrueType"
     assert b"<text" not in svg, "an SVG's text is outlines"
     for file in (pdf, svg, png, tex):
-        assert said["data_sha256"].encode() in file and said["campaigns"][0].encode() in file
+        assert said["data_sha256"].encode() in file and said["measured"][0].encode() in file
     assert pdf == again
 
 
@@ -170,7 +140,7 @@ def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, ca
 def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path, monkeypatch):
     assert cli.main(["figure"]) == cli.DONE
     listed = capsys.readouterr().out.splitlines()
-    assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES, *exhibits.HOSTS}
+    assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES}
     assert "drivers, Fig. 2: execution time" in "\n".join(listed)
     for asked, advice in (
         (["figure", "overveiw"], "did you mean 'overview'?"),
@@ -190,42 +160,43 @@ def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path,
 
 
 @pytest.fixture(scope="module")
-def keyed(committed: Evidence) -> dict[str, numbers.Number]:
+def keyed(committed: Analysis) -> dict[str, numbers.Number]:
     return numbers.numbers(committed)
 
 
 def test_each_kind_of_number_has_its_key(committed, keyed):
-    outcome = committed.outcomes.set_index("id").loc["bookstore.round-trip.xml-slower"]
+    verdict = committed.verdicts.set_index("id").loc["bookstore.round-trip.xml-slower"]
     claim = keyed["bookstore.round-trip.xml-slower"]
-    assert (claim.value, claim.low, claim.high) == tuple(outcome[["overall", "overall_low", "overall_high"]])
-    judged = keyed["bookstore.round-trip.xml-slower.judged"]
-    assert (judged.value, judged.low, judged.high) == tuple(outcome[["ratio", "low", "high"]])
-    assert (claim.confidence, judged.blocks) == (0.95, outcome["blocks"]) and judged.confidence > 0.95
-    contrast = keyed["bookstore.round-trip.xml-slower.java.case-1.n-10000"]
-    host = f"host == '{outcome['host']}'"
-    rows = committed.contrasts.query(f"id == 'bookstore.round-trip.xml-slower' and lane == 'java' and {host}")
-    rows = rows.set_index("contrast")
-    assert contrast.value == rows.loc["case=1, n=10000", "overall"]
-    assert contrast.blocks == rows.loc["case=1, n=10000", "overall_blocks"]
-    assert "case=1, n=10000, Java" in contrast.says and f"{contrast.blocks} blocks" in contrast.says
-    theirs = keyed[f"{contrast.key}.published"].value
+    assert (claim.value, claim.low, claim.high) == tuple(verdict[["estimate", "low", "high"]])
+    one = keyed["bookstore.round-trip.xml-slower.java.case-1.n-10000"]
+    rows = committed.comparisons.query("name == 'bookstore.round-trip.xml-slower' and language == 'java'")
+    row = rows.set_index("label").loc["case=1, n=10000"]
+    assert (one.value, one.blocks) == (row["estimate"], row["blocks"])
+    assert "case=1, n=10000, Java" in one.says and f"{one.blocks} blocks" in one.says
+    theirs = keyed[f"{one.key}.published"].value
     printed = (keyed[f"bookstore.case-1-table.10000.{kind}-time"].value for kind in ("xml", "json"))
     assert theirs == pytest.approx(next(printed) / next(printed))
     frame = exhibits.FIGURES["crud_fig2_insert_single"](committed).frame
     mark = frame.query("source == 'here' and level == 'MongoDB' and panel == 'n = 10,000'").iloc[0]
     found = keyed["crud_fig2_insert_single.n-10000.mongodb"]
     assert (found.value, found.low, found.unit, found.blocks) == (mark["value"], mark["low"], "ms", mark["blocks"])
-    assert keyed["claims.all"].value == len(committed.outcomes)
-    assert (
-        keyed["crud.claims.reproduced"].value
-        == committed.outcomes.query("study == 'crud'")["verdict"].eq("reproduced").sum()
-    )
+    assert keyed["claims.all"].value == len(committed.verdicts)
+    holds = committed.verdicts.query("study == 'crud'")["verdict"].eq("holds").sum()
+    assert keyed["crud.claims.holds"].value == holds
+
+
+def test_a_ranking_has_a_key_for_each_product_that_it_is_held_against(committed, keyed):
+    name = "crud.insert.couchdb-first"
+    rows = committed.comparisons[committed.comparisons["name"] == name].dropna(subset="estimate")
+    assert len(rows) > 1
+    assert {one.value for key, one in keyed.items() if key.startswith(f"{name}.python.")} >= {*rows["estimate"]}
+    assert not any(re.search(r"\.\d$", key) for key in keyed if key.startswith(f"{name}.")), "no two share a key"
 
 
 def test_every_judged_ratio_and_every_mark_has_one_key(committed, keyed):
     assert all(re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9-]+)+", key) for key in keyed), "nothing that a shell or LaTeX reads"
     assert all(one.key == key for key, one in keyed.items())
-    judged = committed.outcomes.dropna(subset=["ratio"])["id"]
+    judged = committed.verdicts.dropna(subset=["estimate"])["id"]
     assert len(judged) and {*judged} <= {*keyed}
     for name in ("bookstore_case1", "tcp_ratios", "replication_fig17_memory"):
         marks = exhibits.FIGURES[name](committed).frame["value"].notna().sum()
@@ -273,8 +244,8 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(commi
     assert cli.main(["number", mark, "--reference", "--json"]) == cli.DONE
     (said,) = json.loads(capsys.readouterr().out)
     assert (said["value"], said["low"], said["unit"]) == (keyed[mark].value, keyed[mark].low, "%")
-    assert said["provenance"]["hosts"] and said["provenance"]["campaigns"] and said["provenance"]["drawn_by"]
-    for key, advice in ((unjudged, "not testable here"), ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000")):
+    assert said["provenance"]["hosts"] and said["provenance"]["machine_days"] and said["provenance"]["drawn_by"]
+    for key, advice in ((unjudged, "not comparable"), ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000")):
         assert cli.main(["number", key, "--reference"]) == cli.USAGE
         assert advice in capsys.readouterr().err
 

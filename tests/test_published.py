@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from benchbook.evidence import published
+from benchbook.analysis import published
 from benchbook.papers import recomputed, reference
 from benchbook.studies import SLUGS
 

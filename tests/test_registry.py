@@ -91,9 +91,9 @@ def test_it_is_compared_with_every_other_store_and_named_in_figures(monkeypatch:
     code = """
 import json, os, sys
 sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
-from benchbook.evidence import claim_files
+from benchbook.analysis import claim_files
 from benchbook.plots import names
-pairs = {a for one in claim_files.comparisons("crud") for a, b in one.every_pair() if b == "newcomer"}
+pairs = {a for one in claim_files.pairs("crud") for a, b in one.every_pair() if b == "newcomer"}
 print(json.dumps([sorted(pairs), names.engine("newcomer")]))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

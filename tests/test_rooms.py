@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from benchbook import cli, evidence, grid, lanes, processes, results, rooms, servers
+from benchbook import analysis, cli, grid, lanes, processes, results, rooms, servers
 from benchbook.deployment import Deployment, Role
 from benchbook.results.files import typed
 from benchbook.results.schema import OBSERVATIONS
@@ -322,7 +322,7 @@ def test_a_nodes_share_is_of_its_own_processors():
     parameters = replication.Parameters(room="lan-100m/1core", process="apart", model="document", n=300)
     if why := cells_missing("replication", parameters):
         pytest.skip(why)
-    means = evidence.measures(typed(replication.run(parameters), OBSERVATIONS).to_pandas())
+    means = analysis.measures(typed(replication.run(parameters), OBSERVATIONS).to_pandas())
     values = means.set_index(["role", "metric"])["value"]
     sources = means.set_index(["role", "metric"])["source"]
     for role in ("primary", "replica"):

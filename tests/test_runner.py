@@ -28,7 +28,7 @@ from benchbook.runner import batch
 from benchbook.runner.fork_server import ForkServer
 from benchbook.runner.progress import factors_of, rerun_command, time_left
 from benchbook.runner.run_folder import UnwritableError, writing
-from benchbook.studies import bookstore, drivers
+from benchbook.studies import bookstore, crud, drivers
 from waiting import PATIENCE_S, comes_true
 
 PASSWORD = "p%41ss \"w/rd@'漢\\n"
@@ -255,6 +255,16 @@ def test_cells_carry_what_they_were_run_with_and_on_and_the_run_says_where_its_t
     assert datetime.now(UTC) - timedelta(minutes=30) < datetime.fromisoformat(first["campaign"]) < first["started_at"]
     assert suite.run(n="60")[0] == 0
     assert set(results.observations()["campaign"]) == {first["campaign"]}, "a run a moment later continues the campaign"
+
+
+def test_a_cell_of_a_pair_of_engines_has_the_servers_of_both_and_each_row_says_whose_it_is(suite: Suite):
+    pair = "mongodb/postgresql+relational"
+    only = ["--set", f"engine={pair}", "--set", "topology=replicated", "--set", "n=50", "--where", "arm=a"]
+    assert cli.main(["run", "crud", "--profile", "smoke", *only]) == 0
+    rows = results.observations()
+    assert {json.loads(text)["engine"] for text in rows["parameters"]} == {pair}
+    assert rows.groupby("engine").size().to_dict() == dict.fromkeys(pair.split("/"), 2 * 9)
+    assert rows.groupby("engine")["engine_version"].nunique().eq(1).all()
 
 
 def test_a_cell_that_takes_too_long_is_given_up_and_its_kernel_is_gone(suite: Suite):
@@ -678,6 +688,20 @@ def test_a_cell_of_a_pair_owes_each_driver_in_each_arm():
     assert batch.missing([*itertools.chain(one, *others)], 1, EXPECTED, turns) is None
     short = [value._replace(operation="find") for value in one]
     assert "1 of 1 values" in str(batch.missing([*itertools.chain(short, *others)], 1, EXPECTED, turns))
+
+
+def test_a_cell_of_a_pair_owes_each_engine():
+    turns = crud.Parameters(engine="mongodb/postgresql+relational").turns()
+    one, other = [
+        rows((0, "insert", "wall_time", 1, 0), engine=engine, driver=driver)
+        for engine, driver in (("mongodb", "pymongo 4"), ("postgresql+relational", "psycopg 3"))
+    ]
+    lacking = batch.missing(one, 1, EXPECTED, turns)
+    assert lacking == "delivered too little: all values of postgresql+relational"
+    assert batch.missing([*one, *other], 1, EXPECTED, turns) is None
+    assert batch.find_excess([*one, *other], 1, turns) is None
+    third = rows((0, "insert", "wall_time", 1, 0), engine="couchdb")
+    assert "values of couchdb" in str(batch.find_excess([*one, *other, *third], 1, turns))
 
 
 def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():

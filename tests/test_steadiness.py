@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchbook import stats
-from benchbook.stats.steadiness import ENOUGH
+from benchbook.analysis import steadiness as stats
+from benchbook.analysis.steadiness import ENOUGH
 
 
 def repetitions(shape: str, n: int, seed: int) -> np.ndarray:

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import constructed
-from benchbook import evidence, results, studies
-from benchbook.evidence import means as units
-from benchbook.evidence import reference
+from benchbook import analysis, results, studies
+from benchbook.analysis import reference
+from benchbook.analysis.block_means import OF_A_REPETITION, OF_THE_RUN, UNIT, drop_former_parameters
 from benchbook.grid import planning
 from benchbook.papers import exhibits
 from benchbook.plots import points
@@ -76,20 +76,13 @@ def of_every_row() -> pd.DataFrame:
     rows = results.observations()
     rows = rows.assign(censored=rows["censored"].fillna(False).astype(bool))
     rows = rows[(rows["value"].notna() | rows["censored"]) & rows["state"].eq("done")].reset_index(drop=True)
-    unit = rows.groupby(units.UNIT, dropna=False, sort=False).ngroup()
-    low, high = (unit.map(rows["value"].groupby(unit).quantile(q)) for q in (0.25, 0.75))
-    reach = (1.5 * (high - low)).where(unit.map(unit.groupby(unit).size()) >= 5, np.inf)
-    inside = rows["value"].where(rows["value"].between(low - reach, high + reach))
+    unit = rows.groupby(UNIT, dropna=False, sort=False).ngroup()
     grouped, censored = rows["value"].groupby(unit), rows["censored"].groupby(unit).any()
-    carried = rows.loc[~unit.duplicated(), rows.columns.difference([*units.OF_A_REPETITION, *units.OF_THE_RUN])]
+    carried = rows.loc[~unit.duplicated(), rows.columns.difference([*OF_A_REPETITION, *OF_THE_RUN])]
     found = carried.set_index(unit[~unit.duplicated()]).assign(
         disturbed=rows["disturbed"].fillna(False).astype(bool).groupby(unit).any(),
-        rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
-        deviation=grouped.std(), median=grouped.median(),
+        rows=grouped.size(), at_least=grouped.mean(), censored=censored,
         value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
-        campaign=carried.set_index(unit[~unit.duplicated()])["campaign"].fillna(""), resolution=1.0,
-        outliers=grouped.count() - inside.groupby(unit).count(),
-        value_without=inside.groupby(unit).mean().mask(censored),
         started_at=rows["started_at"].groupby(unit).min(), last_started_at=rows["started_at"].groupby(unit).max(),
     )  # fmt: skip
     return found.sort_values(SORTED, ignore_index=True)
@@ -103,18 +96,16 @@ def same(found: pd.DataFrame, expected: pd.DataFrame, **options: Any) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(drawn=cells, batch=st.sampled_from([1, 2**25]))
+@given(drawn=cells)
 def test_the_means_are_those_of_every_row(
     drawn: list[list[list[tuple[float | None, bool | None]]]],
-    batch: int,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("drawn")))
-        patch.setattr(units, "BATCH", batch)
         for place, quantities in enumerate(drawn):
             written(f"cell{place // 2}", place % 2, rows(quantities))
-        expected, found = of_every_row(), evidence.stored_means()
+        expected, found = of_every_row(), analysis.stored_means()
     assert set(found) == set(expected)
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
 
@@ -123,53 +114,27 @@ def test_files_of_another_version_are_named_and_left_out():
     for block, campaign in enumerate((None, "2026-11-22T21:14:00Z", None)):
         written("abc", block, rows([[(1.0, False)]]), campaign=campaign)
     of_another_version(results.path("crud", "abc", 0))
-    assert list(evidence.stored_means()["campaign"]) == ["2026-11-22T21:14:00Z", ""]
+    assert list(analysis.stored_means()["campaign"].fillna("")) == ["2026-11-22T21:14:00Z", ""]
     assert list(results.observations()["campaign"].fillna("-")) == ["2026-11-22T21:14:00Z", "-"]
     (line,) = folder.set_aside()
     assert "abc.0.parquet is damaged (it is of another version of benchbook, whose results have other columns)" in line
     assert results.lost() == {"abc.0"}
 
 
-def test_a_means_resolution_is_its_repetitions_and_a_derived_ones_what_its_parts_add_up_to():
-    ticks = {"cpu_user": (6e9, 1e7), "cpu_system": (2e9, 2e7), "cpu_capacity": (20e9, 4.0)}
-    values = pd.concat(
-        rows([[(value, False)] * 3]).assign(metric=metric, resolution=[step, step, 4 * step])
-        for metric, (value, step) in ticks.items()
-    )
-    written("abc", 0, values)
-    found = evidence.measures(evidence.stored_means()).set_index("metric")
-    assert found.loc["cpu_user", "resolution"] == pytest.approx(2e7)
-    assert found.loc["cpu_time", ["value", "resolution", "unit"]].tolist() == pytest.approx([8.0, 0.06, "s"])
-    written("abc", 1, pd.concat([values, rows([[(8.001e9, False)] * 3]).assign(metric="cpu_total")]))
-    exact = evidence.measures(evidence.stored_means(["abc.1"])).set_index("metric")
-    assert exact.loc["cpu_time", ["value", "resolution"]].tolist() == pytest.approx([8.001, 1e-9])
-    assert exact.loc["cpu_percent", "value"] == pytest.approx(40.005) and exact.index.is_unique
-    # 40 % good to 60 ms of 20 s, and to a share of the capacity's own 8 ns
-    assert found.loc["cpu_percent", "resolution"] == pytest.approx(100 * 6e7 / 20e9 + 40 * 8 / 20e9, rel=1e-12)
-
-
-def test_outliers_are_left_out_of_one_mean_only():
-    written("abc", 0, rows([[(value, False) for value in (10.0, 11, 10, 11, 10, 100)]]))
-    (mean,) = evidence.stored_means().to_dict("records")
-    assert (mean["measured"], mean["rows"], mean["outliers"]) == (6, 6, 1)
-    assert (mean["value"], mean["value_without"]) == pytest.approx((152 / 6, 10.4))
-    assert mean["last_started_at"] - mean["started_at"] == timedelta(seconds=5)
-
-
 def test_only_finished_cells_of_the_identities_asked_for_have_means():
     for cell_id, block, state in product(("abc", "def"), (0, 1), ("done",)):
         written(cell_id, block, rows([[(1.0, False)]]), state)
     written("ghi", 0, rows([[(1.0, False)]]), "failed")
-    assert sorted(evidence.stored_means()["cell_id"]) == ["abc", "abc", "def", "def"]
-    chosen = evidence.stored_means(["abc", "def.1", "ghi"])
+    assert sorted(analysis.stored_means()["cell_id"]) == ["abc", "abc", "def", "def"]
+    chosen = analysis.stored_means(["abc", "def.1", "ghi"])
     assert list(zip(chosen["cell_id"], chosen["block"], strict=True)) == [("abc", 0), ("abc", 1), ("def", 1)]
-    assert evidence.stored_means([]).empty
+    assert analysis.stored_means([]).empty
 
 
 def test_nothing_run_has_typed_means_and_no_comparison():
-    means = evidence.stored_means()
+    means = analysis.stored_means()
     assert means.empty and {"value", "censored", "rows", "environment"} <= set(means)
-    assert evidence.comparisons(means).empty
+    assert analysis.paper_comparisons(analysis.measures(means)).empty
 
 
 @pytest.fixture(scope="module")
@@ -184,27 +149,29 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("observed")))
         for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
             results.write({"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values)
-        return every, evidence.stored_means()
+        return every, analysis.stored_means()
 
 
 @pytest.fixture(scope="module")
-def of_each(observed: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[evidence.Evidence, evidence.Evidence]:
-    """Return the evidence of every row, and that of the stored means."""
+def of_each(observed: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[analysis.Analysis, analysis.Analysis]:
+    """Return the analysis of every row, and that of the stored means."""
     every, means = observed
-    return evidence.Evidence.of(every), evidence.Evidence.of(means)
+    return analysis.Analysis.of(every), analysis.Analysis.of(means)
 
 
-def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: tuple[pd.DataFrame, pd.DataFrame]):
-    keys = ["study", "comparison", "operation", "role", "metric", "factors", "side_a", "side_b"]
-    for judge in (evidence.comparisons, evidence.arms):
-        expected, found = (judge(one).drop(columns="settings").sort_values(keys, ignore_index=True) for one in observed)
-        assert len(expected) > 10
-        same(found, expected)
+def test_what_follows_is_the_same_from_stored_means_as_from_every_row(
+    of_each: tuple[analysis.Analysis, analysis.Analysis],
+):
+    keys = ["study", "name", "language", "operation", "role", "metric", "a", "b", "label"]
+    for table in ("tables", "aa", "comparisons"):
+        expected, found = (getattr(one, table).drop(columns="settings") for one in of_each)
+        assert len(expected)
+        same(*(one.sort_values(keys, ignore_index=True) for one in (found, expected)))
 
 
 @pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
 def test_figures_draw_the_same_from_stored_means_as_from_every_row(
-    study: str, of_each: tuple[evidence.Evidence, evidence.Evidence]
+    study: str, of_each: tuple[analysis.Analysis, analysis.Analysis]
 ):
     every, means = of_each
     marks = ["cell_id", "block", "operation", "role", "format", "codec"]
@@ -216,10 +183,10 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(
     assert provenance(every.means, "night") == provenance(means.means, "night")
 
 
-def test_few_values_have_no_fence_and_a_censored_mean_has_no_value():
+def test_a_mean_with_a_wait_that_ran_out_has_no_value():
     written("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
-    (mean,) = evidence.stored_means().to_dict("records")
-    assert mean["outliers"] == 0 and mean["censored"] and np.isnan(mean["value"]) and np.isnan(mean["value_without"])
+    (mean,) = analysis.stored_means().to_dict("records")
+    assert mean["censored"] and np.isnan(mean["value"])
     assert mean["at_least"] == pytest.approx(1003 / 3)
 
 
@@ -231,7 +198,7 @@ def test_parameters_that_have_gone_are_dropped_where_they_changed_nothing():
         {"n": 10, "probe_rate": 50.0},
     ]
     frame = pd.DataFrame({"parameters": [*(json.dumps(parameters) for parameters in stated), None]})
-    *current, absent = units.drop_former_parameters(frame)["parameters"]
+    *current, absent = drop_former_parameters(frame)["parameters"]
     assert [json.loads(text) for text in current] == [{"n": 10}, *stated[1:]]
     assert current[0] == current[1] and pd.isna(absent)
 

@@ -1,9 +1,11 @@
 """Study `crud` on real servers, alone and replicated."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pydantic import ValidationError
 from pymongo import MongoClient
@@ -16,7 +18,7 @@ from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
 from cases import MET, PAIRED
 from own_files import orders
-from standing import Announce, lane_needed, outputs, started, tamper
+from standing import Announce, lane_needed, needed, outputs, started, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
 
@@ -91,6 +93,74 @@ def test_variants_hold_the_same_contents(engine: Any, variant: dict[str, Any], a
 @pytest.mark.parametrize("engine", ["postgresql+relational", "mariadb+relational"])
 def test_relational_tables_do_without_constraints(engine: Any, topology: Any, announce: Announce):
     ran(announce, engine=engine, topology=topology, constraints="off", repetitions=1)
+
+
+def ran_pair(announce: Announce, pair: str, topology: Any, **fields: Any) -> Any:
+    """Run a small cell of a pair, hold the rows of each engine against what it declares, and return all rows."""
+    parameters = crud.Parameters(**(SMALL | {"engine": pair, "topology": topology} | fields))
+    for product in (crud.deployment(parameters)[0], *crud.beside(parameters)):
+        needed(product, topology)
+    announce(*crud.deployment(parameters))
+    frame = crud.run(parameters)
+    assert set(frame["engine"]) == set(pair.split("/"))
+    for _, rows in frame.groupby("engine"):
+        for repetition in range(parameters.repetitions):
+            assert outputs(rows, repetition) == crud.expected(parameters)
+    return frame
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("pair", crud.PAIRS)
+def test_a_pair_takes_turns_in_one_process_and_each_row_states_its_own_engine(
+    pair: str, topology: Any, announce: Announce
+):
+    frame = ran_pair(announce, pair, topology, delete="each")
+    assert (frame["value"] > 0).all()
+    # A, B, B, A: no engine always goes first.
+    order = frame.groupby(["repetition", "engine"])["started_at"].min().sort_values().index.to_list()
+    assert [repetition for repetition, _ in order] == [0, 0, 1, 1]
+    assert order[0][1] == order[3][1] != order[1][1] == order[2][1]
+    # Each is measured on its own servers, and there are none left.
+    versions = frame.groupby("engine")["engine_version"].unique()
+    assert versions.map(len).eq(1).all() and versions.iloc[0] != versions.iloc[1]
+
+
+def test_servers_of_a_pairs_second_engine_end_with_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    pids = []
+
+    def noting(engine: Engine) -> None:
+        pids.extend(node.pid for node in engine.deployment.nodes if engine.name == "postgresql+relational")
+
+    tamper(monkeypatch, noting)
+    before = os.environ.get("TMPDIR")
+    ran_pair(announce, "mongodb/postgresql+relational", "replicated", repetitions=1)
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert os.environ.get("TMPDIR") == before
+
+
+def test_an_engine_of_a_pair_that_lies_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    tamper(monkeypatch, lambda engine: drops_a_record(engine) if engine.name == "postgresql+relational" else None)
+    with pytest.raises(WrongContentsError, match="primary after insert: 1 of 30 records are missing"):
+        ran_pair(announce, "mongodb/postgresql+relational", "single")
+
+
+def test_a_pairs_second_engine_is_measured_though_the_firsts_replica_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pair = "mongodb/postgresql+relational"
+    parameters = crud.Parameters(engine=pair, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
+    with started(*crud.deployment(parameters)) as running:
+        (tmp_path / "deployment").write_text(running.deployment.to_json())
+        monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
+        stops = stops_the_replica(running.deployment, for_good=True)
+        tamper(monkeypatch, lambda engine: stops(engine) if engine.name == "mongodb" else None)
+        frame = crud.run(parameters)
+        go_on(running.deployment.node("replica").pid)
+    for engine, rows in frame.groupby("engine"):
+        assert all(outputs(rows, repetition) == crud.expected(parameters) for repetition in range(2))
+        measured = rows["value"].notna()
+        assert measured.all() if engine == "postgresql+relational" else set(rows[measured]["operation"]) == {"insert"}
 
 
 def test_the_mapper_does_the_same(announce: Announce):
@@ -294,6 +364,11 @@ def test_arrays_of_own_records_are_tables(engine: Any, topology: Any, tmp_path: 
         ({"engine": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),
         ({"engine": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
         ({"engine": "noop", "durability": "strict"}, "noop stores nothing"),
+        ({"engine": "mongodb/mongodb"}, "engine"),
+        ({"engine": "mongodb/postgresql+relational", "constraints": "off"}, "mongodb has no constraints to drop"),
+        ({"engine": "mongodb/mysql+relational", "binary_log": "always"}, "for a single MySQL"),
+        ({"engine": "mongodb/mysql+relational", "room": "lan-100m"}, "in a room take one engine"),
+        ({"engine": "mongodb/mysql+relational", "lane": "node"}, "lane: node takes engine: mongodb"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):

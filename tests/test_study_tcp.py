@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchbook import evidence, formats
+from benchbook import analysis, formats
 from benchbook.results.files import typed
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.studies import tcp
@@ -88,7 +88,7 @@ def test_each_repetition_of_a_sequence_has_a_server_of_its_own(monkeypatch):
 
 def test_the_servers_own_shares_are_of_the_processors_that_it_may_use():
     observations = typed(run(n=2000), OBSERVATIONS).to_pandas()
-    measured = evidence.measures(observations).query("role == 'server'")
+    measured = analysis.measures(observations).query("role == 'server'")
     rows = measured.pivot(index="codec", columns="metric", values="value")
     capacity = rows["wall_time"] * len(os.sched_getaffinity(0))
     assert (rows["cpu_capacity"] == capacity).all()

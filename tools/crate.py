@@ -38,15 +38,15 @@ def dictionary() -> list[Meaning]:
         return [Meaning(**row) for row in csv.DictReader(file)]
 
 
-def described(folder: Path, campaigns: Sequence[str]) -> str:
+def described(folder: Path, days: Sequence[str]) -> str:
     """Return the crate's metadata, as JSON-LD.
 
     Parameters
     ----------
     folder
         The reference run's, with all of its files.
-    campaigns
-        When each campaign started, in UTC and by ISO 8601.
+    days
+        When it was measured, by ISO 8601.
     """
     cited: dict[str, Any] = yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
     crate = ROCrate()
@@ -54,10 +54,10 @@ def described(folder: Path, campaigns: Sequence[str]) -> str:
     crate.description = cited["abstract"].strip()
     crate.license = _LICENSE
     crate.keywords = cited["keywords"]
-    crate.datePublished = max(campaigns)
+    crate.datePublished = max(days)
     for number, author in enumerate(cited["authors"]):
         crate.root_dataset.append_to("author", crate.add(Person(crate, f"#author-{number}", {"name": author["name"]})))
-    crate.root_dataset["temporalCoverage"] = f"{min(campaigns)}/{max(campaigns)}"
+    crate.root_dataset["temporalCoverage"] = f"{min(days)}/{max(days)}"
     meanings = {}
     for line in dictionary():
         is_metric = line.kind == "metric"

@@ -2,8 +2,9 @@
 
 ``python -m tools.reference PROFILE`` builds the report and replaces ``figures/reference`` by it, by every figure (SVG),
 its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
-from, as Parquet; the verdicts as a page of Markdown, with the controls, and what did not run and why; and what all of
-it is, as an RO-Crate. To be called after each campaign: results keep the blocks of all campaigns together.
+from, as Parquet; claims, comparisons, papers' tables and A/A checks as CSV; the verdicts as a page of Markdown, with
+what did not run and why; and what all of it is, as an RO-Crate. To be called after each day of measuring: results keep
+the blocks of all days together.
 
 ``python -m tools.reference reference`` draws and judges what is kept there anew, with today's code.
 """
@@ -12,7 +13,7 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import grid, paths, report, results
-from benchbook.digits import estimate
-from benchbook.evidence import notes, stored_means
-from benchbook.evidence.reference import ABOUT, MEANS, REPETITIONS
-from benchbook.evidence.verdicts import Outcome
+from benchbook.analysis import Analysis, Counts, stored_means
+from benchbook.analysis.reference import ABOUT, MEANS, REPETITIONS
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import difference, estimate
 from benchbook.plots.names import STACKS
-from benchbook.plots.points import each
-from benchbook.plots.provenance import provenance
+from benchbook.plots.provenance import provenance, span
 from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
 from benchbook.report.show import templates
@@ -37,12 +37,14 @@ from benchbook.results.spreadsheet import to_csv
 from tools import crate
 
 PAGE: Final = "verdicts.md"
-CONTRASTS: Final = "contrasts.csv"
+TABLES: Final = ("claims", "comparisons", "tables", "aa")
+"""What is written as CSV, in files of these names."""
+
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 _TEMPLATES: Final = templates(Path(__file__).parent)
 
 _ORDER: Final = ("study", "cell_id", "block", "operation", "role", "metric", "format", "codec", "repetition")
-_LEVEL: Final = 19  # of zstd's 22: written once a campaign, read by everybody
+_LEVEL: Final = 19  # of zstd's 22: written once a day, read by everybody
 _GROUP: Final = 20_000  # rows: who asks for a few cells reads a few of these, in a fifth of the time
 
 
@@ -52,13 +54,11 @@ def keep(profile: str) -> None:
     merged = merge.merge(profile)
     texts = {path.name: path.read_text(encoding="utf-8") for kind in _KINDS for path in sorted(drawn.glob(kind))}
     del texts[STAMP]
-    origin = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
+    origin = provenance(merged.means, merged.profile) | {"machine_days": machine_days(merged.means)}
     texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
-    texts[CONTRASTS] = to_csv(merged.evidence.contrasts.drop(columns="lacking"))
-    controls, disturbed = merged.evidence.controls, merge.disturbed(merged)
-    trusted = [words.trust(controls, disturbed), words.disturbances(disturbed)]
-    trusted += [f"{row.study}: {row.words}" for row in each(controls)]
-    texts[PAGE] = page(merged.profile, merged.evidence.outcomes, merged.waits, trusted, merge.unfinished(merged))
+    texts |= {f"{name}.csv": to_csv(table) for name, table in list_tables(merged.analysis).items()}
+    trusted = [words.aa(merged.analysis.aa), words.noise(merge.noise(merged))]
+    texts[PAGE] = page(merged.profile, merged.analysis.verdicts, trusted, merge.unfinished(merged))
     if profile != paths.REFERENCE:
         keys = grid.keys(merged.cells)
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def keep(profile: str) -> None:
             former.unlink()
     for name, text in texts.items():
         (folder / name).write_text(without_paths(text), encoding="utf-8")
-    described = crate.described(folder, sorted({*merged.means["campaign"]}))
+    described = crate.described(folder, [f"{moment:%Y-%m-%d}" for moment in span(merged.means)])
     (folder / crate.METADATA).write_text(described, encoding="utf-8")
 
 
@@ -80,12 +80,12 @@ def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
     Parameters
     ----------
     folder
-        Where `MEANS` and `REPETITIONS` are written: both with their campaigns, the second in the columns of
+        Where `MEANS` and `REPETITIONS` are written, the second in the columns of
         `benchbook.results.schema.OBSERVATIONS`.
     identities
         As in `benchbook.results.observations`.
     means
-        Their block means, as `benchbook.evidence.stored_means` returns them.
+        Their block means, as `benchbook.analysis.stored_means` returns them.
     """
     with results.connect(identities) as connection:
         query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
@@ -110,42 +110,52 @@ def _write(path: Path, table: pa.Table) -> None:
     pq.write_table(table, path, row_group_size=_GROUP, **packed)
 
 
-def campaigns(means: pd.DataFrame) -> list[dict[str, object]]:
-    """Return each campaign's start, host, blocks and number of cells."""
-    groups = means.groupby(["campaign", "host"], sort=True)
-    return [
-        {"start": start, "host": host, "blocks": sorted({int(block) for block in rows["block"]})}
-        | {"cells": int(rows.groupby(["cell_id", "block"]).ngroups)}
-        for (start, host), rows in groups
-    ]
+def list_tables(analysis: Analysis) -> dict[str, pd.DataFrame]:
+    """Return what is kept as CSV beside the figures, by name; the settings of a comparison as JSON."""
+    tables = dict(zip(TABLES, (analysis.verdicts, analysis.comparisons, analysis.tables, analysis.aa), strict=True))
+    for name in ("comparisons", "tables", "aa"):
+        settings = [json.dumps(each, sort_keys=True) for each in tables[name]["settings"]]
+        tables[name] = tables[name].assign(settings=settings)
+    return tables
 
 
-def page(
-    profile: str, outcomes: pd.DataFrame, waits: Mapping[str, str], trusted: Sequence[str], unfinished: pd.DataFrame
-) -> str:
-    """Return a profile's results as Markdown: a table a study, what vouches for the machine, and what did not run."""
+def machine_days(means: pd.DataFrame) -> list[dict[str, object]]:
+    """Return each machine-day with its blocks and the number of cells."""
+    days: list[dict[str, object]] = []
+    for machine_day, rows in means.groupby("machine_day", sort=True):
+        blocks = sorted({int(block) for block in rows["block"]})
+        cells = int(rows.groupby(["cell_id", "block"]).ngroups)
+        days.append({"machine_day": machine_day, "blocks": blocks, "cells": cells})
+    return days
+
+
+def page(profile: str, verdicts: pd.DataFrame, trusted: Sequence[str], unfinished: pd.DataFrame) -> str:
+    """Return a profile's results as Markdown: a table for each study, A/A checks, and what did not run."""
     studies = [
-        (study, words.study_verdicts(group), [(_row(outcome), _why(outcome, waits)) for outcome in Outcome.of(group)])
-        for study, group in outcomes.groupby("study", sort=False)
+        (study, Counts.of(of_study), [(_row(claim), _why(claim)) for claim in ClaimVerdict.of(of_study)])
+        for study, of_study in verdicts.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
-    parts = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
-    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS, "contrasts": CONTRASTS}
+    parts = {"said": words.verdicts(verdicts), "studies": studies, "trusted": trusted, "absent": absent}
+    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS}
     return _TEMPLATES.get_template("verdicts.md.j2").render(parts) + "\n"
 
 
-def _row(outcome: Outcome) -> list[str]:
+def _row(claim: ClaimVerdict) -> list[str]:
     """Return the line of one claim: what a reader takes in at a glance."""
-    here = "" if isnan(outcome.ratio) else estimate(outcome.ratio, outcome.low, outcome.high)
-    published = "" if isnan(outcome.published) else estimate(outcome.published)
-    return [outcome.says, outcome.wording, here, published, outcome.stage, STACKS.get(outcome.lane, "")]
+    numbers = (claim.estimate, claim.low, claim.high)
+    here = ""
+    if not isnan(claim.estimate):
+        here = difference(*numbers, claim.unit) if claim.kind == "difference" else estimate(*numbers)
+    published = "" if isnan(claim.published) else estimate(claim.published)
+    measured = f"{claim.blocks} / {claim.machine_days}" if claim.blocks else ""
+    return [claim.says, claim.verdict, claim.words, here, published, claim.size, measured]
 
 
-def _why(outcome: Outcome, waits: Mapping[str, str]) -> str:
-    """Return what each contrast found, what others found, and what the claim waits for."""
-    others = [f"{STACKS[str(other['lane'])]}: {words.result(other)}" for other in outcome.others]
-    waiting = [waits[outcome.id]] if outcome.id in waits else []
-    return f"`{outcome.id}`: " + "; ".join([*notes(vars(outcome)), outcome.why, *others, *waiting])
+def _why(claim: ClaimVerdict) -> str:
+    """Return what is compared, in which language, what others found, and why it is not comparable or did not run."""
+    parts = [claim.headline, STACKS.get(claim.language, ""), claim.others, claim.in_the_paper, claim.why]
+    return f"`{claim.id}`: " + "; ".join(filter(None, parts))
 
 
 if __name__ == "__main__":

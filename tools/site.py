@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from benchbook import paths
+from benchbook.analysis.runs import Run
 from benchbook.explorer.site import ANSWERS, write_answers
-from benchbook.explorer.sources import Source
 from benchbook.report.builder import PAGE
 
 
@@ -38,6 +38,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     site = parser.parse_args().folder
     report(site / "report", "../index.html")
-    for _ in write_answers(site / ANSWERS, [Source.of_reference()]):
+    runs = {"the reference run": Run.of_reference().analysis}
+    for _ in write_answers(site / ANSWERS, runs):
         pass
     sys.stdout.write(f"{site / 'index.html'}\n")

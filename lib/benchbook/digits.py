@@ -22,6 +22,10 @@ _SMALLEST_P: Final = 1e-4
 
 _SECONDS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B"))
+_IN_BASE_UNITS: Final = {
+    **{"ns": (1e-9, _SECONDS), "us": (1e-6, _SECONDS), "ms": (1e-3, _SECONDS), "s": (1.0, _SECONDS)},
+    **{"B": (1.0, _BYTES), "KB": (1e3, _BYTES), "MB": (1e6, _BYTES)},
+}
 _SHORT: Final = ((1e6, "M"), (1e3, "k"))
 
 _INTERVAL: Final = re.compile(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))")
@@ -52,15 +56,21 @@ def plural(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def detectable(ratio: float) -> str:
-    """Return the smallest ratio that would have been seen; far out its digits say nothing, as with two blocks."""
-    return f"> {FAR:,}" if ratio > FAR else number(ratio)
-
-
 def estimate(value: float, low: float = NAN, high: float = NAN, unit: str = "", sign: str = "") -> str:
     """Return a number with its interval, ``3.3 (3.2 to 3.5)``, and its unit; a ratio has none."""
     ends = interval(value, low, high, unit, sign)
     return " ".join(filter(None, (rounded(value, low, high, sign)[0], f"({ends})" if ends else "", unit)))
+
+
+def difference(value: float, low: float, high: float, unit: str) -> str:
+    """Return a difference with its sign and interval, times and sizes in the unit in which they have few digits."""
+    if unit not in _IN_BASE_UNITS:
+        return estimate(value, low, high, unit, "+")
+    base, units = _IN_BASE_UNITS[unit]
+    largest = max((base * abs(end) for end in (value, low, high) if math.isfinite(end)), default=0.0)
+    scale, name = next((known for known in units if largest >= known[0]), units[-1])
+    factor = base / scale
+    return estimate(factor * value, factor * low, factor * high, name, "+")
 
 
 def interval(value: float, low: float, high: float, unit: str = "", sign: str = "") -> str:

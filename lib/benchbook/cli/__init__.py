@@ -25,7 +25,6 @@ COMMANDS: Final = {
     "doctor": "what can run here: engines, implementations, versions, and why not",
     "plan": "the cells, their state, the time left",
     "run": "run what is not done",
-    "power": "how blocks and repetitions vary, the best number of repetitions, what an hour would decide",
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
     "explore": "your results beside the reference run, as a page: every comparison, with its blocks",

@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "json-or-xml (the default), which-store, which-driver, replica or arrays; several are answered in turn"
     parser.add_argument("question", nargs="*", type=_question, metavar="QUESTION", help=text)
     parser.add_argument("--records", type=_count, metavar="N", help="how many records (default: all, at most 200)")
-    text = "how often each cell is measured (default: 3); what is measured is kept, and more blocks narrow the interval"
+    text = "how often each cell is measured (default: 5); what is measured is kept, and more blocks narrow the interval"
     parser.add_argument("--blocks", type=_count, metavar="N", help=text)
     parser.add_argument("--wait", action="store_true", help="wait until the machine is quiet, as benchbook run does")
 
@@ -56,11 +56,6 @@ def main(asked: argparse.Namespace) -> int:
     replies = documents.answers(questions, requests)
     for reply in replies:
         print(f"\n{_answer(reply)}")
-    more = max(reply.blocks for reply in replies)
-    if more > blocks:
-        print(
-            f"\nMore blocks may decide what is open: benchbook ask {asked.file} {' '.join(questions)} --blocks {more}"
-        )
     return cli.DONE if any(reply.sentences for reply in replies) else cli.NOTHING_RUNS
 
 
@@ -71,12 +66,12 @@ def _answer(reply: "Reply") -> str:
         lines[0] += f" {plural(reply.records, 'record')}, handled {reply.question.way}."
     lines += [f"  {sentence}" for sentence in reply.sentences]
     if not reply.sentences:
-        lines.append("  No answer: nothing ran.")
-    if reply.levels > 2:
+        lines.append("  No answer: fewer than two ran.")
+    if len({row.a for row in reply.comparisons}) > 1:
         lines += ["", output.as_text(reply.rows()), ""]
     lines += [f"  Not tried: {', '.join(levels)}: {why}" for why, levels in reply.untried.items()]
-    if reply.disturbed:
-        lines.append(f"  {reply.disturbed} of {plural(reply.measured, 'cell')} ran while other programs were busy.")
+    if reply.noisy:
+        lines.append(f"  {reply.noisy} of {plural(reply.measured, 'cell')} ran while other programs were busy.")
     if reply.through:
         lines.append(f"  Measured through {', '.join(reply.through)}.")
     return "\n".join(lines)

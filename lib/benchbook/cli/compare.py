@@ -1,4 +1,4 @@
-"""`benchbook compare`: what changed between two runs beyond noise, ratios first."""
+"""`benchbook compare`: what changed between two runs, ratios first."""
 
 import argparse
 import json
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from benchbook.evidence import Evidence
-    from benchbook.evidence.changes import Change
+    from benchbook.analysis import Analysis
+    from benchbook.analysis.comparisons import Comparison
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,43 +34,45 @@ def main(asked: argparse.Namespace) -> int:
     """Compare what both have, and print it."""
     import pandas as pd  # here, for they are slow to import
 
-    from benchbook.evidence import changes
+    from benchbook.analysis import run_diff
+    from benchbook.analysis.comparisons import Comparison
     from benchbook.results.spreadsheet import to_csv
 
     output.report_damage(values=True)
     names = (asked.before, asked.after or str(paths.results()))
     before, after = (_run(name) for name in names)
-    tables = {"ratio": changes.ratios(before, after), "value": changes.values(before, after)}
-    rows = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
-    lacking = [_apart(study, differ, names) for study, differ in changes.apart(before, after).items()]
+    tables = {"ratio": run_diff.ratios(before, after), "value": run_diff.values(before, after)}
+    rows = pd.concat([table.assign(compared=kind) for kind, table in tables.items()], ignore_index=True)
+    apart = [_apart(study, differ, names) for study, differ in run_diff.apart(before, after).items()]
     if rows.empty:
-        raise cli.UsageError(": ".join([f"{names[0]} and {names[1]} have no cell in common", *lacking]))
-    for line in lacking:
+        raise cli.UsageError(": ".join([f"{names[0]} and {names[1]} have no cell in common", *apart]))
+    for line in apart:
         print(f"benchbook: {line}", file=sys.stderr)
     if asked.output:
         asked.output.write_text(to_csv(rows), encoding="utf-8")
     if asked.json:
         print(output.as_json(json.loads(rows.to_json(orient="records"))))
         return cli.DONE
+
     for name, run in zip(names, (before, after), strict=True):
         print(f"{name}: {_about(run.means)}")
     for kind, table in tables.items():
-        changed, unknown = changes.changed(table), int(table["p"].isna().sum())
-        counts = f"{len(table)} {kind}s that both have, {len(changed)} changed beyond noise (Holm, 5 %, a study)"
-        unsaid = f"; of {unknown} nothing can be said: too few blocks, or no spread" if unknown else ""
-        print(f"\n{counts}{unsaid}")
-        for change in changes.Change.of(table if asked.all else changed):
-            print(_line(change))
+        changed, untested = run_diff.changed(table), int(table["p"].isna().sum())
+        counts = f"{len(table)} {kind}s that both have, {len(changed)} changed (Holm's p below .01, in each study)"
+        why = f"; {untested} could not be tested: too few blocks, or no spread" if untested else ""
+        print(f"\n{counts}{why}")
+        for row in Comparison.of(table if asked.all else changed):
+            print(_line(row))
     return cli.DONE
 
 
-def _run(name: str) -> "Evidence":
+def _run(name: str) -> "Analysis":
     """Return what a run measured."""
-    from benchbook.evidence import Evidence
-    from benchbook.evidence.runs import Run
+    from benchbook.analysis import Analysis
+    from benchbook.analysis.runs import Run
 
     if name == paths.REFERENCE:
-        return selection.committed().evidence
+        return selection.committed().analysis
     own = Path(name) == paths.results()  # which the first run makes
     if not Path(name).is_dir() and not own:
         raise cli.UsageError(
@@ -80,7 +82,7 @@ def _run(name: str) -> "Evidence":
     if means.empty or (means := _comparable(name, means)).empty:
         advice = ": benchbook run, or name two folders of results" if own else ""
         raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared{advice}")
-    return Evidence.of(means)
+    return Analysis(means)
 
 
 def _apart(study: str, differ: "Mapping[str, tuple[str, str]]", names: tuple[str, str]) -> str:
@@ -124,7 +126,8 @@ def _about(means: "pd.DataFrame") -> str:
     return ", ".join(filter(None, [*parts, f"{means['cell_id'].nunique()} cells"]))
 
 
-def _line(change: "Change") -> str:
-    ratio = "no ratio" if isnan(change.change) else f"{estimate(change.change, change.low, change.high)} times"
-    moved = " → ".join(quantity(value, change.unit) for value in (change.before, change.after))
-    return f"  {ratio:26} {change.study}: {change.what}; {moved}; {change.settings}"
+def _line(row: "Comparison") -> str:
+    """Return a change in a line: how many times as much, of what, from how much to how much."""
+    ratio = "no ratio" if isnan(row.estimate) else f"{estimate(row.estimate, row.low, row.high)} times"
+    amounts = " → ".join(quantity(value, row.unit) for value in (row.mean_b, row.mean_a))
+    return f"  {ratio:26} {row.study}: {row.operation}, {row.metric} of the {row.role}; {amounts}; {row.label}"

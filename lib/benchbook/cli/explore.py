@@ -20,16 +20,22 @@ def main(asked: argparse.Namespace) -> int:
 
     Raises `benchbook.cli.UsageError` when nothing ran here and there is no reference run.
     """
-    from benchbook.explorer import site  # here, for it is slow to import
-    from benchbook.explorer.sources import Source
+    # Here because they are slow to import.
+    from benchbook import grid
+    from benchbook.analysis.runs import Run
+    from benchbook.explorer import site
 
     output.report_damage(values=True)
-    sources = [source for source in (Source.of_here(), Source.of_reference()) if source.studies]
-    if not sources:
+    runs = {
+        "this machine's results": Run.of_results("here", grid.finished()).analysis,
+        "the reference run": Run.of_reference().analysis,
+    }
+    runs = {name: analysis for name, analysis in runs.items() if analysis.measured}
+    if not runs:
         missing = f"nothing ran here, and there is no reference run in {paths.reference()}"
         raise cli.UsageError(f"{missing}: benchbook run, or {paths.remedy()}")
     opened = False
-    for page in site.write_page(paths.figures("explorer"), sources):
+    for page in site.write_page(paths.figures("explorer"), runs):
         if not opened:
             opened = True
             print(page, flush=True)

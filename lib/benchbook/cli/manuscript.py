@@ -11,7 +11,7 @@ from benchbook import atomic, cli, paths, studies
 from benchbook.cli import output, selection
 
 if TYPE_CHECKING:
-    from benchbook.evidence import Evidence
+    from benchbook.analysis import Analysis
     from benchbook.papers.numbers import Number
 
 ONE_COLUMN: Final = 3.5
@@ -42,7 +42,7 @@ def figure(asked: argparse.Namespace) -> int:
     from benchbook.plots.save import WRITTEN, save
     from benchbook.plots.style import Layout
 
-    known = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
+    known = {**exhibits.FIGURES, **exhibits.TABLES}
     for name in asked.name:
         if name not in known:
             advice = output.nearest(name, known, "benchbook figure lists them")
@@ -55,12 +55,12 @@ def figure(asked: argparse.Namespace) -> int:
     run = selection.run(asked)
     layout = Layout(asked.width, titled=not asked.no_title)
     for name in asked.name:
-        made = exhibits.made(run.evidence, name)
+        made = exhibits.made(run.analysis, name)
         is_table = made.drawing is None
         formats = asked.format or (["tex", "csv"] if is_table else ["pdf"])
         if is_table and not {*formats} & {*WRITTEN}:
             raise cli.UsageError(f"{name} is a table: --format takes {', '.join(WRITTEN)} of it")
-        about = exhibits.about(run.evidence, name, run.name)
+        about = exhibits.about(run.analysis, name, run.name)
         for path in save(made, asked.output / name, about, formats, layout):
             print(path)
     return cli.DONE
@@ -96,25 +96,25 @@ def add_number_options(parser: argparse.ArgumentParser) -> None:
 
 def number(asked: argparse.Namespace) -> int:
     """Print what was asked for, a line each, and beside it what it is."""
-    from benchbook.evidence.runs import Run
+    from benchbook.analysis.runs import Run
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
 
     printed = {number.key: number for number in numbers.printed()}
     of_papers_alone = bool(asked.key) and {*asked.key} <= {*printed}  # for these nothing need have run
     run = Run.of_reference() if of_papers_alone else selection.run(asked)
-    evidence = run.evidence
+    analysis = run.analysis
     if asked.latex_macros:
-        about = exhibits.measured(evidence, studies.SLUGS, run.name)
-        atomic.write(asked.latex_macros, numbers.macros(numbers.numbers(evidence), about))
+        about = exhibits.measured(analysis, studies.SLUGS, run.name)
+        atomic.write(asked.latex_macros, numbers.macros(numbers.numbers(analysis), about))
         print(asked.latex_macros)
         return cli.DONE
     if asked.key:
-        chosen = [printed.get(key) or _keyed(evidence, key) for key in asked.key]
+        chosen = [printed.get(key) or _keyed(analysis, key) for key in asked.key]
     else:
-        chosen = [*numbers.numbers(evidence).values()]
+        chosen = [*numbers.numbers(analysis).values()]
     if asked.json:
-        print(output.as_json([numbers.provenance(evidence, number, run.name) for number in chosen]))
+        print(output.as_json([numbers.provenance(analysis, number, run.name) for number in chosen]))
     elif not asked.key:
         rows = [{"key": number.key, "number": number.text, "what it is": number.says} for number in chosen]
         print(output.as_text(rows))
@@ -127,7 +127,7 @@ def number(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def _keyed(evidence: "Evidence", key: str) -> "Number":
+def _keyed(analysis: "Analysis", key: str) -> "Number":
     """Return the number of a key.
 
     Raises `benchbook.cli.UsageError` when there is none: with the reason where it is a claim's, else with the nearest
@@ -135,10 +135,10 @@ def _keyed(evidence: "Evidence", key: str) -> "Number":
     """
     from benchbook.papers import numbers
 
-    if (number := numbers.number(evidence, key)) is not None:
+    if (number := numbers.number(analysis, key)) is not None:
         return number
-    claims = {row["id"]: row for row in evidence.outcomes.to_dict("records")}
+    claims = {row["id"]: row for row in analysis.verdicts.to_dict("records")}
     if key in claims:
-        raise cli.UsageError(f"{key} has no ratio: {claims[key]['wording']}; {claims[key]['why']}")
-    advice = output.nearest(key, numbers.numbers(evidence), "benchbook number lists the keys")
+        raise cli.UsageError(f"{key} has no ratio: {claims[key]['verdict']} ({claims[key]['words']})")
+    advice = output.nearest(key, numbers.numbers(analysis), "benchbook number lists the keys")
     raise cli.UsageError(f"no number {key!r}: {advice}")

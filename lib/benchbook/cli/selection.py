@@ -11,17 +11,17 @@ from benchbook.rooms import namespaces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchbook.evidence.runs import Run
+    from benchbook.analysis.runs import Run
     from benchbook.grid import Cell, Plan
 
 
 def add_cells_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
-    """Let a command be asked for some cells; and for the rounds alone that open claims need."""
+    """Let a command be asked for some cells; and for those alone that undecided claims read."""
     parser.add_argument("study", nargs="*", metavar="STUDY", help="the studies (default: all)")
     parser.add_argument("--where", action="append", default=[], metavar="K=V,...", help="only cells like that")
     parser.add_argument("--set", action="append", default=[], metavar="K=V,...", help="other values of a parameter")
     if until_decided:
-        text = "block by block only what open claims read, until each is decided or more blocks would not decide it"
+        text = "only the cells that undecided claims read, block by block, at most three blocks a day"
         parser.add_argument("--until-decided", action="store_true", help=text)
     parser.add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
     text = "leave out what could only run in containers, though their images are here"
@@ -94,7 +94,7 @@ def run(asked: argparse.Namespace) -> "Run":
     of the profile ran here.
     """
     from benchbook import grid, results  # here, for they are slow to import
-    from benchbook.evidence.runs import Run
+    from benchbook.analysis.runs import Run
 
     if asked.reference:
         return committed()
@@ -110,8 +110,8 @@ def committed() -> "Run":
 
     Raises `benchbook.cli.UsageError` when there is no committed run.
     """
-    from benchbook.evidence import reference
-    from benchbook.evidence.runs import Run
+    from benchbook.analysis import reference
+    from benchbook.analysis.runs import Run
 
     if not (paths.reference() / reference.MEANS).is_file():
         missing = f"there is no {reference.MEANS} in {paths.reference()}"

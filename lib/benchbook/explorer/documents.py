@@ -6,43 +6,42 @@ answers, and `notebooks/06_your_documents.ipynb` shows them as cards.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan, log, nan, sqrt
+from math import isnan
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from benchbook import grid
+from benchbook.analysis import Comparison
+from benchbook.analysis.block_means import ended
+from benchbook.analysis.claims import several
+from benchbook.analysis.comparisons import A_OVER_B, compare
+from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.published import CellSettings, text
+from benchbook.analysis.runs import Run
+from benchbook.analysis.sides import Measured, Side, first_arms
 from benchbook.datasets import own_records
 from benchbook.digits import estimate, number, plural, quantity
-from benchbook.evidence.claims import several
-from benchbook.evidence.comparisons import A_OVER_B, MARGIN, equivalent
-from benchbook.evidence.contrasts import enumerated
-from benchbook.evidence.effects import Effect, effect
-from benchbook.evidence.means import Triple, ended
-from benchbook.evidence.measured import Measured, first_arms
-from benchbook.evidence.published import CellSettings, text
-from benchbook.evidence.runs import Run
-from benchbook.evidence.sides import Side
-from benchbook.explorer.contrasts import called_level
+from benchbook.explorer.questions import call_level
 from benchbook.plots import names
-from benchbook.plots.points import each
 from benchbook.registry import title
-from benchbook.stats.inference import quantile
 from benchbook.studies.cell import CellParameters
 
 RECORDS: Final = 200
-BLOCKS: Final = 3
-"""How much is measured if nothing else is asked for: of a file with fewer records all of them."""
+"""Records that are measured if nothing else is asked for: all of a smaller file."""
+
+BLOCKS: Final = MIN_BLOCKS
+"""Blocks that are measured if nothing else is asked for."""
+
+MARGIN: Final = 1.1
+"""Two levels whose ratio's interval lies within this are alike."""
 
 FIELDS: Final = 40
 """Fields of a file that are listed at most."""
-
-MOST_BLOCKS: Final = 30
-"""Who cannot be told apart in so many blocks is not worth the wait."""
 
 _ONE_BY_ONE: Final = "one call a record, as an application does that answers requests"
 
@@ -148,47 +147,29 @@ _ONE_ARM: Final = "arm=a"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer to a question."""
+    """The answer to a question."""
 
     question: Question
+    comparisons: Sequence[Comparison]  # of each other level with the fastest, whose `label` is the row of the question
     sentences: tuple[str, ...]
-    table: pd.DataFrame  # ``what`` (where several were asked one by one), ``operation``, and the fields of `Raced`
     untried: Mapping[str, Sequence[str]]  # by the reason, the levels that could not be tried
     through: tuple[str, ...] = ()  # the libraries that did the work, with their versions
     records: int = 0  # that each time is of
-    blocks: int = 0  # that would decide what is open, if the estimates stay; 0: nothing is, or too many would
-    measured: int = 0  # cells and blocks that the answer is of
-    disturbed: int = 0  # of them, those that ran while other programs were busy
-
-    @property
-    def levels(self) -> int:
-        """How many levels raced."""
-        return self.table["level"].nunique() if len(self.table) else 0
+    measured: int = 0  # cells and blocks
+    noisy: int = 0  # of them, those that ran while other programs were busy
 
     def rows(self) -> list[dict[str, str]]:
         """Return the times as they are read: a row per level, a column per operation."""
-        rows: dict[tuple[str, str], dict[str, str]] = {}
-        for raced in each(self.table):
-            shown = rows.setdefault((raced.what, raced.level), {"": f"{raced.what} {raced.level}".strip()})
-            times = (
-                "the fastest"
-                if isnan(raced.low) and raced.ratio == 1
-                else f"× {estimate(raced.ratio, raced.low, raced.high)}"
-            )
-            shown[self.question.operations[raced.operation]] = f"{number(raced.ms)} ms, {times}"
+        rows: dict[str, dict[str, str]] = {}
+        for one in self.comparisons:
+            operation = self.question.operations[one.operation]
+            fastest, other = (f"{one.label} {level}".strip() for level in (one.b, one.a))
+            of_fastest = f"{number(one.mean_b / 1e6)} ms, the fastest"
+            rows.setdefault(fastest, {"": fastest}).setdefault(operation, of_fastest)
+            ratio = estimate(one.estimate, one.low, one.high)
+            rows.setdefault(other, {"": other})[operation] = f"{number(one.mean_a / 1e6)} ms, × {ratio}"
         heads = ["", *self.question.operations.values()]
         return [{head: row.get(head, "–") for head in heads} for row in rows.values()]
-
-
-@dataclass(frozen=True)
-class Raced:
-    """One of the levels that raced, and how many times the fastest's time its is, with the 95 % interval or NaN."""
-
-    level: str
-    ms: float
-    ratio: float
-    low: float
-    high: float
 
 
 def field_rows(known: own_records.Understood, most: int = FIELDS) -> list[dict[str, str]]:
@@ -247,36 +228,65 @@ def requests(
 
 
 def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Reply]:
-    """Return the answers that the finished cells of those requests give; a question without any says what it lacks."""
+    """Return the answers that the finished cells of those requests give."""
     return [_answer(QUESTIONS[name], request) for name, request in zip(chosen, asked, strict=True)]
 
 
 def _answer(question: Question, request: Request) -> Reply:
     cells, untried = _tried(question, request)
     means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
+    if means.empty:
+        return Reply(question, [], (), untried)
+    ran = means.drop_duplicates(["cell_id", "block"])
+    noisy = int(ran["disturbed"].fillna(False).astype(bool).sum())
+    # Who does not wait for a quiet machine wants these blocks to count; the answer says how many there are.
+    if request.noisy:
+        means = means.assign(disturbed=False)
+
+    # Each level against the fastest, operation by operation.
+    comparisons, sentences = [], []
     versions = names.versions(means)
+    measured = Measured(question.study, ended(means))
     quantities = [(operation, "client", question.metric) for operation in question.operations]
-    measured: Iterable[tuple[Triple, str, CellSettings, Mapping[str, Side]]] = ()
-    if len(means):
-        measured = Measured(question.study, ended(means)).every(question.by, question.loose, quantities)
-    rows: list[dict[str, object]] = []
-    sentences, needed = [], []
-    for (operation, _, _), _, common, sides in measured:
-        what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
-        raced, leads = _race(question.by, sides, versions)
-        rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
-        if leads:
-            wanting = [blocks_that_decide(lead) for lead in leads if not lead.low > 1]
-            more = max(wanting, default=0) if all(wanting) else 0
-            sentences.append(_sentence(what, question.operations[operation], raced, leads[0].blocks, more))
-            needed.append(more)
+    for (operation, *_), language, common, sides in measured.alike(question.by, question.loose, quantities):
+        label = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
+        called = {level: _named(question.by, level, {level: side}, versions) for level, side in sides.items()}
+        about = {"operation": operation, "language": language, "label": label, "settings": common}
+        rows = _compare_with_fastest(question, about, sides, called, measured)
+        if rows:
+            comparisons += rows
+            sentences.append(_sentence(question.operations[operation], rows))
     sentences += _compare_sizes(question, means)
-    records = int(means["n"].max()) if len(means) else 0
-    libraries, blocks = _libraries(means), max(needed, default=0)
-    ran = means.drop_duplicates(["cell_id", "block"]) if len(means) else means
-    disturbed = int(ran["disturbed"].fillna(False).astype(bool).sum()) if len(ran) else 0
-    counts = (records, blocks, len(ran), disturbed)
-    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, *counts)
+    records = int(means["n"].max())
+    return Reply(question, comparisons, tuple(sentences), untried, _libraries(means), records, len(ran), noisy)
+
+
+def _compare_with_fastest(
+    question: Question,
+    about: Mapping[str, Any],
+    sides: Mapping[str, Side],
+    called: Mapping[str, str],
+    measured: Measured,
+) -> list[Comparison]:
+    """Return how many times the fastest level's time each other one took, the shortest first."""
+    ran = {level: side for level, side in sides.items() if len(side.blocks)}
+    if len(ran) < 2:
+        return []
+    fastest, *others = sorted(ran, key=lambda level: float(np.log(ran[level].values).mean()))
+    return [
+        Comparison(
+            study=question.study,
+            name=question.text,
+            role="client",
+            metric=question.metric,
+            a=called[level],
+            b=called[fastest],
+            n=about["settings"].get("n"),
+            **about,
+            **compare(A_OVER_B, {"a": ran[level], "b": ran[fastest]}, measured.machine_days),
+        )
+        for level in others
+    ]
 
 
 def _compare_sizes(question: Question, means: pd.DataFrame) -> list[str]:
@@ -287,7 +297,7 @@ def _compare_sizes(question: Question, means: pd.DataFrame) -> list[str]:
     if len(sizes) < 2:
         return []
     small, large = sizes.nsmallest(1), sizes.nlargest(1)
-    said = [f"{called_level('format', side.index[0])} {quantity(side.iloc[0], 'B')}" for side in (large, small)]
+    said = [f"{call_level('format', side.index[0])} {quantity(side.iloc[0], 'B')}" for side in (large, small)]
     return [f"Size: {said[0]}, {said[1]}: {number(large.iloc[0] / small.iloc[0])} times."]
 
 
@@ -315,28 +325,8 @@ def _tried(question: Question, request: Request) -> tuple[list[grid.Cell], dict[
     return plan.cells, {why: [*levels] for why, levels in untried.items()}
 
 
-def _race(factor: str, sides: Mapping[str, Side], versions: Mapping[str, str]) -> tuple[list[Raced], list[Effect]]:
-    """Return a factor's levels, the fastest first, and how many times its time each of the others took."""
-    (first, fastest), *others = sorted(sides.items(), key=lambda named_side: _mean_ns(named_side[1]))
-    raced = [Raced(_named(factor, first, {first: fastest}, versions), _mean_ns(fastest) / 1e6, 1.0, nan, nan)]
-    leads = []
-    for level, side in others:
-        lead = effect(A_OVER_B, {"a": side, "b": fastest})
-        ends = (lead.low, lead.high) if isfinite(lead.high) else (nan, nan)
-        raced.append(Raced(_named(factor, level, {level: side}, versions), _mean_ns(side) / 1e6, lead.ratio, *ends))
-        leads.append(lead)
-    return raced, leads
-
-
-def _mean_ns(side: Side) -> float:
-    """Return the geometric mean of a side's blocks, in ns: that of which a ratio is made."""
-    return float(np.exp(np.log(side.values).mean()))
-
-
 def _libraries(means: pd.DataFrame) -> tuple[str, ...]:
     """Return the products and libraries that did the work, with their versions."""
-    if means.empty:
-        return ()
     servers = means[["engine", "engine_version"]].dropna().drop_duplicates().to_numpy()
     products = {f"{title(engine.partition('+')[0])} {version}" for engine, version in servers if version}
     drivers = {part for text in means["driver_version"].dropna().unique() for part in text.split(", ")}
@@ -348,23 +338,9 @@ def _libraries(means: pd.DataFrame) -> tuple[str, ...]:
     return (*sorted(products), *sorted(drivers), *codecs)
 
 
-def blocks_that_decide(lead: Effect) -> int:
-    """Return how many blocks would tell two sides apart, if their ratio stays where it is, and its spread.
-
-    0 where they are apart already, where nothing is known of the spread, or more than `MOST_BLOCKS` would be needed.
-    """
-    if not lead.low <= 1 <= lead.high or not isfinite(lead.error) or lead.ratio <= 0:
-        return 0
-    spread = lead.error * sqrt(lead.blocks)
-    for blocks in range(lead.blocks + 1, MOST_BLOCKS + 1):
-        if quantile(blocks - 1, 0.975) * spread / sqrt(blocks) < abs(log(lead.ratio)):
-            return blocks
-    return 0
-
-
 def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapping[str, str]) -> str:
     """Return what a level is called: a store's with its version, a format with the library that wrote it."""
-    words = called_level(factor, level)
+    words = call_level(factor, level)
     if factor == "engine" and str(level) in versions:
         product, bracket, model = words.partition(" (")
         return f"{product} {versions[str(level)]}{bracket}{model}"
@@ -377,36 +353,40 @@ def _asked(question: Question, parameters: CellParameters) -> str:
     """Return which levels a cell would have answered for: those that it takes in turn, or its own."""
     arms = parameters.arms()
     levels = [arm[question.by] for arm in arms if question.by in arm] or [getattr(parameters, question.by)]
-    words = " and ".join(called_level(question.by, level) for level in levels)
-    return f"{called_level(question.row, getattr(parameters, question.row))}, {words}" if question.row else words
+    words = " and ".join(call_level(question.by, level) for level in levels)
+    return f"{call_level(question.row, getattr(parameters, question.row))}, {words}" if question.row else words
 
 
 _STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines above say why"}
 
 
-def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, needed: int) -> str:
-    """Return who was fastest, by how much and how surely; who cannot be told apart from it is named, however near.
+def _sentence(operation: str, rows: Sequence[Comparison]) -> str:
+    """Return which level was fastest, by how much, and which ones cannot be told apart from it.
 
-    Where some cannot in so many `blocks`, it says how many are `needed` if all stays as it is.
+    Where blocks are missing for an interval, or for a decision, the sentence says how to add them.
     """
-    before, fastest, second = f"{what}: " if what else "", raced[0].level, raced[1]
-    if isnan(second.low):
-        return f"{before}{fastest} was faster than {second.level} {operation}, in one block: nothing says how surely."
-    if near := [other for other in raced[1:] if not other.low > 1]:
-        if needed:
-            hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
-        elif all(equivalent(other.low, other.high) for other in near):
-            hope = f"They are alike within {round(100 * (MARGIN - 1))} %"
+    before = f"{rows[0].label}: " if rows[0].label else ""
+    fastest, blocks = rows[0].b, min(row.blocks for row in rows)
+    times = f"{rows[0].a} took {rows[0].words} times as long"
+    if rows[0].reason and isnan(rows[0].estimate):
+        return f"{before}{rows[0].a} and {fastest} {operation}: {rows[0].reason}."
+    if blocks < MIN_BLOCKS:
+        missing = f"{plural(MIN_BLOCKS - blocks, 'block')} more for an interval: --blocks {MIN_BLOCKS}"
+        return f"{before}{times} {operation} as {fastest}, in {plural(blocks, 'block')}. {missing}."
+
+    # The others that may be as fast as the fastest.
+    near = [row for row in rows if not row.low > 1]
+    if near:
+        alike = " and ".join([", ".join([fastest, *(row.a for row in near[:-1])]), near[-1].a])
+        found = f": {near[0].a} took {near[0].words} times as long" if len(near) == 1 else ""
+        slower = [row.a for row in rows if row.low > 1]
+        rest = f"; {', '.join(slower)} took longer" if slower else ""
+        if all(row.low >= 1 / MARGIN and row.high <= MARGIN for row in near):
+            advice = f"They are alike within {MARGIN - 1:.0%}"
         else:
-            hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
-        apart = f"{enumerated([fastest, *(other.level for other in near)])} cannot be told apart {operation}"
-        found = ""  # of several the table has the ratios
-        if len(near) == 1:
-            found = f": {near[0].level} took {estimate(near[0].ratio, near[0].low, near[0].high)} times as long"
-        longer = [other.level for other in raced[1:] if other.low > 1]
-        rest = f"; {enumerated(longer)} took longer" if longer else ""
-        return f"{before}{apart} in {plural(blocks, 'block')}{found}{rest}. {hope}."
-    times = f"{estimate(second.ratio, second.low, second.high)} times"
-    if len(raced) == 2:
-        return f"{before}{second.level} took {times} as long {operation} as {fastest}."
-    return f"{before}{fastest} was the fastest {operation}; the next, {second.level}, took {times} as long."
+            advice = f"More blocks narrow the interval, most on another day: --blocks {2 * blocks}"
+        said = f"{alike} cannot be told apart {operation} in {plural(blocks, 'block')}"
+        return f"{before}{said}{found}{rest}. {advice}."
+    if len(rows) == 1:
+        return f"{before}{times} {operation} as {fastest}."
+    return f"{before}{fastest} was the fastest {operation}; the next, {times}."

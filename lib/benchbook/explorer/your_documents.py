@@ -44,9 +44,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._questions = {name: widgets.Checkbox(name == "json-or-xml", description=question.text, indent=False)
                            for name, question in documents.QUESTIONS.items()}  # fmt: skip
         self._records = widgets.BoundedIntText(documents.RECORDS, 1, 1_000_000, description="records", layout=wide)
-        self._blocks = widgets.BoundedIntText(
-            documents.BLOCKS, min=2, max=documents.MOST_BLOCKS, description="blocks", layout=wide
-        )
+        self._blocks = widgets.BoundedIntText(documents.BLOCKS, 1, 100, description="blocks", layout=wide)
         self._measure = widgets.Button(description="Measure and answer", button_style="primary", layout=wide)
         self._stop = widgets.Button(description="Stop", tooltip="what is finished is kept", disabled=True)
         self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="16rem", visibility="hidden"))

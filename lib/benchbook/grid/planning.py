@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -301,9 +301,10 @@ def _refusal(file: str, sha256: str, n: int | None, check: "Check", server: _Sta
 
 def _lacking(choice: Choice) -> str:
     """Return what a point that is left out would need: its product, its room, or its lane."""
-    product, topology = _deployment(choice.study, choice.parameters)
-    if _server(product, topology).missing:
-        return product
+    first, topology = _deployment(choice.study, choice.parameters)
+    for product in (first, *_beside(choice.study, choice.parameters)):
+        if _server(product, topology).missing:
+            return product
     room = _room(choice.parameters)
     return f"room {room}" if rooms.lacking(room) else f"lane {choice.parameters.lane}"
 
@@ -369,13 +370,23 @@ def _deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
     return place
 
 
+def _beside(study: str, parameters: CellParameters) -> Sequence[str]:
+    """Return the products whose servers a cell starts itself, beside its deployment."""
+    beside: Callable[[CellParameters], Sequence[str]] | None = getattr(studies.load(study), "beside", None)
+    return beside(parameters) if beside else ()
+
+
 def _room(parameters: CellParameters) -> str:
     return getattr(parameters, "room", rooms.NONE)
 
 
 def _stack(study: str, parameters: CellParameters) -> _Stack:
     """Return what a cell runs on beside Python: its server, and its lane's harness."""
-    server = _server(*_deployment(study, parameters), _room(parameters))
+    product, topology = _deployment(study, parameters)
+    server = _server(product, topology, _room(parameters))
+    for other in _beside(study, parameters):
+        second = _server(other, topology)
+        server = _Stack(f"{server.version}, {second.version}", server.missing or second.missing)
     if parameters.lane == "python":
         return server
     harness = lanes.find(parameters.lane)

@@ -1,6 +1,6 @@
 """What is true of one paper alone, a module or a folder each, found by the study's name and imported only when used.
 
-In come a run's `benchbook.evidence.Evidence`, and of ``data`` what the papers print and what is said of it. Out come
+In come a run's `benchbook.analysis.Analysis`, and of ``data`` what the papers print and what is said of it. Out come
 every figure and table by name (`exhibits`, written by `exhibits.draw_all`), single numbers by key (`numbers`), and the
 papers' own analyses, recomputed (`recomputed`, of which `checks` has a module per paper). Begin with `exhibits`, then
 one paper: its ``FIGURES``, ``TABLES``, ``HEADLINES``, and what its words are in print (``CALLED``).

@@ -5,22 +5,22 @@ In come the study's block means and comparisons; out come its figures, tables an
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchbook import stats
+from benchbook.analysis import Analysis
+from benchbook.analysis import number as published_number
+from benchbook.analysis.block_means import UNIT
+from benchbook.analysis.comparisons import A_OVER_B, compare
+from benchbook.analysis.sides import Measured, Side, parameters
+from benchbook.analysis.steadiness import ENOUGH, steadiness
 from benchbook.digits import estimate, number
-from benchbook.evidence import Evidence
-from benchbook.evidence import number as published_number
-from benchbook.evidence.comparisons import A_OVER_B
-from benchbook.evidence.effects import Effect, Values, effect
-from benchbook.evidence.means import UNIT
-from benchbook.evidence.measured import Measured, first_arms, parameters
-from benchbook.evidence.sides import Side
 from benchbook.papers.setups import setup
 from benchbook.plots import names
 from benchbook.plots.exhibit import Dots, Exhibit, Lines, Maker
@@ -45,7 +45,6 @@ from benchbook.plots.points import (
 from benchbook.plots.provenance import distinct
 from benchbook.plots.ratios import METRICS, Headline, Ratios, by_condition, of_n, of_stacks
 from benchbook.plots.verdicts import sheets
-from benchbook.stats.steadiness import ENOUGH
 
 N: Final = (1, 10, 100, 1000, 10000)
 ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once", "room": "none"}
@@ -58,20 +57,20 @@ UNITS: Final = {"time": "µs", "size": "B"}
 BYTES: Final = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
-def drawn(evidence: Evidence, case: int) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
+def drawn(analysis: Analysis, case: int) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
     """Return the paper's points of one case and each stack's, times in µs and sizes in bytes, and what must be said."""
-    rows = _printed(evidence, case)
+    rows = _printed(analysis, case)
     series, panel = (rows["column"].str.split().str[part] for part in (0, 1))
     in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
     published = printed(in_bytes, unit="", panel=panel, level=rows["row"].astype(int), series=series)
     published["unit"] = published["panel"].map(UNITS)
-    cells, notes = settled(where(wide(evidence, "bookstore"), case=case), PAPERS_WAY, OWN)
+    cells, notes = settled(where(wide(analysis, "bookstore"), case=case), PAPERS_WAY, OWN)
     by_stack = {stack: _here(of_stack) for stack, of_stack in cells.items()}
     return published, by_stack, [*remarks(joined(published, *by_stack.values()), {f"n = {n:,}": n for n in N}), *notes]
 
 
-def _printed(evidence: Evidence, case: int) -> pd.DataFrame:
-    return paper(evidence, "bookstore", f"Case {case} table")
+def _printed(analysis: Analysis, case: int) -> pd.DataFrame:
+    return paper(analysis, "bookstore", f"Case {case} table")
 
 
 def _here(cells: pd.DataFrame) -> pd.DataFrame:
@@ -84,9 +83,9 @@ def _here(cells: pd.DataFrame) -> pd.DataFrame:
     return joined(*parts)
 
 
-def case_table(evidence: Evidence, *, case: int) -> Exhibit:
+def case_table(analysis: Analysis, *, case: int) -> Exhibit:
     """Set one case's table: average time of marshalling and unmarshalling, and file size."""
-    published, by_stack, notes = drawn(evidence, case)
+    published, by_stack, notes = drawn(analysis, case)
     points, sources = by_source(published, by_stack)
     sizes = sorted({*N, *points["level"]})
     panel = points["series"] + " " + points["panel"].map(HEADS)
@@ -94,12 +93,12 @@ def case_table(evidence: Evidence, *, case: int) -> Exhibit:
     columns = [f"{kind} {head}" for head in HEADS.values() for kind in ("XML", "JSON")]
     frame = table(points, corner="Number of books", rows=[f"{n:,}" for n in sizes], columns=columns, sources=sources)
     title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
-    return Exhibit(title, frame, (*notes, *misprints(_printed(evidence, case))))
+    return Exhibit(title, frame, (*notes, *misprints(_printed(analysis, case))))
 
 
-def case_figure(evidence: Evidence, *, case: int) -> Exhibit:
+def case_figure(analysis: Analysis, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
-    published, by_stack, notes = drawn(evidence, case)
+    published, by_stack, notes = drawn(analysis, case)
     title = f"bookstore, case {case}: time and size over the number of books"
     points, panels = side_by_side(published, by_stack, ("time", "size"))
     heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
@@ -114,10 +113,10 @@ STACKS: Final = ("Java", "Python")
 """The paper's own first."""
 
 
-def cold_ratios(evidence: Evidence) -> Exhibit:
+def cold_ratios(analysis: Analysis) -> Exhibit:
     """Set XML's time over JSON's for both cases and every number of books, the paper's own stack first."""
-    times = where(evidence.comparisons, study="bookstore", metric="wall_time")
-    times = times.loc[[settings["process"] != "warm" for settings in times["settings"]]].dropna(subset=["ratio"])
+    times = where(analysis.tables, study="bookstore", metric="wall_time")
+    times = times.loc[[settings["process"] != "warm" for settings in times["settings"]]].dropna(subset=["estimate"])
     compared, notes = by_condition(times, ("case", "n", "operation"), PAPERS_WAY, OWN)
     conditions = list(product((1, 2), sorted({*N, *(int(n) for _, _, n, _ in compared)})))
     frame = pd.DataFrame({"Case": [case for case, _ in conditions], "Books": [f"{n:,}" for _, n in conditions]})
@@ -126,7 +125,7 @@ def cold_ratios(evidence: Evidence) -> Exhibit:
     for stack, (what, operation) in product(STACKS, OPERATIONS.items()):
         rows = [compared.get((stack, *condition, operation)) for condition in conditions]
         frame[f"{stack}: {what}, here"] = [
-            NOT_RUN if row is None else estimate(row.ratio, row.low, row.high) for row in rows
+            NOT_RUN if row is None else estimate(row.estimate, row.low, row.high) for row in rows
         ]
         if operation == "round_trip":
             frame[f"{stack}: {WITHIN}"] = [_near(row, ratio) for row, ratio in zip(rows, published, strict=True)]
@@ -136,7 +135,7 @@ def cold_ratios(evidence: Evidence) -> Exhibit:
         f"{WITHIN}: the ratio here over the published one lies in {1 - NEAR:g} to {1 + NEAR:g}",
         "the paper prints the sum of writing and reading alone",
     ]
-    title = "bookstore: XML over JSON, time from a cold start, ratios with their 95 % intervals"
+    title = "bookstore: XML over JSON, time from a cold start, ratios with their 99 % intervals"
     return Exhibit(title, frame, (*sentences, *notes))
 
 
@@ -147,17 +146,17 @@ def _printed_time(case: int, n: int, kind: str) -> float:
 def _near(row: FrameRow | None, published: float) -> str:
     if row is None:
         return NOT_RUN
-    share = row.ratio / published
+    share = row.estimate / published
     return f"{'yes' if abs(share - 1) <= NEAR else 'no'} ({number(share)})"
 
 
-def libraries(evidence: Evidence) -> Exhibit:
+def libraries(analysis: Analysis) -> Exhibit:
     """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
-    measured, notes = chosen(where(wide(evidence, "bookstore"), operation="round_trip"), ANY_LIBRARY)
+    measured, notes = chosen(where(wide(analysis, "bookstore"), operation="round_trip"), ANY_LIBRARY)
     n = 1000 if 1000 in set(measured["n"]) else measured["n"].max()
     measured = where(measured, n=n)
-    cases = {f"case {case}": _sides(evidence, of_case["cell_id"]) for case, of_case in measured.groupby("case")}
-    points = joined(*(_over_the_fastest(case, sides) for case, sides in cases.items()))
+    cases = {f"case {case}": _libraries(analysis, cells["cell_id"]) for case, cells in measured.groupby("case")}
+    points = joined(*(_over_the_fastest(case, of_case) for case, of_case in cases.items()))
     notes = [*remarks(points, {}), *(_library_notes(int(n), cases) if cases else []), *notes]
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
     title = "bookstore: what the choice of library is worth beside the choice of format"
@@ -165,31 +164,48 @@ def libraries(evidence: Evidence) -> Exhibit:
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-Libraries: TypeAlias = dict[tuple[str, str], Side]
-"""Block means of the round trip by codec and lane, the fastest first."""
+@dataclass(frozen=True)
+class Libraries:
+    """Block means of one case's round trip by codec and language, the fastest first."""
+
+    sides: dict[tuple[str, str], Side]
+    machine_days: NDArray[np.object_]
+
+    def compare(self, a: Side, b: Side) -> dict[str, Any]:
+        """Return a's time over b's; NaN where there is no ratio."""
+        none = {"estimate": np.nan, "low": np.nan, "high": np.nan}
+        return none | compare(A_OVER_B, {"a": a, "b": b}, self.machine_days)
+
+    def in_words(self, a: Side, b: Side) -> str:
+        """Return a's time over b's with its interval."""
+        times = self.compare(a, b)
+        return estimate(times["estimate"], times["low"], times["high"])
 
 
-def _sides(evidence: Evidence, cells: Iterable[str]) -> Libraries:
-    measured = Measured("bookstore", first_arms(where(evidence.means, cell_id=[*cells])))
-    compared = measured.every("codec", ("format", "json_codec", "xml_codec"), [("round_trip", "client", "wall_time")])
-    sides: Libraries = {}
-    for _, _, common, by_codec in compared:
+def _libraries(analysis: Analysis, cells: Iterable[str]) -> Libraries:
+    measured = Measured("bookstore", where(analysis.measured["bookstore"].means, cell_id=[*cells]))
+    apart = ("format", "json_codec", "xml_codec")
+    sides: dict[tuple[str, str], Side] = {}
+    for _, language, _, by_codec in measured.alike("codec", apart, [("round_trip", "client", "wall_time")]):
         for codec, side in by_codec.items():
-            sides.setdefault((codec, common["lane"]), side)  # of several hosts the first: they are never pooled
-    return dict(sorted(sides.items(), key=lambda library: float(np.log(library[1].values).mean())))
+            if len(side.blocks) and (side.values > 0).all():
+                sides.setdefault((codec, language), side)
+    fastest_first = sorted(sides.items(), key=lambda library: float(np.log(library[1].values).mean()))
+    return Libraries(dict(fastest_first), measured.machine_days)
 
 
-def _times(a: Side, b: Side) -> Effect:
-    return effect(A_OVER_B, {"a": a, "b": b})
-
-
-def _over_the_fastest(case: str, sides: Libraries) -> pd.DataFrame:
-    fastest = next(iter(sides.values()))
+def _over_the_fastest(case: str, libraries: Libraries) -> pd.DataFrame:
     points = []
-    for (codec, lane), side in sides.items():
-        times = Effect(1.0, blocks=len(side.blocks)) if side is fastest else _times(side, fastest)
-        place = {"level": f"{names.codec(codec)}, {names.STACKS[lane]}", "series": _format(side)}
-        points.append({**place, "value": times.ratio, "low": times.low, "high": times.high, "blocks": times.blocks})
+    for (codec, language), side in libraries.sides.items():
+        place = {"level": f"{names.codec(codec)}, {names.STACKS[language]}", "series": _format(side)}
+        fastest = next(iter(libraries.sides.values()))
+        if side is fastest:
+            points.append({**place, "value": 1.0, "blocks": len(side.blocks)})
+            continue
+        times = libraries.compare(side, fastest)
+        if times["blocks"]:
+            ends = {"value": times["estimate"], "low": times["low"], "high": times["high"], "blocks": times["blocks"]}
+            points.append({**place, **ends})
     return framed(points, source="here", unit="ratio", panel=case)
 
 
@@ -199,25 +215,21 @@ def _format(side: Side) -> str:
 
 def _library_notes(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     """Say what is shown, and in each case what each of the two choices is worth."""
-    sentences = [
-        f"{n:,} books: time to a file and back, over the fastest library's of the same case, in the blocks of both",
-    ]
-    for case, sides in cases.items():
-        of_format = {kind: [side for side in sides.values() if _format(side) == kind] for kind in ("JSON", "XML")}
-        worth = [
-            f"the slowest {kind} library took {_interval(_times(ranked[-1], ranked[0]))} times the fastest one's time"
-            for kind, ranked in of_format.items()
-            if len(ranked) > 1
-        ]
+    sentences = [f"{n:,} books: time to a file and back, over the fastest library's of the same case"]
+    for case, libraries in cases.items():
+        of_format: dict[str, list[Side]] = {"JSON": [], "XML": []}
+        for side in libraries.sides.values():
+            of_format[_format(side)].append(side)
+        worth = []
+        for kind, ranked in of_format.items():
+            if len(ranked) > 1:
+                times = libraries.in_words(ranked[-1], ranked[0])
+                worth.append(f"the slowest {kind} library took {times} times the fastest one's time")
         if all(of_format.values()):
-            ratio = _interval(_times(of_format["XML"][0], of_format["JSON"][0]))
-            worth.append(f"the fastest XML {ratio} times the fastest JSON's")
+            times = libraries.in_words(of_format["XML"][0], of_format["JSON"][0])
+            worth.append(f"the fastest XML {times} times the fastest JSON's")
         sentences.append(f"{case}: {', '.join(worth)}")
     return sentences
-
-
-def _interval(times: Effect) -> str:
-    return estimate(times.ratio, times.low, times.high)
 
 
 _ABOUT: Final = ("study", "host", "parameters", "operation", "format", "codec")
@@ -236,10 +248,10 @@ def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The cell's ``study, host, parameters, operation, format, codec``; ``blocks``; ``shape``: that of most blocks, as
-        in `benchbook.stats.Steadiness`, and ``shapes``, all with their counts; ``start``: the median first repetition
-        of the steady state; ``mean`` of all repetitions and ``steady``, of those of the steady states, both in the
-        stored unit and means over blocks; ``cold_over_steady``: the mean before it over the mean in it. NaN where no
-        block has a steady state or none was cold.
+        in `benchbook.analysis.steadiness.Steadiness`, and ``shapes``, all with their counts; ``start``: the median
+        first repetition of the steady state; ``mean`` of all repetitions and ``steady``, of those of the steady states,
+        both in the stored unit and means over blocks; ``cold_over_steady``: the mean before it over the mean in it. NaN
+        where no block has a steady state or none was cold.
     """
     rows = observations[observations["metric"].eq("wall_time") & observations["value"].notna()]
     apart = [name for name in UNIT if name in rows]
@@ -253,8 +265,8 @@ def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(records, columns=[*_ABOUT, *_SETTLED])
 
 
-def _settled(blocks: list[Values]) -> dict[str, object]:
-    settled = [stats.steadiness(block) for block in blocks]
+def _settled(blocks: list[NDArray[np.float64]]) -> dict[str, object]:
+    settled = [steadiness(block) for block in blocks]
     counts = pd.Series([state.shape for state in settled]).value_counts()
     starts = [(block, state.start) for block, state in zip(blocks, settled, strict=True) if state.start is not None]
     parts = [(block[:start], block[start:]) for block, start in starts]
@@ -300,7 +312,7 @@ FIGURES: Final[dict[str, Maker]] = {
         own=OWN,
         panel=lambda row: f"case {row.settings['case']}",
         keep=("round_trip", "marshal"),
-        series=lambda row: names.STACKS[row.lane],
+        series=lambda row: names.STACKS[row.language],
     ),
     "bookstore_rooms": _ratios(
         title="XML over JSON, on the loopback and in a room",
@@ -330,6 +342,5 @@ HEADLINES: Final = [
         ("case=2",),
         "Writing a bookstore (case 2) to XML and reading it back took {} as long as with JSON.",
     ),
-    Headline("XML / JSON, bytes, case 2", "bookstore.size.xml-larger", ("case=2",)),
 ]
-"""What the paper is about: contrasts of its claims."""
+"""What the paper is about: comparisons of its claims."""

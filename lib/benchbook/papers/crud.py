@@ -4,19 +4,15 @@ In come the study's block means and comparisons; out come its figures, tables an
 ``TABLES`` at the end; `null_baseline` says what of an engine's time is the harness's own.
 """
 
-import math
 from functools import partial
 from itertools import product
 from typing import Final
 
 import pandas as pd
 
+from benchbook.analysis import Analysis, claim_files, paper_comparisons
+from benchbook.analysis.sides import ALONE, IN_TURN
 from benchbook.digits import NOT_PRINTED
-from benchbook.evidence import Evidence, claim_files
-from benchbook.evidence.comparisons import A_OVER_B, pairs
-from benchbook.evidence.effects import effect
-from benchbook.evidence.means import ended
-from benchbook.evidence.measured import Measured, first_arms
 from benchbook.papers.setups import setup
 from benchbook.plots import names, style
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
@@ -48,6 +44,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "durability": "default",
     "binary_log": "needed",
     "room": "none",
+    f"engine{IN_TURN}": ALONE,
 }
 TIMED: Final = {
     place.key[0]: (place.operation[0], str(place.at["topology"])) for place in claim_files.printed_places("crud")
@@ -61,14 +58,14 @@ OPERATIONS: Final = ("insert", "update", "select", "delete")
 TOPOLOGIES: Final = ("single", "replicated")
 
 
-def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+def drawn(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Return the points of one table and its figure, in ms, their panels, and what must be said of them.
 
     There is a panel for each number of records: the paper's, and what a grid adds.
     """
     operation, topology = TIMED[source]
-    published = paper(evidence, "crud", source)
-    timed = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
+    published = paper(analysis, "crud", source)
+    timed = where(wide(analysis, "crud"), operation=operation, topology=(topology, "none"), role="client")
     if operation == "delete" and "delete" in timed:
         # Before there was a choice, all went in one statement.
         timed = timed.assign(delete=timed["delete"].fillna("all"))
@@ -76,12 +73,11 @@ def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str], lis
     if operation == "delete" and measured.get("delete", pd.Series()).eq("all").any():
         notes = ["here one statement deletes all; the paper's times fit a call a comment, which claims read", *notes]
     label = measured["engine"].map(names.engine) + measured["lane"].map(_suffix)
-    metric = "elapsed_time" if topology == "replicated" else "wall_time"
     theirs = published["column"].astype(int)
-    here_too = here(measured, metric, unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label)
+    # On a single node an operation has ended with its client's: see `block_means.ended`.
     points = joined(
         printed(published, unit="ms", panel=theirs.map(_size), level=published["row"]),
-        here_too,
+        here(measured, "elapsed_time", unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label),
     )
     sizes = [_size(n) for n in sorted({*theirs, *measured["n"].astype(int)})]
     panels = [size for size in sizes if size in set(points["panel"])]
@@ -102,25 +98,25 @@ def _title(exhibit: str, operation: str, topology: str) -> str:
     return f"crud, {exhibit}: {operation}, {alone}"
 
 
-def times_figure(evidence: Evidence, *, source: str) -> Exhibit:
+def times_figure(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
-    points, panels, notes = drawn(evidence, source)
+    points, panels, notes = drawn(analysis, source)
     title = _title(f"Fig. {NUMBER[source]}", *TIMED[source])
     rows = names.ordered(set(points["level"]))
     return Exhibit(title, points, tuple(notes), Dots("time, ms", rows, panels))
 
 
-def times_table(evidence: Evidence, *, source: str) -> Exhibit:
+def times_table(analysis: Analysis, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
-    points, panels, notes = drawn(evidence, source)
+    points, panels, notes = drawn(analysis, source)
     frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=panels)
     title = f"{_title(source, *TIMED[source])}, ms"
-    return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", source))))
+    return Exhibit(title, frame, (*notes, *misprints(paper(analysis, "crud", source))))
 
 
-def versions_table(evidence: Evidence) -> Exhibit:
+def versions_table(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
-    rows, means = paper(evidence, "crud", "Table I"), where(evidence.means, study="crud")
+    rows, means = paper(analysis, "crud", "Table I"), where(analysis.means, study="crud")
     published = dict(zip(rows["row"], rows["printed"], strict=True))
     measured = {names.engine(engine): text for engine, text in names.versions(means).items()}
     databases = names.ordered({*published, *measured})
@@ -139,25 +135,18 @@ def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     means
-        As `benchbook.evidence.measures` returns them.
+        As `benchbook.analysis.measures` returns them.
 
     Returns
     -------
     pandas.DataFrame
-        ``host, engine, operation, n, factors``; ``share``: ratio of the geometric means over the blocks that both ran
-        in, else over all of each; and ``blocks``, the fewer of the two.
+        ``engine, operation, n, label, share, blocks``; ``share`` is the geometric mean of the blocks' ratios.
     """
-    among, *_ = claim_files.comparisons("crud")
-    engines = [*STORES, "mongodb+mongoengine"]
-    cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
-    crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
-    rows = []
-    for pair in pairs(cost, crud):
-        share = effect(A_OVER_B, pair.sides)
-        if not math.isnan(share.ratio):
-            about = (pair.host, pair.levels["b"], pair.quantity[0], pair.common.get("n"), pair.factors)
-            rows.append((*about, share.ratio, share.blocks))
-    return pd.DataFrame(rows, columns=["host", "engine", "operation", "n", "factors", "share", "blocks"])
+    among, *_ = claim_files.pairs("crud")
+    pairs = tuple(("noop", engine) for engine in (*STORES, "mongodb+mongoengine"))
+    compared = paper_comparisons(means, [among.model_copy(update={"pairs": pairs})]).dropna(subset="estimate")
+    shares = compared.rename(columns={"b": "engine", "estimate": "share"})
+    return shares[["engine", "operation", "n", "label", "share", "blocks"]]
 
 
 def null_baseline_in_words(shares: pd.DataFrame) -> str:
@@ -198,7 +187,7 @@ FIGURES: Final[dict[str, Maker]] = {
         lambda row: str(row.a),
         PAPERS_WAY,
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
-        over="mongodb",
+        over="MongoDB",
         panels=tuple(f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)),
         one_n=True,
     ),
@@ -206,7 +195,7 @@ FIGURES: Final[dict[str, Maker]] = {
         "crud",
         "replicated against single",
         "replicated over single",
-        lambda row: names.engine(row.settings["engine"]) + _suffix(row.lane),
+        lambda row: names.engine(row.settings["engine"]) + _suffix(row.language),
         PAPERS_WAY,
         panel=lambda row: str(row.operation),
         one_n=True,
@@ -255,4 +244,4 @@ HEADLINES: Final = [
         for name in ("insert", "update")
     ),
 ]
-"""What the paper is about: contrasts of its claims."""
+"""What the paper is about: comparisons of its claims."""

@@ -4,7 +4,6 @@ In come the study's block means and comparisons; out come its figures, tables an
 bounds of times, CPU and memory. Begin with ``FIGURES`` and ``TABLES`` at the end.
 """
 
-import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -13,9 +12,10 @@ from typing import Final, Literal
 import pandas as pd
 
 from benchbook import formats
+from benchbook.analysis import Analysis, claim_files, paper_comparisons
+from benchbook.analysis.pairs import Quantities
 from benchbook.datasets import players
-from benchbook.digits import estimate
-from benchbook.evidence import Evidence
+from benchbook.digits import difference, estimate
 from benchbook.papers.setups import setup
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Lines, Maker
@@ -83,8 +83,8 @@ PARTS: Final = {
 }
 
 
-def _bounds(evidence: Evidence, part: Part) -> pd.DataFrame:
-    rows = where(evidence.published, study="drivers")
+def _bounds(analysis: Analysis, part: Part) -> pd.DataFrame:
+    rows = where(analysis.published, study="drivers")
     rows = rows[rows["source"].str.startswith("Section")]
     bounds = dict(zip(zip(rows["row"], rows["column"], strict=True), rows["value"].tolist(), strict=True))
     points = [
@@ -103,13 +103,13 @@ def _here(rows: pd.DataFrame, part: Part, pair: tuple[str, str]) -> pd.DataFrame
     return here(rows, part.metric, unit=part.unit, scale=part.scale, panel=panel, level=level, series=series)
 
 
-def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
+def four_panels(analysis: Analysis, *, figure: int) -> Exhibit:
     """Draw one of Figs. 2 to 4: insert, find, update, delete."""
     part = PARTS[figure]
     way = OF_MEMORY if part.metric in MEMORY else PAPERS_WAY
-    cells, notes = settled(where(wide(evidence, "drivers"), process=way["process"]), way)
+    cells, notes = settled(where(wide(analysis, "drivers"), process=way["process"]), way)
     measured = {stack: _here(of_stack, part, PAIRS[stack]) for stack, of_stack in cells.items()}
-    points, panels = side_by_side(_bounds(evidence, part), measured, OPERATIONS)
+    points, panels = side_by_side(_bounds(analysis, part), measured, OPERATIONS)
     notes = [
         *remarks(points, {f"n = {n:,}": n for n in N}),
         *notes,
@@ -128,9 +128,9 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def record_sets(evidence: Evidence) -> Exhibit:
+def record_sets(analysis: Analysis) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
-    rows = paper(evidence, "drivers", "Table 1")
+    rows = paper(analysis, "drivers", "Table 1")
     published = printed(rows, unit="", panel=rows["column"], level=rows["row"])
     generated = [
         {"level": level, "panel": place, "source": "here", "printed": text}
@@ -153,18 +153,19 @@ def _described(attributes: Literal[89, 6]) -> dict[str, str]:
     }
 
 
-MEMORY: Final = ("memory_change_kb", "heap_change_kb")
-QUANTITIES: Final = {"time": "wall_time", "CPU": "cpu_time", "RSS": "memory_change_kb", "heap": "heap_change_kb"}
+MEMORY: Final = ("memory_change_kb", "heap_change")
+QUANTITIES: Final = {"time": "wall_time", "CPU": "cpu_time", "RSS": "memory_change_kb", "heap": "heap_change"}
+OF_HEAP: Final = (Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",)),)
 
 
-def pairs(evidence: Evidence) -> Exhibit:
+def pairs(analysis: Analysis) -> Exhibit:
     """Set every ratio of each pair (2 record sets, each number of records, 4 operations), of time, CPU and memory."""
-    compared, notes = _compared(evidence)
+    compared, notes = _compared(analysis)
     conditions = list(product(SETS.values(), sorted({*N, *(int(n) for _, _, n, *_ in compared)}), OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
     for stack, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
-        if (stack, metric) != ("Python", "heap_change_kb"):  # which has no such counter
+        if (stack, metric) != ("Python", "heap_change"):  # which has no such counter
             rows = [compared.get((stack, *condition, metric)) for condition in conditions]
             frame[f"{stack}: {quantity}, here"] = [_estimate(row) for row in rows]
     sentences = [
@@ -172,20 +173,20 @@ def pairs(evidence: Evidence) -> Exhibit:
         "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
         "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), grew by in the operation",
-        "where a growth is zero or negative there is no ratio: the difference then, mapper minus driver, in MB",
+        "a growth can be zero or negative, so it is a difference: mapper minus driver",
     ]
-    title = "drivers: mapper over native driver, ratios with their 95 % intervals"
+    title = "drivers: mapper over native driver, ratios with their 99 % intervals"
     return Exhibit(title, frame, (*sentences, *notes))
 
 
-def _compared(evidence: Evidence) -> tuple[Compared, list[str]]:
-    """Return the comparisons by stack, attributes, n, operation and metric; the heap is compared as resident memory."""
-    table = where(evidence.comparisons, study="drivers")
-    heap = where(evidence.means, study="drivers", metric="heap_change").assign(metric="memory_change")
-    if len(heap):
-        of_heap = Evidence.of(heap).comparisons.assign(metric="heap_change_kb")
-        table = pd.concat([table, of_heap], ignore_index=True)
-    table = table.loc[[pair in PAIRS.values() for pair in zip(table["side_b"], table["side_a"], strict=True)]]
+def _compared(analysis: Analysis) -> tuple[Compared, list[str]]:
+    """Return the comparisons by stack, attributes, n, operation and metric."""
+    wanted = [
+        compared.model_copy(update={"pairs": tuple((mapper, driver) for driver, mapper in PAIRS.values()), **heap})
+        for compared in claim_files.pairs("drivers")
+        for heap in ({}, {"quantities": OF_HEAP})
+    ]
+    table = paper_comparisons(where(analysis.means, study="drivers"), wanted)
     both = table[table["blocks"] > 0]
     of_memory = both["metric"].isin(MEMORY)
     compared: Compared = {}
@@ -200,9 +201,9 @@ def _compared(evidence: Evidence) -> tuple[Compared, list[str]]:
 def _estimate(row: FrameRow) -> str:
     if row is None:
         return NOT_RUN
-    if not math.isnan(row.ratio):
-        return estimate(row.ratio, row.low, row.high)
-    return estimate(row.difference / 1000, row.difference_low / 1000, row.difference_high / 1000, "MB")
+    if row.kind == "ratio":
+        return estimate(row.estimate, row.low, row.high)
+    return difference(row.estimate, row.low, row.high, row.unit)
 
 
 MAPPER: Final = "mapper against driver"
@@ -262,4 +263,4 @@ HEADLINES: Final = [
     )
     for operation, claimed in (("insert", "mapper-more"), ("find", "mapper-more"), ("update", "alike"))
 ]
-"""What the paper is about: contrasts of its claims."""
+"""What the paper is about: comparisons of its claims."""

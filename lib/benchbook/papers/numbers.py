@@ -2,33 +2,35 @@
 
 A key is a path of words from the general to the particular, joined by dots, of lower-case letters, digits and hyphens
 (and the underscores of figures' names) only: nothing in it is special to a shell, or in a LaTeX command's name. It says
-all that tells its number apart, the stack of a contrast too, so that it means the same when other cells have run:
+all that tells its number from others, the language of a comparison too, so that it means the same when other cells have
+run:
 
-- ``CLAIM`` the ratio of the contrast that decided a claim; ``CLAIM.LANE[.LEVEL...]`` of one of its contrasts: of all
-  blocks, with its 95 % interval, where all have one. Either with ``.judged`` the one of its look, on which the verdict
-  rests, and with ``.published`` the paper's own
+- ``CLAIM`` a claim's own headline comparison with its 99 % interval; ``CLAIM.LANGUAGE[.SIDE...][.LEVEL...]`` one of its
+  comparisons. Either with ``.published`` the paper's own
 - ``FIGURE[.PANEL].LEVEL[.SERIES]`` a mark of a figure; with ``.published`` the hollow one
 - ``STUDY.SOURCE.ROW.COLUMN`` a number that a paper prints
-- ``claims.VERDICT``, ``STUDY.claims.VERDICT`` how many claims came out so; ``all``, ``testable``, ``decided``, ``open``
+- ``claims.VERDICT``, ``STUDY.claims.VERDICT`` how many claims have that verdict; ``all``, ``decided``
 """
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from benchbook.digits import estimate, rounded
-from benchbook.evidence import Counts, Evidence, published
+from benchbook.analysis import Analysis, Comparison, Counts, claims, published
+from benchbook.analysis.intervals import CONFIDENCE
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import estimate, plural, rounded
 from benchbook.papers import exhibits
 from benchbook.plots import latex
 from benchbook.plots.names import STACKS
-from benchbook.plots.points import FrameRow, each
+from benchbook.plots.points import FrameRow, each, where
 from benchbook.studies import SLUGS
 
-_KEPT: Final = "numbers"
 _THEIRS: Final = "published"
 
 
@@ -43,10 +45,9 @@ class Number:
     low: float = math.nan  # of its interval; NaN without one
     high: float = math.nan  # infinity where open
     unit: str = ""  # none of a ratio
-    confidence: float = math.nan  # of its interval alone: above 0.95 where all looks, or several contrasts, have 0.95
     blocks: int = 0  # none of a number that is printed or counted
     printed: str = ""  # as a paper prints it
-    caveat: str = ""  # what must be said of it: that a wait ran out, that an untrusted machine gave it
+    caveat: str = ""  # what must be said of it: that a wait ran out, that it is not comparable
 
     @property
     def text(self) -> str:
@@ -63,42 +64,19 @@ class Number:
         return rounded(self.value, self.low, self.high)
 
 
-def numbers(evidence: Evidence) -> dict[str, Number]:
+def numbers(analysis: Analysis) -> dict[str, Number]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
-
-    def made() -> pd.DataFrame:
-        drawn = [name for name in exhibits.FIGURES if not exhibits.VERDICTS.search(name)]
-        marks = [mark for name in drawn for mark in _of_figure(evidence, name)]
-        stated = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *marks, *printed()]
-        keyed = _by_key(stated).values()
-        frame = pd.DataFrame([vars(number) for number in keyed])
-        # counts stay whole: in a column of floats they would be read back as measured
-        values = [number.value if isinstance(number.value, int) else float(number.value) for number in keyed]
-        return frame.assign(value=pd.Series(values, dtype=object))
-
-    return _read(evidence.part(_KEPT, made))
+    drawn = [name for name in exhibits.FIGURES if not exhibits.VERDICTS.search(name)]
+    marks = [mark for name in drawn for mark in _of_figure(analysis, name)]
+    return _by_key([*_counts(analysis), *_claims(analysis), *_comparisons(analysis), *marks, *printed()])
 
 
-def _read(kept: pd.DataFrame) -> dict[str, Number]:
-    rows = kept.assign(studies=kept["studies"].map(tuple)).to_dict("records")
-    by_key: dict[str, Number] = {}
-    for row in rows:
-        fields: dict[str, Any] = {}
-        for name, value in row.items():
-            is_nan = pd.api.types.is_float(value) and pd.isna(value)
-            # always the same NaN, by which numbers without an interval are equal
-            fields[str(name)] = math.nan if is_nan else value
-        by_key[fields["key"]] = Number(**fields)
-    return by_key
-
-
-def number(evidence: Evidence, key: str) -> Number | None:
-    """Return the number of one key, None when there is none; where none are kept no other figure's are made."""
-    if (kept := evidence.known(_KEPT)) is not None:
-        return _read(kept).get(key)
-    if (figure := key.partition(".")[0]) in exhibits.FIGURES:
-        return _by_key(_of_figure(evidence, figure)).get(key)
-    return _by_key([*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *printed()]).get(key)
+def number(analysis: Analysis, key: str) -> Number | None:
+    """Return the number of one key, None when there is none; no other figure is made."""
+    figure = key.partition(".")[0]
+    if figure in exhibits.FIGURES:
+        return _by_key(_of_figure(analysis, figure)).get(key)
+    return _by_key([*_counts(analysis), *_claims(analysis), *_comparisons(analysis), *printed()]).get(key)
 
 
 def _by_key(stated: Iterable[Number]) -> dict[str, Number]:
@@ -135,62 +113,50 @@ def printed() -> Iterator[Number]:
             yield Number(key, row.value, says, (row.study,), unit=unit, printed=row.printed, caveat=row.noted or "")
 
 
-def _counts(evidence: Evidence) -> Iterator[Number]:
-    outcomes = evidence.outcomes
+def _counts(analysis: Analysis) -> Iterator[Number]:
     for study in (None, *SLUGS):
-        of_study = outcomes if study is None else outcomes[outcomes["study"] == study]
-        counted = Counts.of(of_study)
-        counts = {"all": counted.claims, "testable": counted.testable, "decided": counted.decided}
-        counts |= {"in few sittings": counted.in_sittings}
-        counts |= {"open": counted.testable - counted.decided, **counted.by_verdict}
+        verdicts = analysis.verdicts if study is None else where(analysis.verdicts, study=study)
+        counted = Counts.of(verdicts)
+        counts = {"all": counted.claims, "decided": counted.decided, **counted.by_verdict}
         for name, count in counts.items():
             key = ".".join(filter(None, (study, "claims", part(name))))
             says = f"claims{f' of {study}' if study else ''}: {name}"
             yield Number(key, count, says, (study,) if study else tuple(SLUGS))
 
 
-def _claims(evidence: Evidence) -> Iterator[Number]:
-    contrasts = {(row.id, row.host, row.lane, row.contrast): row for row in each(evidence.contrasts)}
-    for row in each(evidence.outcomes):
-        if not math.isnan(row.ratio):
-            contrast = contrasts[row.id, row.host, row.lane, row.contrast]
-            yield from _ratios(contrast, row.id, f"{row.says} ({_at(contrast)}), {row.wording}", evidence)
+def _claims(analysis: Analysis) -> Iterator[Number]:
+    """Yield the headline of each claim that something was compared for."""
+    for row in ClaimVerdict.of(analysis.verdicts.dropna(subset="estimate")):
+        says = f"{row.says} ({row.headline}, {STACKS[row.language]}), {row.verdict}"
+        caveat = row.why if row.verdict == "not comparable" else ""
+        yield from _with_published(row, row.id, says, caveat)
 
 
-def _contrasts(evidence: Evidence) -> Iterator[Number]:
-    judged = evidence.contrasts.dropna(subset=["ratio"])  # whose host its key has where several judged it
-    hosts = judged.groupby(["id", "lane", "contrast"])["host"].nunique()
-    says = {row.id: row.says for row in each(evidence.outcomes)}
-    for row in each(judged):
-        levels = row.contrast.split(", ") if row.contrast else []
-        host = [row.host] if hosts[row.id, row.lane, row.contrast] > 1 else []
-        sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *host])})"
-        yield from _ratios(row, f"{row.id}.{_key(row.lane, *host, *levels)}", sentence, evidence)
+def _comparisons(analysis: Analysis) -> Iterator[Number]:
+    """Yield the comparisons of each claim; of those that are alike but for their second side the key has it."""
+    says = {claim.id: claim.says for claim in claims()}
+    alike = Counter((row.name, row.language, row.label) for row in each(analysis.comparisons))
+    for row in Comparison.of(analysis.comparisons.dropna(subset="estimate")):
+        sides = [row.b] if alike[row.name, row.language, row.label] > 1 else []
+        key = f"{row.name}.{_key(row.language, *sides, *(row.label.split(', ') if row.label else ()))}"
+        place = ", ".join(filter(None, (f"{row.a} against {row.b}", row.label, STACKS[row.language])))
+        caveat = f"not comparable: {row.reason}" if row.stands == "not comparable" else row.reason
+        yield from _with_published(row, key, f"{says[row.name]} ({place})", caveat)
 
 
-def _at(row: FrameRow) -> str:
-    """Return where a contrast was judged, in words."""
-    return ", ".join(filter(None, (row.contrast, row.common, STACKS[row.lane])))
-
-
-def _ratios(row: FrameRow, key: str, says: str, evidence: Evidence) -> Iterator[Number]:
-    """Yield a contrast's ratio of all blocks, the one of its look, and the published one where there is one."""
-    caveat = "untrusted run" if (row.study, row.host) in evidence.untrusted else ""
-    judged = (row.ratio, row.low, row.high), row.confidence, row.blocks, "when it was judged, repeated interval"
-    overall = (row.overall, row.overall_low, row.overall_high), 0.95, row.overall_blocks, "95 % interval"
-    readings = {key: judged if math.isnan(row.overall) else overall, f"{key}.judged": judged}
-    for name, ((ratio, low, high), confidence, blocks, of) in readings.items():
-        sentence = f"{says}: {blocks} blocks, {of}"
-        sure = math.nan if math.isnan(low) else confidence
-        yield Number(name, ratio, sentence, (row.study,), low, high, "", sure, int(blocks), "", caveat)
+def _with_published(row: ClaimVerdict | Comparison, key: str, says: str, caveat: str) -> Iterator[Number]:
+    """Yield what was measured, and the published ratio where there is one."""
+    sentence = f"{says}: {plural(row.blocks, 'block')} of {plural(row.machine_days, 'machine-day')}"
+    unit = row.unit if row.kind == "difference" else ""
+    yield Number(key, row.estimate, sentence, (row.study,), row.low, row.high, unit, row.blocks, "", caveat)
     if not math.isnan(row.published):
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
         yield Number(f"{key}.{_THEIRS}", row.published, about, (row.study,))
 
 
-def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
+def _of_figure(analysis: Analysis, name: str) -> Iterator[Number]:
     """Yield the marks of one figure."""
-    made = exhibits.FIGURES[name](evidence)
+    made = exhibits.FIGURES[name](analysis)
     studies = exhibits.studies_of(name)
     for row in each(made.frame):
         if pd.isna(row.value):
@@ -202,27 +168,23 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
         doubts = [row.caveat] if row.caveat else []
         doubts += ["a wait ran out: the true value is larger"] if row.censored else []
         interval = {} if of_paper else {"low": row.low, "high": row.high}
-        sure = bool(interval) and pd.notna(row.low)
-        says = f"{made.title}: {place}" + (f": {int(row.blocks)} blocks, 95 % interval" if sure else "")
-        yield Number(
-            key, row.value, says, studies, unit=unit, blocks=int(row.blocks or 0),
-            confidence=0.95 if sure else math.nan, caveat="; ".join(doubts), **interval,
-        )  # fmt: skip
+        says = f"{made.title}: {place}" + ("" if of_paper else f": {plural(int(row.blocks), 'block')}")
+        caveat = "; ".join(doubts)
+        yield Number(key, row.value, says, studies, unit=unit, blocks=int(row.blocks or 0), caveat=caveat, **interval)
 
 
 def _placed(row: FrameRow) -> list[object]:
     return [place for place in (row.panel, row.level, row.series) if place not in ("", None)]
 
 
-def provenance(evidence: Evidence, number: Number, run: str) -> dict[str, object]:
+def provenance(analysis: Analysis, number: Number, run: str) -> dict[str, object]:
     """Return where a number comes from, and what it is, as one JSON object; without what there is not."""
-    ends = (number.value, number.low, number.high, number.confidence)
-    value, low, high, confidence = (end if math.isfinite(end) else None for end in ends)
+    value, low, high = (end if math.isfinite(end) else None for end in (number.value, number.low, number.high))
     about: dict[str, object] = {"key": number.key, "text": number.text, "value": value, "low": low, "high": high}
-    about |= {"confidence": confidence, "unit": number.unit or None, "says": number.says}
+    about |= {"confidence": CONFIDENCE if low is not None else None, "unit": number.unit or None, "says": number.says}
     about |= {"blocks": number.blocks or None, "caveat": number.caveat or None}
     if not number.printed:
-        about["provenance"] = exhibits.measured(evidence, number.studies, run)
+        about["provenance"] = exhibits.measured(analysis, number.studies, run)
     return {name: part for name, part in about.items() if part is not None}
 
 

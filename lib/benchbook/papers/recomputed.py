@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchbook.evidence.claim_files import nearest_number
-from benchbook.evidence.published import Number, printed_number, published
+from benchbook.analysis.claim_files import nearest_number
+from benchbook.analysis.published import Number, printed_number, published
 from benchbook.studies import SLUGS
 
 Values: TypeAlias = NDArray[np.float64]

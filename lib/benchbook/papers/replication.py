@@ -11,8 +11,8 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import rooms
-from benchbook.evidence import Evidence, claim_files
-from benchbook.evidence.claims import Tested, several
+from benchbook.analysis import Analysis, claim_files
+from benchbook.analysis.claims import Tested, several
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
@@ -59,14 +59,14 @@ PARTS: Final = {
 }
 
 
-def averages(evidence: Evidence, *, figure: int) -> Exhibit:
+def averages(analysis: Analysis, *, figure: int) -> Exhibit:
     """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
     part = PARTS[figure]
-    rows = paper(evidence, "replication", f"Fig. {figure}")
+    rows = paper(analysis, "replication", f"Fig. {figure}")
     published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
     way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
     way = {factor: wanted for factor, wanted in way.items() if factor != "room"}
-    measured, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
+    measured, notes = chosen(where(wide(analysis, "replication"), process=way["process"]), way)
     measured, averaged = as_judged(where(measured, role=("primary", "replica"), operation="insert"), part.metric)
     level = measured["engine"].map(names.engine) + ", " + measured["role"]
     series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
@@ -153,6 +153,6 @@ HEADLINES: Final = [
         f"replication.{claim}.mongodb",
         says=f"Replicating JSON documents in MongoDB took {{}} the {name} of XML.",
     )
-    for name, claim in (("bandwidth", "bandwidth"), ("bytes", "bytes"), ("CPU time", "time"), ("memory", "memory"))
+    for name, claim in (("bandwidth", "bandwidth"), ("CPU time", "time"), ("memory", "memory"))
 ]
-"""What the paper is about: contrasts of its claims."""
+"""What the paper is about: comparisons of its claims."""

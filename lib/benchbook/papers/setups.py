@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 import pandas as pd
 
+from benchbook.analysis import Analysis
 from benchbook.digits import NOT_PRINTED
-from benchbook.evidence import Evidence
 from benchbook.plots import names
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import misprints, paper, starred, where
@@ -27,7 +27,7 @@ HERE: Final[Facts] = {
 
 
 def setup(
-    evidence: Evidence,
+    analysis: Analysis,
     *,
     study: str,
     source: str,
@@ -52,9 +52,9 @@ def setup(
     hardware_alone
         Whether no software stands there.
     """
-    printed = paper(evidence, study, source)
+    printed = paper(analysis, study, source)
     printed = where(printed, row=rows) if rows else printed
-    means = where(evidence.means, study=study)
+    means = where(analysis.means, study=study)
     machine, servers = environments(means), {names.engine(key): text for key, text in names.versions(means).items()}
     named = {} if hardware_alone else servers | software(means)
     caveats = [] if hardware_alone else list(names.caveats(means).values())
@@ -70,7 +70,8 @@ def setup(
     facts = {row: fact(machine) for row, fact in {**HERE, **here}.items()}
     frame["This machine"] = frame["Item"].map(named | facts).fillna("").replace("", NOT_PRINTED)
     items = set(frame["Item"])
-    if extra := [{"Item": name, "This machine": text} for name, text in named.items() if name not in items]:
+    extra = [{"Item": name, "This machine": text} for name, text in named.items() if name not in items]
+    if extra:
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
     notes = caveats if machine else ["not run in this profile"]
     return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(printed)))

@@ -1,6 +1,6 @@
 """How figures and tables look: one style, the kinds of plot, the papers' numbers hollow and this machine's filled.
 
-In comes `benchbook.evidence.Evidence`; out comes an `exhibit.Exhibit`: a title, a frame, notes, and of a figure how its
+In comes `benchbook.analysis.Analysis`; out comes an `exhibit.Exhibit`: a title, a frame, notes, and of a figure how its
 points are to be drawn. Which exhibits there are is said in `benchbook.papers`; here is how each kind is made.
 
 - Data, without matplotlib: `points` (a row per mark, and tables of them), `ratios` and `verdicts` (points of

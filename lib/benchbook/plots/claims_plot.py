@@ -1,4 +1,4 @@
-"""The sheet of a paper's claims, a row each, and the bars of how many came out how."""
+"""The sheet of a paper's claims, a row each, and the bars of how many have which verdict."""
 
 import math
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 
-from benchbook.digits import number
-from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import difference, number
 from benchbook.plots import style
-from benchbook.plots.exhibit import ClaimRow, ClaimSheet, Exhibit
+from benchbook.plots.exhibit import ClaimSheet, Exhibit
 from benchbook.plots.sheet import log_scale, mark, start_sheet, text_height, text_width, tick_gap, wrap
 from benchbook.plots.style import Layout
-from benchbook.plots.verdicts import LOOKS, UNTRUSTED
+from benchbook.plots.verdicts import LOOKS
 
 CLAIMED: Final = "#e9eef3"
 """The tint of where a claim says that its ratio lies."""
@@ -25,9 +25,12 @@ CLAIMED: Final = "#e9eef3"
 _BAR_INCHES: Final = 0.3
 _BARS_SHARE: Final = 0.8  # of a sheet's width
 _WIDEST: Final = 300.0
-_PUBLISHED: Final = 0.3
-_VERDICT: Final = 0.36
+_PUBLISHED: Final = 0.22
+_VERDICT: Final = 0.27
 """Where published ratios end and verdicts begin, of the width of their column."""
+
+_PALE: Final = {"mostly holds": "holds", "not comparable": "undecided", "not run": "undecided"}
+"""Verdicts whose colours are too pale for text, with the one whose colour it takes."""
 
 
 def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
@@ -36,12 +39,15 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
     In one column of a page the sentence stands above the ratio. To be called inside `style.applied`.
     """
     rows, stacked, size = claims.rows, layout.narrow, layout.small
-    shares = (0.58, 0.42) if stacked else (0.45, 0.33, 0.22)
-    # rows are as high as the longest sentence, or a verdict with two remarks
-    room = layout.width - 0.15 if stacked else layout.width * shares[0]
-    sentences = [wrap(row.says, room, size) for row in rows]
+    shares = (0.54, 0.46) if stacked else (0.38, 0.3, 0.32)
+    # rows are as high as the longest sentence, or a verdict with its counts
+    width = layout.width - 0.15 if stacked else layout.width * shares[0]
+    sentences = [wrap(row.says.rstrip("."), width, size) for row in rows]
+    beneath = layout.width * shares[-1] * (1 - _VERDICT) - 0.2
+    counts = [wrap(_counts(row), beneath, size) for row in rows]
     longest = max((sentence.count("\n") + 1 for sentence in sentences), default=2)
-    row_lines = longest + 1.8 + any(row.products for row in rows) if stacked else max(longest, 3) + 1.0
+    deepest = max((text.count("\n") + 1 for text in counts), default=1)
+    row_lines = longest + deepest + 1.6 if stacked else max(longest, deepest + 1) + 0.8
     line = 1 / row_lines
     height = row_lines * text_height("a line", size) * max(1, len(rows))
     figure = start_sheet(exhibit, layout, _list_handles(rows, layout), height + 0.7)
@@ -72,12 +78,19 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
             _write(left, 0.0, y - 0.6 * line, sentence, size, va="bottom").set_in_layout(False)
         else:
             _write(left, 0.0, y, sentence, size, va="center")
-        _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, (low, high), layout.marks)
-        _write_verdict(right, row, y, line, layout)
+        _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, (low, high), layout)
+        _write_verdict(right, row, y, counts[y], line, layout)
     return figure
 
 
-def _list_handles(rows: Sequence[ClaimRow], layout: Layout) -> list[Artist]:
+def _counts(row: ClaimVerdict) -> str:
+    """Return what stands below a verdict: its counts, and how the ratio lies to the printed one."""
+    counts = row.words.rpartition("; ")[2] if row.verdict == "mixed" else row.words
+    size = f"{row.size} than printed" if row.size in ("larger", "smaller") else row.size
+    return "; ".join(filter(None, (counts, size)))
+
+
+def _list_handles(rows: Sequence[ClaimVerdict], layout: Layout) -> list[Artist]:
     """Return the legend's entries."""
     handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), layout.marks, filled=False)]
     verdicts = {row.verdict for row in rows}
@@ -91,43 +104,53 @@ def _write(axes: Axes, x: float, y: float, text: str, size: float, **about: Any)
     return axes.text(x, y, text, fontsize=size, linespacing=1.2, transform=axes.get_yaxis_transform(), **about)
 
 
-def _write_verdict(axes: Axes, row: ClaimRow, y: float, line: float, layout: Layout) -> None:
-    """Write the published ratio, and the verdict above its remarks."""
-    # in one column the verdict stays beside the marks, below the sentence
-    shift = 0.6 * line if layout.narrow else 0.0
+def _write_verdict(axes: Axes, row: ClaimVerdict, y: float, counts: str, line: float, layout: Layout) -> None:
+    """Write the published ratio, and the verdict above its counts."""
     size = layout.small
     if math.isfinite(row.published):
         _write(axes, _PUBLISHED, y, number(row.published), size, ha="right", va="center", color=style.FAINT)
-    remarks = "\n".join(filter(None, (row.products, "" if layout.narrow else row.at)))
-    verdict = row.verdict + (UNTRUSTED if row.untrusted else "")
-    # sky blue is no ink
-    ink = LOOKS["reproduced" if row.verdict == IN_PART else row.verdict].colour
-    _write(
-        axes,
-        _VERDICT,
-        y,
-        verdict,
-        size,
-        va="center" if shift or not remarks else "bottom",
-        color=ink,
-        fontweight="bold",
-    )
-    _write(axes, _VERDICT, y + shift, remarks, size, va="top", color=style.FAINT)
+    # in one column the verdict stays beside the marks, below the sentence
+    lines = 1 if layout.narrow else counts.count("\n") + 2
+    top = y - lines * line / 2
+    ink = LOOKS[_PALE.get(row.verdict, row.verdict)].colour
+    _write(axes, _VERDICT, top, row.verdict, size, va="top", color=ink, fontweight="bold")
+    _write(axes, _VERDICT, top + line, counts, size, va="top", color=style.FAINT)
 
 
-def _draw_ratio(axes: Axes, row: ClaimRow, y: float, height: float, ends: tuple[float, float], size: float) -> None:
-    """Draw where the claim puts the ratio, the ratio here with its interval, and the published one."""
-    look, top = LOOKS[row.verdict], y - height / 2
-    left, right = np.clip(row.claimed, *ends)
+def claimed_range(row: ClaimVerdict) -> tuple[float, float] | None:
+    """Return between which ratios a claim has it, 0 and infinity where open; None where it may be either side."""
+    least, most = row.than / row.margin, row.than * row.margin
+    match row.claimed.partition(" ")[0]:
+        case "more" | "last:":
+            return most, math.inf
+        case "equal":
+            return least, most
+        case "different":
+            return None
+    return 0.0, least  # less, or one before others
+
+
+def _draw_ratio(
+    axes: Axes, row: ClaimVerdict, y: float, height: float, ends: tuple[float, float], layout: Layout
+) -> None:
+    """Draw where the claim puts the ratio, the ratio here with its interval and range, and the published one."""
+    if row.kind == "difference":
+        text = difference(row.estimate, row.low, row.high, row.unit)
+        _write(axes, 0.5, y, text, layout.small, ha="center", va="center")
+        return
+    look, top, size = LOOKS[row.verdict], y - height / 2, layout.marks
     axes.vlines(1.0, top, top + height, color=style.INK, linewidth=0.9 * size, zorder=1)
-    axes.add_patch(Rectangle((left, top), right - left, height, fc=CLAIMED, ec="none", zorder=0.2))
+    claimed = claimed_range(row)
+    if claimed:
+        left, right = np.clip(claimed, *ends)
+        axes.add_patch(Rectangle((left, top), right - left, height, fc=CLAIMED, ec="none", zorder=0.2))
+    about: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
+    axes.plot(np.clip([row.smallest, row.largest], *ends), [y, y], linewidth=0.6 * size, **about)
     if math.isfinite(row.published):
         _draw_mark(axes, row.published, y, ends, style.Look(style.INK, "o"), size, filled=False)
     if not math.isnan(row.low):
-        about: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
-        axes.plot(np.clip([row.low, row.high], *ends), [y, y], linewidth=1.6 * size, **about)
-    if not math.isnan(row.ratio):
-        _draw_mark(axes, row.ratio, y, ends, look, size, filled=True)
+        axes.plot(np.clip([row.low, row.high], *ends), [y, y], linewidth=2 * size, **about)
+    _draw_mark(axes, row.estimate, y, ends, look, size, filled=True)
 
 
 def _draw_mark(
@@ -147,24 +170,26 @@ def _draw_mark(
     )  # fmt: skip
 
 
-def _find_limits(rows: Sequence[ClaimRow]) -> tuple[float, float]:
-    """Return the scale's ends: all estimates and printed ratios, and the intervals as far as they leave those apart."""
-    marks = [value for row in rows for value in (row.ratio, row.published, *row.claimed) if 0 < value < math.inf]
-    reach = [value for row in rows for value in (row.low, row.high) if 0 < value < math.inf]
+def _find_limits(rows: Sequence[ClaimVerdict]) -> tuple[float, float]:
+    """Return the scale's ends: all marks, and intervals and ranges as far as they leave the marks apart."""
+    ratios = [row for row in rows if row.kind == "ratio"]
+    marks = [value for row in ratios for value in (row.estimate, row.published, row.than) if 0 < value < math.inf]
+    reach = [
+        value for row in ratios for value in (row.low, row.high, row.smallest, row.largest) if 0 < value < math.inf
+    ]
     low, high = min([*marks, 1.0]), max([*marks, 1.0])
     low = max(min([low, *reach]), low / 3, 1 / _WIDEST)
     high = min(max([high, *reach]), high * 3, _WIDEST)
-    room = max((high / low) ** 0.05, 1.06)
-    return low / room, high * room
+    space = max((high / low) ** 0.05, 1.06)
+    return low / space, high * space
 
 
 def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
-    """Draw how many claims of each study came out how; to be called inside `style.applied`."""
+    """Draw how many claims of each study have which verdict; to be called inside `style.applied`."""
     counts = exhibit.frame.pivot(index="level", columns="series", values="value").fillna(0).astype(int)
     counts = counts.loc[[*dict.fromkeys(exhibit.frame["level"])]]
-    colours = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
-    shown = [name for name in colours if counts[name].any()]
-    handles = [Patch(fc=colours[name], ec=style.INK, lw=0.4, label=name) for name in shown]
+    shown = [name for name in LOOKS if counts[name].any()]
+    handles = [Patch(fc=LOOKS[name].colour, ec=style.INK, lw=0.4, label=name) for name in shown]
     figure = start_sheet(exhibit, layout, handles, 0.5 + _BAR_INCHES * len(counts))
     axes = figure.subplots()
     # a bar that is narrower than its number has none: it would lie on its neighbour's
@@ -173,9 +198,9 @@ def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
     edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.4, "height": 0.66}
     left = 0 * counts.sum(axis=1)
     for name in shown:
-        bars = axes.barh(counts.index, counts[name], left=left, color=colours[name], **edge)
+        bars = axes.barh(counts.index, counts[name], left=left, color=LOOKS[name].colour, **edge)
         labels = [str(count) if count >= least else "" for count in counts[name]]
-        ink = style.INK if name in (IN_PART, NOT_TESTABLE) else "white"
+        ink = style.INK if name in _PALE else "white"
         axes.bar_label(bars, labels, label_type="center", fontsize=layout.small, color=ink)
         left += counts[name]
     axes.invert_yaxis()

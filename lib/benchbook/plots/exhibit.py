@@ -4,12 +4,13 @@ Nothing here draws: `benchbook.plots.save` does, so that a number or a caption n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pandas as pd
 
-from benchbook.evidence import Evidence
+from benchbook.analysis import Analysis
+from benchbook.analysis.verdicts import ClaimVerdict
 
 
 @dataclass(frozen=True)
@@ -39,26 +40,10 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class ClaimRow:
-    """One claim as it is drawn; numbers are NaN where there are none."""
-
-    says: str
-    claimed: tuple[float, float]  # where the claim puts the ratio; 0 and infinity where open
-    ratio: float
-    low: float
-    high: float  # infinity where open
-    published: float
-    verdict: str  # one of `benchbook.plots.claims_plot.LOOKS`
-    untrusted: bool  # whether identical arms of the study differed
-    products: str = ""  # of how many products the verdict is, where some are missing
-    at: str = ""  # the look at which it was decided
-
-
-@dataclass(frozen=True)
 class ClaimSheet:
     """A row per claim: its sentence, its ratio beside the published one, its verdict."""
 
-    rows: Sequence[ClaimRow]
+    rows: Sequence[ClaimVerdict]
     nothing: str  # what stands there instead where there is no claim
 
 
@@ -78,16 +63,7 @@ class Exhibit:
     frame: pd.DataFrame  # a table as it is set, a figure's points as they are drawn
     notes: tuple[str, ...] = ()  # blocks, levels that did not run, censored values
     drawing: Drawing | None = None  # how the points are drawn; None of a table
-    untrusted: bool = False  # whether identical arms differed in the run
 
 
-Maker = Callable[[Evidence], Exhibit]
+Maker = Callable[[Analysis], Exhibit]
 """From all that a run's observations say to an exhibit."""
-
-UNTRUSTED: Final = "untrusted run: identical arms differed here (A/A), so that other differences may be as empty"
-
-
-def mark_untrusted(exhibit: Exhibit) -> Exhibit:
-    """Return the exhibit marked as of an untrusted run, in its title and notes; its drawing shows it, too."""
-    title = f"{exhibit.title} (untrusted run)"
-    return replace(exhibit, title=title, notes=(UNTRUSTED, *exhibit.notes), untrusted=True)

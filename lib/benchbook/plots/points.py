@@ -3,18 +3,18 @@
 Tables have the papers' form: every printed number beside this machine's, which carries its interval.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from benchbook import stats, studies
-from benchbook.digits import NOT_PRINTED, interval, rounded
-from benchbook.evidence import Evidence
-from benchbook.evidence.means import CHANGES
-from benchbook.evidence.measured import Measured, first_arms
+from benchbook import studies
+from benchbook.analysis import Analysis
+from benchbook.analysis.block_means import CHANGES, COUNTED
+from benchbook.analysis.intervals import MIN_BLOCKS, Interval, mean_interval, positive_interval
+from benchbook.digits import NOT_PRINTED, interval, plural, rounded
 from benchbook.plots.names import STACKS, caveats, mark
 
 COLUMNS: Final = (
@@ -41,8 +41,8 @@ NOT_RUN: Final = "not run"
 """What stands in a table's cell for what this machine has not."""
 
 _PLACE: Final = ["panel", "level", "series"]
-_ASKED: Final = ("block", "censored")
-"""Columns of which a point is told, besides its value and place."""
+OF_A_BLOCK: Final = ("number", "machine_day", "disturbed", "censored")
+"""Columns that `here` reads, besides a point's value and place."""
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
     **{"censored": False, "caveat": "", "printed": ""},
@@ -68,27 +68,20 @@ def where(table: pd.DataFrame, **levels: object) -> pd.DataFrame:
     return table
 
 
-def paper(evidence: Evidence, study: str, source: str) -> pd.DataFrame:
+def paper(analysis: Analysis, study: str, source: str) -> pd.DataFrame:
     """Return the numbers that one table, figure or section of a paper prints."""
-    return where(evidence.published, study=study, source=source)
+    return where(analysis.published, study=study, source=source)
 
 
-def wide(evidence: Evidence, study: str) -> pd.DataFrame:
-    """Return a study's block means as `benchbook.evidence.measured.Measured.table`, the ``lane`` always known.
+def wide(analysis: Analysis, study: str) -> pd.DataFrame:
+    """Return a study's block means as `benchbook.analysis.sides.Measured.table`: not to be changed, figures share it.
 
-    Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
-    A study's figures share it, so it is not to be changed.
+    Metrics are those stored and those derived from them, of arm a.
     """
-
-    def make() -> pd.DataFrame:
-        measured = Measured(study, first_arms(where(evidence.means, study=study)))
-        if measured.means.empty:
-            columns = [*measured.means, *studies.load(study).Parameters.model_fields]
-            return pd.DataFrame(columns=list(dict.fromkeys(columns)))
-        table = measured.table()
-        return table.assign(lane=table["lane"].fillna("python"))
-
-    return evidence.once(("wide", study), make)
+    if study in analysis.measured:
+        return analysis.measured[study].table
+    columns = [*analysis.means, "number", *studies.load(study).Parameters.model_fields]
+    return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
 def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
@@ -117,10 +110,10 @@ def here(
     over: str | None = None,
     **places: Column,
 ) -> pd.DataFrame:
-    """Return the points of this machine: mean of the blocks' means and its 95 % t interval.
+    """Return the points of this machine: geometric mean of the blocks' means with its 99 % interval.
 
-    The interval is taken on the logarithms, of shares on the logits: none ends below 0, or above 100 %. Of `CHANGES`,
-    which may be negative, it is taken on the values.
+    Of `CHANGES`, which can be negative, it is the arithmetic mean. Blocks that other
+    programs disturbed are left out.
 
     Parameters
     ----------
@@ -137,9 +130,12 @@ def here(
     """
     if metric not in table:
         return joined()
-    asked = [name for name in (*_ASKED, over) if name in table]
+    asked = [name for name in (*OF_A_BLOCK, over) if name in table]
     places = {name: places.get(name, "") for name in _PLACE}
     rows = table[asked].assign(drawn=table[metric] * scale, **places).dropna(subset=["drawn", "level"])
+    if metric not in COUNTED:
+        rows = rows[~rows["disturbed"].fillna(False).astype(bool)]
+    make_interval = mean_interval if metric in CHANGES else positive_interval
     ran = table.reindex(columns=["engine"])
     caveat_of = caveats(ran)
     points = []
@@ -148,31 +144,30 @@ def here(
         engines = ran.loc[group.index, "engine"].unique()
         caveat = "; ".join(caveat_of[engine] for engine in sorted(caveat_of) if engine in engines)
         about = dict(zip(_PLACE, place, strict=True))
-        points.append({**about, **_point(group, metric, unit, over), "caveat": caveat})
+        points.append({**about, **_point(group, over, make_interval), "unit": unit, "caveat": caveat})
     return pd.DataFrame(points, columns=list(COLUMNS))
 
 
-def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, object]:
-    blocks = group.groupby(["block", over] if over else "block")["drawn"].mean()
-    means = (blocks.unstack(over).dropna().mean(axis=1) if over else blocks).to_numpy(dtype=float)
-    scale: stats.Scale = "logit" if unit == "%" else "log"
-    if metric in CHANGES:
-        scale = "linear"
-    interval = stats.mean_interval(means, scale=scale, whole=100.0)
+def _point(group: pd.DataFrame, over: str | None, make_interval: Callable[..., Interval]) -> dict[str, object]:
+    """Return the mean of some blocks with its interval."""
+    blocks = group.groupby(["number", over] if over else "number")["drawn"].mean()
+    if over:
+        blocks = blocks.unstack(over).dropna().mean(axis=1)
+    days = group.drop_duplicates("number").set_index("number")["machine_day"]
+    found = make_interval(blocks.to_numpy(dtype=float), days[blocks.index].to_numpy())
     return {
         "source": "here",
-        "value": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        "blocks": len(means),
-        "unit": unit,
+        "value": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "blocks": found.blocks,
         "censored": bool(group["censored"].any()),
         "printed": "",
     }
 
 
 def printed(rows: pd.DataFrame, *, unit: str, **places: Column) -> pd.DataFrame:
-    """Return the points of the paper, of rows as `benchbook.evidence.published` returns them; misprints get a star."""
+    """Return the points of the paper, of rows as `benchbook.analysis.published` returns them; misprints get a star."""
     points = rows[["value"]].astype(float).assign(low=np.nan, high=np.nan, source="published", unit=unit)
     return points.assign(**_UNSAID | places | {"printed": starred(rows)})[list(COLUMNS)].reset_index(drop=True)
 
@@ -210,11 +205,11 @@ def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
 
 
 def counted(blocks: Iterable[float], a_side: str = "") -> str:
-    """Say of how many blocks values are: the fewest and the most, and that one block has no interval."""
-    ends = sorted({int(count) for count in blocks})
-    if ends == [1]:
-        return "1 block, so no interval"
-    return f"{' to '.join(dict.fromkeys(f'{count}' for count in (ends[0], ends[-1])))} blocks{a_side}"
+    """Say of how many blocks values are, the fewest and the most, and how many an interval needs."""
+    counts = [int(count) for count in blocks]
+    fewest, most = min(counts), max(counts)
+    text = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
+    return f"{text}{a_side}" + (f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else "")
 
 
 def not_run(absent: Sequence[str]) -> list[str]:
@@ -222,9 +217,9 @@ def not_run(absent: Sequence[str]) -> list[str]:
     return [f"not run in this profile: {'; '.join(absent)}"] if absent else []
 
 
-def not_run_of(evidence: Evidence) -> list[str]:
+def not_run_of(analysis: Analysis) -> list[str]:
     """Say which studies did not run; nothing when all did."""
-    missing = [study for study in studies.SLUGS if study not in set(evidence.means["study"])]
+    missing = [study for study in studies.SLUGS if study not in set(analysis.means["study"])]
     return not_run([", ".join(missing)] if missing else [])
 
 
@@ -296,7 +291,7 @@ def table(
 
 
 def _text(point: FrameRow) -> str:
-    """Return a point as text: as printed, or the mean with its 95 % interval."""
+    """Return a point as text: as printed, or the mean with its 99 % interval."""
     if point.printed:
         return str(point.printed)
     text = ("> " if point.censored else "") + rounded(point.value, point.low, point.high)[0]

@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 import pandas as pd
 
 from benchbook import paths
+from benchbook.analysis import DERIVED, reference
 from benchbook.digits import size
-from benchbook.evidence import DERIVED, reference
 from benchbook.plots.names import versions
 from benchbook.plots.points import where
 from benchbook.suite import suite
@@ -94,7 +94,7 @@ def provenance(means: pd.DataFrame, run: str) -> Provenance:
         "measured_by": distinct(machine, "suite") or (NOT_TOLD if machine else ""),
         "drawn_by": suite(),
         "hosts": sorted({str(host) for host in means["host"].dropna().unique()}),
-        "campaigns": sorted({str(start) for start in means["campaign"].dropna().unique() if start}),
+        "machine_days": sorted(means["machine_day"].dropna().unique()),
         "host_cpu": distinct(machine, "cpu"),
         "cores": distinct(machine, "cores_usable"),
         "kernel": distinct(machine, "kernel"),

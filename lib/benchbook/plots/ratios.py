@@ -1,4 +1,4 @@
-"""Comparisons as ratios: the paper's hollow, this machine's with its 95 % interval, a study's own or all studies'."""
+"""Comparisons as ratios: the paper's hollow, this machine's with its 99 % interval, a study's own or all studies'."""
 
 import json
 import re
@@ -12,15 +12,14 @@ from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
-from benchbook.evidence import Evidence
-from benchbook.evidence.claims import Level
-from benchbook.evidence.contrasts import enumerated
-from benchbook.evidence.effects import of_a_mean
-from benchbook.evidence.published import CellSettings
+from benchbook.analysis import Analysis
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.sides import settings_frame
+from benchbook.analysis.verdicts import headline as stands_for
 from benchbook.plots import names
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, not_run_of, settled, where
-from benchbook.stats.sequential import LOOKS
 
 METRICS: Final = {
     "wall_time": "time",
@@ -64,10 +63,10 @@ def quantity(row: FrameRow) -> str:
 
 @dataclass(frozen=True)
 class Ratios:
-    """A figure of one study's comparisons of one kind; called with the evidence it draws itself."""
+    """A figure of one study's comparisons of one kind; called with the analysis it draws itself."""
 
     study: str
-    comparison: str  # as the table of comparisons names it
+    name: str  # of the paper's comparison
     title: str
     row: Callable[[FrameRow], str]  # where a comparison is drawn, as `panel` and `series`
     way: Way  # levels of factors that are not shown
@@ -81,11 +80,13 @@ class Ratios:
     across: str = ""  # a factor of `way` that is shown: only what ran at several of its levels; all when empty
     one_n: bool = False  # whether only the largest n is drawn that most rows have
 
-    def __call__(self, evidence: Evidence) -> Exhibit:
+    def __call__(self, analysis: Analysis) -> Exhibit:
         """Draw the ratios; the published ones come with the comparisons."""
-        points, notes, at = self._drawn(evidence)
+        points, notes, at = self._drawn(analysis)
         title = f"{self.study}: {self.title}"
-        if len(only := set(points["series"])) == 1 and (pair := only.pop()):
+        pairs = set(points["series"])
+        if len(pairs) == 1 and pairs != {""}:
+            (pair,) = pairs
             points, title = points.assign(series=""), f"{self.study}: {pair}" if "/" in pair else title
         title += at
         present = list(dict.fromkeys(points["panel"]))
@@ -95,9 +96,9 @@ class Ratios:
         rows = _ordered(list(dict.fromkeys(points["level"])))
         return Exhibit(title, points, tuple(notes), _ratio_dots(rows, panels, columns=columns))
 
-    def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str], str]:
+    def _drawn(self, analysis: Analysis) -> tuple[pd.DataFrame, list[str], str]:
         """Return the points, what must be said of them, and the one n that all have, for the title."""
-        table = where(evidence.comparisons, study=self.study, comparison=self.comparison, metric=list(METRICS))
+        table = where(analysis.tables, study=self.study, name=self.name, kind="ratio", metric=list(METRICS))
         table = where(table, operation=self.keep) if self.keep else table
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
         way = {factor: level for factor, level in self.way.items() if factor != self.across}
@@ -105,15 +106,18 @@ class Ratios:
         kept = pd.concat(by_stack.values())
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
-        kept = kept[kept["ratio"].notna()]
+        kept = kept[kept["estimate"].notna()]
         if self.across:
             kept = _at_several(kept, self.across)
-        rows = [_over(row, self.over) for row in each(kept) if self.over in ("", row.side_a, row.side_b)]
+        rows = [_over(row, self.over) for row in each(kept) if self.over in ("", row.a, row.b)]
         rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
         at = f", {of_n(rows[0])}" if self.one_n and rows else ""
-        caveats = names.caveats(where(evidence.means, study=self.study))
+        caveats = {
+            names.engine(engine): said
+            for engine, said in names.caveats(where(analysis.means, study=self.study)).items()
+        }
         points = joined(*(
-            points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, caveats)) for row in rows
+            points_of(row, self.row(row), self.panel(row), self.series(row), _caveat(row, caveats)) for row in rows
         ))  # fmt: skip
         return points, [*_notes(points), *notes], at
 
@@ -129,55 +133,30 @@ def _at_several(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
     return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
 
 
-def own(evidence: Evidence, study: str) -> Exhibit:
+def own(analysis: Analysis, study: str) -> Exhibit:
     """Draw the comparisons of a study's cells that are in no profile: of their times, where they have any."""
-    table = where(evidence.comparisons, study=study, metric=list(METRICS))
+    table = where(analysis.tables, study=study, kind="ratio", metric=list(METRICS)).dropna(subset="estimate")
     times = where(table, metric=["wall_time", "elapsed_time"])
-    rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
-    rows = sorted(rows, key=lambda row: (row.operation, *map(in_order, _settings(row).values())))
-    first = _settings(rows[0]) if rows else {}
-    varying = {name for row in rows for name, level in _settings(row).items() if level != first.get(name)}
+    rows = [*each(times if len(times) else table)]
+    # Levels that all rows share are said once.
+    levels = [row.label.split(", ") for row in rows]
+    common = [level for level in levels[0] if all(level in others for others in levels)] if rows else []
+    files = {Path(row.settings["dataset_file"]).name for row in rows if row.settings.get("dataset_file")}
     parts = []
-    for row in rows:
-        condition = [_in_words(name, level) for name, level in _settings(row).items() if name in varying]
-        level = ", ".join(filter(None, [row.operation.replace("_", " "), *condition]))
-        parts.append(points_of(row, level, sides(row)))
+    for row, of_row in zip(rows, levels, strict=True):
+        named = [row.operation.replace("_", " "), *(level for level in of_row if level not in common)]
+        parts.append(points_of(row, ", ".join(named), sides(row)))
     points = joined(*parts)
-    levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    same = [_in_words(name, level) for name, level in first.items() if name not in varying]
-    notes = [*_notes(points), f"all: {', '.join(filter(None, same))}"]
-    return Exhibit(f"{study}: cells of your own", points, tuple(notes), _ratio_dots(levels, panels or [""]))
-
-
-def _settings(row: FrameRow) -> CellSettings:
-    """Return what a comparison's cells ran with, own records first; not what no reader asked for."""
-    shown = {name: level for name, level in row.settings.items() if name not in _UNSAID}
-    ran = {name: level for name, level in shown.items() if level not in (None, "none")}
-    return {"dataset_file": row.settings.get("dataset_file") or "", **ran}
-
-
-def in_order(level: object) -> tuple[float, str]:
-    """Return what levels of one factor are sorted by: numbers by their size, before texts."""
-    return (float(level), "") if isinstance(level, int | float) else (0.0, str(level))
-
-
-def _in_words(name: str, level: Level) -> str:
-    """Return a setting as a reader says it."""
-    if name == "dataset_file":
-        return Path(str(level)).name
-    if name == "lane":
-        return names.STACKS[str(level)]
-    return f"{name.replace('_', ' ')} {f'{level:,}' if isinstance(level, int) else level}"
-
-
-_UNSAID: Final = ("arm", "seed", "dataset_file", "format in turn", "repetitions")
+    notes = [*_notes(points), f"all: {', '.join([*sorted(files), *common])}"]
+    places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
+    return Exhibit(f"{study}: cells of your own", points, tuple(notes), _ratio_dots(places, panels or [""]))
 
 
 def with_settings(table: pd.DataFrame) -> pd.DataFrame:
-    """Return comparisons with a column for each of their settings, the lane always among them."""
-    settings = pd.DataFrame([*table["settings"]], index=table.index)
-    lane = [cell.get("lane") or "python" for cell in table["settings"]]
-    return table.join(settings.drop(columns=[name for name in settings if name in table])).assign(lane=lane)
+    """Return comparisons with a column for each of their settings, and the ``lane``."""
+    settings = settings_frame(table["settings"]).set_axis(table.index)
+    settings = settings.drop(columns=[name for name in settings if name in table])
+    return table.join(settings).assign(lane=table["language"])
 
 
 def by_condition(
@@ -191,7 +170,7 @@ def by_condition(
 
 def blocks_a_side(counts: Iterable[float]) -> str:
     """Say of how many blocks a side the ratios are."""
-    return f"here: ratio of the blocks' geometric means, {counted(counts, ' a side')}"
+    return f"here: geometric mean of the blocks' ratios with its 99 % interval, {counted(counts, ' a side')}"
 
 
 def of_stacks(compared: Compared, stacks: Iterable[str]) -> list[str]:
@@ -214,9 +193,8 @@ def of_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], li
 def points_of(row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
     """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
     about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
-    flags = {"censored": bool(row.censored)}
-    marks = beside(row.published_ratio, row.ratio, row.low, row.high, row.blocks)
-    return framed(marks, unit="ratio", **about, **flags)
+    marks = beside(row.published, row.estimate, row.low, row.high, row.blocks)
+    return framed(marks, unit="ratio", **about)
 
 
 def beside(published: float, ratio: float, low: float, high: float, blocks: int) -> list[dict[str, object]]:
@@ -227,16 +205,15 @@ def beside(published: float, ratio: float, low: float, high: float, blocks: int)
 
 def _over(row: FrameRow, side: str) -> FrameRow:
     """Return a comparison with that side below the line; as it stands when it has no such side above it."""
-    if row.side_a != side:
+    if row.a != side:
         return row
-    swapped = {"a": row.b, "b": row.a, "side_a": row.side_b, "side_b": row.side_a}
-    ratios = {"ratio": 1 / row.ratio, "low": 1 / row.high, "high": 1 / row.low}
-    return row._replace(**swapped, **ratios, published_ratio=1 / row.published_ratio)
+    ratios = {"estimate": 1 / row.estimate, "low": 1 / row.high, "high": 1 / row.low}
+    return row._replace(a=row.b, b=row.a, published=1 / row.published, **ratios)
 
 
-def _about(row: FrameRow, caveats: Mapping[str, str]) -> str:
+def _caveat(row: FrameRow, caveats: Mapping[str, str]) -> str:
     """Return what must be said of a comparison's engines, of what is said of all engines."""
-    engines = dict.fromkeys((row.side_a, row.side_b, row.settings.get("engine")))
+    engines = dict.fromkeys((row.a, row.b, names.engine(str(row.settings.get("engine")))))
     return "; ".join(caveats[engine] for engine in engines if engine in caveats)
 
 
@@ -265,67 +242,46 @@ class Headline:
 
     label: str
     claim: str  # its id
-    levels: tuple[str, ...] = ()  # which of its contrasts, as ``case=1``; all when empty
+    levels: tuple[str, ...] = ()  # which of its comparisons, as ``case=1``; all when empty
     says: str = ""  # the finding as a sentence, with the ratio at ``{}``, and what is compared; none when empty
 
 
-def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
-    """Draw each study's headlines on one sheet: contrasts of claims, on the lane that counts."""
-    points = joined(
-        *(_contrast(evidence, study, headline) for study, several in headlines.items() for headline in several)
-    )
+def overview(analysis: Analysis, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
+    """Draw each study's headlines on one sheet, in the language in which each claim was judged."""
+    parts = []
+    for study, of_study in headlines.items():
+        for headline in of_study:
+            row = judged(analysis, headline)
+            if row:
+                level = f"{study}: {headline.label} ({condition(headline, row)})"
+                parts.append(points_of(row, level))
+    points = joined(*parts)
     notes = [
-        "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
-        "here: of all blocks, with the plain 95 % interval; verdicts rest on the wider ones of their looks",
+        "comparisons of the papers' claims, in the paper's own language where it ran",
+        "here: geometric mean of the blocks' ratios with its 99 % interval",
         "right of 1: the first named is larger or slower",
-        *not_run_of(evidence),
+        *not_run_of(analysis),
     ]
     if points.empty:
-        notes = [f"nothing judged yet: it takes {LOOKS[0]} blocks of what claims ask, as benchbook run has them"]
+        notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
     rows = list(dict.fromkeys(points["level"]))
     return Exhibit("Five studies: published and here", points, tuple(notes), _ratio_dots(rows))
 
 
-def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
-    """Draw the headlines on each host that ran them, and on hosts like them where so many have that there is a mean."""
-    drawn = []
-    for study, headline in [(study, headline) for study, several in headlines.items() for headline in several]:
-        # on the lane that counts every host that judged it
-        (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-        hosts = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)["host"].unique()
-        drawn += [_contrast(evidence, study, headline, outcome.lane, host).assign(host=host) for host in hosts if host]
-    points = joined(*(part.assign(panel=part["level"].str.replace(" (", "\n("), level=part["host"]) for part in drawn))
-    panels = list(dict.fromkeys(points["panel"]))
-    rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
-    notes = ["each host's own blocks, with 95 % intervals"]
-    if any(of_a_mean(host) for host in rows):
-        notes.append("the last row: hosts like these, by Hartung & Knapp")
-    if lacking := sorted({*evidence.means["host"]} - {*rows}):
-        notes.append(f"too few blocks of any of these: {enumerated(lacking)}")
-    return Exhibit("The same claims on each host", points, tuple(notes), _ratio_dots(rows, panels))
+def judged(analysis: Analysis, headline: Headline) -> Comparison | None:
+    """Return the comparison of a headline in the language of its claim's verdict; None where none has an interval."""
+    for claim in each(where(analysis.verdicts, id=headline.claim)):
+        table = where(analysis.comparisons, name=headline.claim, language=claim.language, kind="ratio")
+        rows = Comparison.of(table.dropna(subset="low"))
+        rows = [row for row in rows if {*headline.levels} <= {*row.label.split(", ")}]
+        return stands_for(rows) if rows else None
+    return None
 
 
-def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> FrameRow | None:
-    """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
-    (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    contrasts = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
-    contrasts = contrasts[contrasts["overall"].notna()]
-    rows = [row for row in each(contrasts) if set(headline.levels) <= set(row.contrast.split(", "))]
-    return rows[-1] if rows else None
-
-
-def condition(headline: Headline, row: FrameRow) -> str:
-    """Return where a headline's contrast was judged, in words: its levels that are not in the name, and the stack."""
-    shown = ", ".join(part for part in row.contrast.split(", ") if part not in ("", *headline.levels))
-    place = ", ".join(filter(None, (shown, row.common, names.STACKS[row.lane])))
+def condition(headline: Headline, row: Comparison) -> str:
+    """Return where a headline's comparison ran, in words: its levels that are not in the name, and the language."""
+    levels = [part for part in row.label.split(", ") if part not in ("", *headline.levels)]
+    if row.n and "n=" not in row.label:
+        levels.append(f"n={row.n}")
+    place = ", ".join([*levels, names.STACKS[row.language]])
     return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", place).replace("=", " = ")
-
-
-def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = "", host: str = "") -> pd.DataFrame:
-    """Return the points of the last contrast of a headline that one host could judge."""
-    if (row := judged(evidence, headline, lane, host)) is None:
-        return joined()
-    flags = {"censored": bool(row.censored)}
-    level = f"{study}: {headline.label} ({condition(headline, row)})"
-    marks = beside(row.published, row.overall, row.overall_low, row.overall_high, row.overall_blocks)
-    return framed(marks, unit="ratio", level=level, **flags)

@@ -41,10 +41,6 @@ def draw(exhibit: Exhibit, layout: Layout = REPORT) -> Figure:
             case None:
                 raise ValueError(f"{exhibit.title} is a table: it has no drawing")
         settle(figure)
-        if exhibit.untrusted:
-            size = 60 * layout.width / style.WIDTH
-            about: dict[str, Any] = {"ha": "center", "va": "center", "rotation": 25, "alpha": 0.12}
-            figure.text(0.5, 0.5, "untrusted", fontsize=size, color=style.VERMILION, **about)
     return figure
 
 

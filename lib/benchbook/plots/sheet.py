@@ -120,7 +120,7 @@ def legend(points: pd.DataFrame, series: Sequence[str], layout: Layout, *, line:
         handles.append(Patch(label="published, as a bound", **style.BOUND))
     several = len(series) > 1
     here = style.Look(style.INK if several else style.BLUE, "o")
-    handles.append(mark("here, mean and 95 % interval", here, size))
+    handles.append(mark("here, mean and 99 % interval", here, size))
     if several:
         for name in series:
             filled = name in measured or not measured

@@ -10,21 +10,23 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import grid, paths, results, studies
+from benchbook import atomic, grid, paths, results, studies
+from benchbook.analysis import Analysis, reference
+from benchbook.analysis.runs import Run
+from benchbook.analysis.t_tests import t_tests
 from benchbook.digits import number
-from benchbook.evidence import Evidence, changes, reference
-from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, software, span
-from benchbook.report import ahead
+from benchbook.results.spreadsheet import to_csv
+
+T_TESTS: Final = "t_tests.csv"
+"""The file beside the figures that has all t-tests."""
 
 COUNTS: Final = ("repetitions", "blocks")
 """What a profile has fewer of, not other ones."""
 
 STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
-
-_OUTLIERS: Final = 15
 
 _PLACES: Final = ("port", "bindIp", "keyFile", "path")
 """Settings of a server that say where it is, not how it runs."""
@@ -48,37 +50,22 @@ class Merged:
         return self.run.means
 
     @property
-    def evidence(self) -> Evidence:
+    def analysis(self) -> Analysis:
         """What follows from the means: figures, tables and sentences are all made of this one object."""
-        return self.run.evidence
+        return self.run.analysis
 
     @cached_property
-    def own(self) -> Evidence:
-        """What follows from cells that are in no profile: other levels of a parameter, or records of one's own."""
-        return Run.of_results("own cells", [] if self.run.name == paths.REFERENCE else grid.own()).evidence
+    def own(self) -> Analysis:
+        """What follows from cells that are in no profile: other levels of a parameter, or your own records."""
+        return Run.of_results("own cells", [] if self.run.name == paths.REFERENCE else grid.own()).analysis
 
     @cached_property
-    def waits(self) -> dict[str, str]:
-        """What each claim waits for that is not decided, as `benchbook.report.ahead.waits` says it."""
-        return ahead.waits(self.profile, self.cells, self.evidence)
-
-    @cached_property
-    def reference_evidence(self) -> Evidence:
-        """What follows from the committed reference run, by the same rules; nothing where this run is that one."""
-        committed = Run.of_reference().evidence
-        if not (same := committed.means["campaign"].isin(self.means["campaign"])).any():
-            return committed
-        return Evidence.of(committed.means[~same])
-
-    @cached_property
-    def reference(self) -> pd.DataFrame:
-        """What the reference run says of each claim: rows of `Evidence.outcomes`."""
-        return self.reference_evidence.outcomes
-
-    @cached_property
-    def beside(self) -> pd.DataFrame:
-        """Which ratios the reference run has, too, and how they differ: rows of `benchbook.evidence.changes.ratios`."""
-        return changes.ratios(self.reference_evidence, self.evidence)
+    def reference(self) -> Analysis | None:
+        """What follows from the committed reference run; None without one, and where this run is that one."""
+        if self.run.name == paths.REFERENCE:
+            return None
+        committed = Run.of_reference().analysis
+        return None if committed.means.empty else committed
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
@@ -86,9 +73,15 @@ class Merged:
             frame: pd.DataFrame = connection.execute(sql).df()
             return frame
 
+    @cached_property
+    def t_tests(self) -> pd.DataFrame:
+        """The t-tests of all claims, as `benchbook.analysis.t_tests.t_tests` returns them."""
+        return t_tests(self.analysis)
+
     def draw(self) -> None:
-        """Draw every figure and set every table."""
-        exhibits.draw_all(self.evidence, self.folder, self.run.name)
+        """Draw every figure, set every table and write the t-tests."""
+        exhibits.draw_all(self.analysis, self.folder, self.run.name)
+        atomic.write(self.folder / T_TESTS, to_csv(self.t_tests))
 
     def of(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
@@ -145,11 +138,11 @@ def ran(merged: Merged) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def disturbed(merged: Merged) -> pd.DataFrame:
-    """Return how many processors others used beside each finished cell, and whether that disturbed it: a row a cell."""
+def noise(merged: Merged) -> pd.DataFrame:
+    """Return the load of other programs beside each finished cell, in processors, and whether the cell is noisy."""
     return merged.query(
         "SELECT study, cell_id, block, any_value(foreign_load) AS load, "
-        "coalesce(bool_or(disturbed), false) AS disturbed FROM observations GROUP BY ALL ORDER BY ALL"
+        "coalesce(bool_or(disturbed), false) AS noisy FROM observations GROUP BY ALL ORDER BY ALL"
     )
 
 
@@ -208,21 +201,6 @@ def _sorted(levels: Iterable[Any]) -> list[Any]:
 
 def _listed(levels: list[Any]) -> str:
     return ", ".join(f"{level:,}" if type(level) is int else str(level) for level in levels) or "none"
-
-
-def outliers(merged: Merged) -> pd.DataFrame:
-    """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms.
-
-    Where they move it most.
-    """
-    means = merged.means
-    rows = means[(means["outliers"] > 0) & means["metric"].isin(results.TIMES)]
-    change = (rows["value_without"] / rows["value"] - 1).abs().rename("change")
-    rows = rows.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(_OUTLIERS)
-    columns = {"study": "Study", "operation": "Operation", "n": "n", "block": "Block", "measured": "Repetitions"}
-    columns |= {"outliers": "Outliers", "value": "Mean, ms", "value_without": "Without, ms"}
-    shown = rows.assign(value=rows["value"] / 1e6, value_without=rows["value_without"] / 1e6)
-    return shown[list(columns)].rename(columns=columns)
 
 
 def servers(merged: Merged) -> pd.DataFrame:

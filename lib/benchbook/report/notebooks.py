@@ -9,11 +9,13 @@ from IPython.display import Markdown
 from pydantic import BaseModel
 
 from benchbook import grid, results
-from benchbook.digits import NOT_PRINTED, estimate, interval, number, rounded
-from benchbook.evidence import Evidence
-from benchbook.evidence.comparisons import Compared
-from benchbook.evidence.runs import Run
+from benchbook.analysis import Analysis, Comparison
+from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.run_diff import comparison_key
+from benchbook.analysis.runs import Run
+from benchbook.digits import NOT_PRINTED, interval, number, plural, rounded
 from benchbook.papers import reference
+from benchbook.plots.points import where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.results.folder import joined
 
@@ -41,21 +43,26 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
         second = study.Parameters(**{**asked.model_dump(), **other})
         rows.append(_rows(study, slug, second, study.run(second)))
     table = pd.concat(rows)
-    comparisons = Evidence.of(table.assign(block=table["repetition"])).comparisons
-    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
-    tables = {name: run.evidence.compared(slug) for name, run in runs.items()}
-    beside = {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
-    lines = [_line(row, beside) for row in Compared.of(comparisons[comparisons["ratio"].notna()])]
-    if not lines:
+    table = Analysis.of(table.assign(block=table["repetition"])).tables
+    comparisons = [row for row in Comparison.of(table) if row.kind == "ratio" and row.estimate > 0]
+    if not comparisons:
         return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
-    names = ["ratio", "of", "this run", "95 % interval", "the paper's numbers", *beside]
+
+    # The same comparisons in runs of blocks.
+    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
+    tables = {name: Comparison.of(where(run.analysis.tables, study=slug)) for name, run in runs.items()}
+    beside = {name: {comparison_key(row): row for row in rows} for name, rows in tables.items() if rows}
+
+    # One line per comparison.
+    names = ["ratio", "of", "this run", "99 % interval", "the paper's numbers", *beside]
     head = [f"| {' | '.join(names)} |", f"|---|---|{'--:|' * (len(names) - 2)}"]
+    lines = [_line(row, beside) for row in comparisons]
     turns = "one side after the other" if other else "the sides in turn"
+    few = "" if asked.repetitions >= MIN_BLOCKS else f" An interval takes {MIN_BLOCKS} repetitions."
     caption = (
-        f"Intervals are over {asked.repetitions} repetitions in one process, {turns}: they say nothing of another "
-        "process or another day. A batch run (`benchbook run`) compares blocks, and the final notebook judges the "
-        f"paper's claims by them"
-        f"{'; what such runs gave for the same stands at the right' if beside else ''}.\n\n*{reference(slug)}*"
+        f"{plural(asked.repetitions, 'repetition')} in one process, {turns}: an interval says nothing of another "
+        f"process or another day.{few} A batch run (`benchbook run`) compares blocks, and the final notebook judges "
+        f"the paper's claims by them.\n\n*{reference(slug)}*"
     )
     return Markdown("\n".join([*head, *lines, "", caption]))  # type: ignore[no-untyped-call]
 
@@ -74,10 +81,10 @@ def _rows(study: ModuleType, slug: str, asked: BaseModel, observations: pd.DataF
     return rows
 
 
-def _line(row: Compared, beside: Mapping[str, Mapping[tuple[str, ...], Compared]]) -> str:
+def _line(row: Comparison, beside: Mapping[str, Mapping[tuple[object, ...], Comparison]]) -> str:
     what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
-    ratio, ends = rounded(row.ratio, row.low, row.high)[0], interval(row.ratio, row.low, row.high) or NOT_PRINTED
-    others = (comparisons.get(row.key) for comparisons in beside.values())
-    ratios = [estimate(other.ratio, other.low, other.high) if other else NOT_PRINTED for other in others]
-    cells = [sides(row), what, f"**{ratio}**", ends, number(row.published_ratio), *ratios]
+    ratio, ends = rounded(row.estimate, row.low, row.high)[0], interval(row.estimate, row.low, row.high)
+    others = [comparisons.get(comparison_key(row)) for comparisons in beside.values()]
+    ratios = [other.words if other and other.blocks else NOT_PRINTED for other in others]
+    cells = [sides(row), what, f"**{ratio}**", ends or NOT_PRINTED, number(row.published), *ratios]
     return f"| {' | '.join(cells)} |"

@@ -3,9 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from math import isnan
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -14,21 +12,19 @@ from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value, plural
-from benchbook.evidence import Counts, notes
-from benchbook.evidence.comparisons import estimated
-from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
+from benchbook.analysis import Counts, facts
+from benchbook.analysis.aa import differ
+from benchbook.analysis.comparisons import Comparison
+from benchbook.digits import NAN, NOT_PRINTED, apart, difference, estimate, number, p_value, plural
 from benchbook.papers import exhibits, recomputed, reference
 from benchbook.plots import ratios
-from benchbook.plots.names import STACKS, mark
+from benchbook.plots.names import STACKS
 from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
 from benchbook.plots.provenance import measured_by
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.save import save
-from benchbook.plots.verdicts import UNTRUSTED
-from benchbook.registry import EXPERIMENTAL, is_experimental
 from benchbook.report import words
-from benchbook.report.merge import Merged
+from benchbook.report.merge import T_TESTS, Merged
 
 Shown = HTML | Markdown
 
@@ -41,80 +37,99 @@ LONG: Final = 60
 CARDS: Final = "Each card below is computed when this page is built; the call beneath it gives it by itself."
 
 
-def study(
-    merged: Merged,
-    slug: str,
-    *,
-    own: str,
-    tests: str,
-    own_tests: Sequence[Shown] = (),
-    also: Sequence[str | Shown] = (),
-) -> None:
-    """Show all of one study: its claims, the paper's own numbers, the sound tests, its figures and its tables.
+def study(merged: Merged, slug: str, *, own: str, also: Sequence[str | Shown] = ()) -> None:
+    """Show all of one study: its claims, facts, figures and tables, and the paper's own numbers.
 
     Parameters
     ----------
-    own, tests
-        What is said of the paper's own numbers, and of the tests made here.
-    own_tests, also
-        What this paper alone has: shown with its own numbers, and below the tests.
+    own
+        What is said of the paper's own numbers.
+    also
+        What this paper alone has, shown below its tables.
     """
-    outcomes = where(merged.evidence.outcomes, study=slug)
-    tested = merged.evidence.compared(slug)
-    checked, follow = recomputed.checks(slug), recomputed.findings(slug)
-    output(reference_of(slug), f"### Claims of {slug}", words.study_verdicts(outcomes))
+    verdicts = where(merged.analysis.verdicts, study=slug)
+    output(reference_of(slug), f"### Claims of {slug}", f"**{Counts.of(verdicts)}.**")
     of_study = [name for name in exhibits.FIGURES if name.startswith(slug)]
     output(*(exhibit(merged.folder, name) for name in of_study if exhibits.VERDICTS.search(name)))
-    output(claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference))
+    output(claims(verdicts, merged.reference.verdicts if merged.reference else None))
+    _facts(merged, slug)
     for head, registry in (("Figures", exhibits.FIGURES), ("Tables", exhibits.TABLES)):
         of_study = [name for name in registry if name.startswith(f"{slug}_")]
-        output(
-            f"### {head} of {slug}",
-            *(exhibit(merged.folder, name) for name in of_study if not exhibits.VERDICTS.search(name)),
-        )
-    output(f"### Tests of {slug}\n\n{tests}", words.compared(tested))
-    output(comparisons(tested, "Nothing to compare in this profile."), *also)
-    beside(merged, slug)
+        shown = [exhibit(merged.folder, name) for name in of_study if not exhibits.VERDICTS.search(name)]
+        output(f"### {head} of {slug}", *shown)
+    output(*also)
     own_cells(merged, slug)
+    checked, follow = recomputed.checks(slug), recomputed.findings(slug)
     output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
-    output(*own_tests, findings(follow), checks(checked))
+    output(findings(follow), checks(checked))
 
 
-def beside(merged: Merged, slug: str) -> None:
-    """Show how a study's ratios differ from the reference run's, those that both have; nothing where none is."""
-    rows = where(merged.beside, study=slug)
-    if rows.empty:
+def _facts(merged: Merged, slug: str) -> None:
+    """Show what cannot fail here, where a paper says such a thing."""
+    of_study = where(facts(merged.analysis.comparisons), study=slug)
+    if of_study.empty:
         return
-    differs = [bool(p < ALPHA) for p in rows["p_holm"]]
-    shown = {
-        "Ratio": [what.replace("_", " ") for what in rows["what"]],
-        "Settings": list(rows["settings"]),
-        "Reference": list(rows["before"]),
-        "Here": list(rows["after"]),
-        "Here over reference": [estimate(row.change, row.low, row.high) for row in each(rows)],
-        "Differs": ["yes" if differ else "" for differ in differs],
-    }
-    tally = f"Of {len(rows)} ratios that the committed reference run has, too, {sum(differs)} differ beyond noise"
-    head = f"### Beside the reference run: {slug}\n\n{tally} (Holm, 5 %)."
-    output(head, frame(pd.DataFrame(shown), fold=f"{len(rows)} ratios"))
+    names = {"says": "The paper says", "where": "Where", "words": "Here", "fact": "Why it cannot fail here"}
+    output(f"### Facts of {slug}", frame(of_study[[*names]].rename(columns=names)))
 
 
 def own_cells(merged: Merged, slug: str) -> None:
-    """Show what ran of a study that is in no profile, with levels or records of one's own; nothing where none did."""
-    tested = where(merged.own.comparisons, study=slug)
-    if tested.empty:
+    """Show what ran of a study that is in no profile, with other levels or your own records; nothing where none did."""
+    table = where(merged.own.tables, study=slug)
+    if table.empty:
         return
     name = f"{slug}_own"
-    save(ratios.own(merged.own, slug), merged.folder / name, exhibits.measured(merged.own, [slug], merged.profile))
-    caption = "Measured with a level or a file that this profile has not; no claim is judged by them."
-    output(f"### Your own cells of {slug}\n\n{caption}", exhibit(merged.folder, name), comparisons(tested, ""))
+    save(ratios.own(merged.own, slug), merged.folder / name, exhibits.measured(merged.own, (slug,), merged.profile))
+    rows = [
+        {
+            "Ratio": sides(row),
+            "Quantity": _quantity(row),
+            "Levels": row.label,
+            "Here": row.words or row.reason,
+            "Blocks": row.blocks,
+        }
+        for row in Comparison.of(table)
+    ]
+    caption = "Measured with a level or a file that this profile does not have; no claim is judged by them."
+    output(f"### Your own cells of {slug}\n\n{caption}", exhibit(merged.folder, name), frame(pd.DataFrame(rows)))
 
 
-def leads(merged: Merged) -> HTML:
-    """Show the first screen: a finding a study with its paper, and the overview figure."""
+def _quantity(row: FrameRow) -> str:
+    """Return what is compared, in words."""
+    return f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
+
+
+def head(merged: Merged) -> None:
+    """Show the first screen: how many claims are decided, a finding of each study, and A/A checks that differ."""
+    checks = merged.analysis.aa
+    if len(differ(checks)):
+        output(words.aa(checks))
+    output(words.verdicts(merged.analysis.verdicts))
     drawn = Markup(exhibit(merged.folder, "overview").data)
-    counts = Counts.of(merged.evidence.outcomes)
-    return _html("findings_first", leads=words.leads(merged), overview=drawn, counts=f"{counts}.")
+    output(_html("leads", leads=words.leads(merged), overview=drawn))
+
+
+def tests(table: pd.DataFrame) -> Shown:
+    """Show `benchbook.analysis.t_tests.t_tests` in one table."""
+    if table.empty:
+        return Markdown("")  # type: ignore[no-untyped-call]
+    return _html("t_tests", rows=list(each(table)), file=T_TESTS, languages=STACKS)
+
+
+def aa(checks: pd.DataFrame) -> Shown:
+    """Show `benchbook.analysis.aa_checks`: how many times as much arm b took as arm a."""
+    rows = [
+        {
+            "Study": row.study,
+            "Language": STACKS[row.language],
+            "Kind": row.metric,
+            "Quantities": row.label.split(" ")[0],
+            "Blocks": row.blocks,
+            "Arm b over arm a": row.words,
+        }
+        for row in Comparison.of(checks)
+    ]
+    return frame(pd.DataFrame(rows), otherwise="No A/A check ran.")
 
 
 def reference_of(slug: str) -> Markdown:
@@ -130,12 +145,6 @@ def output(*parts: str | Shown) -> None:
     """Show one thing after the other; a text is Markdown."""
     for part in parts:
         display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
-
-
-def hosts(folder: Path, means: pd.DataFrame) -> None:
-    """Show what is drawn of several hosts, where several ran."""
-    if means["host"].nunique() > 1:
-        output(*(exhibit(folder, name) for name in exhibits.HOSTS))
 
 
 def exhibit(folder: Path, name: str) -> Shown:
@@ -207,7 +216,9 @@ def _kind(name: str, values: "pd.Series[Any]") -> str:
     if source in SOURCES:
         return source
     texts = values.astype(str)
-    numeric = texts.str.fullmatch(r"[-+<> ]*[\d.,]+( \(.*\))?|nan|" + NOT_PRINTED + "|" + NOT_RUN)
+    numeric = texts.str.fullmatch(
+        r"[-+<> ]*[\d.,]+( \([-+<> \d.,]+(to [-+<> \d.,]+|or \w+)\))?|nan|" + NOT_PRINTED + "|" + NOT_RUN
+    )
     if numeric.all():
         return ""
     return "long" if texts.str.len().max() > LONG else "text"
@@ -228,98 +239,33 @@ def _heads(kinds: Mapping[str, str]) -> list[_Head]:
     return [_Head(name, of_group[0], of_group if of_group[0] in SOURCES else []) for name, of_group in classes]
 
 
-def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
-    """Show rows of `benchbook.evidence.comparisons`, a pair each, or say that there are none."""
-    if table.empty:
-        return Markdown(otherwise)  # type: ignore[no-untyped-call]
-    # those of one quantity together, small n before large
-    quantity = table.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
-    natural = table["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
-    ordered = table.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
-    # without the factors, and the host, that are the same in every row
-    factors = [[row.host, *row.factors.split(", ")] for row in each(ordered)]
-    same = set.intersection(*map(set, factors)) if len(factors) > 1 else {ordered["host"].iloc[0]}
-    varying = [", ".join(part for part in parts if part and part not in same) for parts in factors]
-    return _html("comparisons", rows=list(zip(each(ordered), varying, strict=True)))
-
-
-def _mark(row: FrameRow) -> str:
-    """Return what a comparison's engines are marked with: that an adapter is experimental."""
-    engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
-    experimental = any(map(is_experimental, engines))
-    return mark(EXPERIMENTAL if experimental else "")
-
-
-def _ratio(row: FrameRow) -> str:
-    return estimate(row.ratio, row.low, row.high)
-
-
-def claims(
-    outcomes: pd.DataFrame,
-    contrasts: pd.DataFrame,
-    waits: Mapping[str, str] = MappingProxyType({}),
-    reference: pd.DataFrame | None = None,
-) -> HTML:
-    """Show the claims that could be judged, a result each, and below those that could not, with the reason.
+def claims(verdicts: pd.DataFrame, reference: pd.DataFrame | None = None) -> HTML:
+    """Show the claims that were judged, and below those that were not, with the reason.
 
     Parameters
     ----------
-    outcomes
-        Rows of `benchbook.evidence.outcomes`, of one study.
-    contrasts
-        As `benchbook.evidence.judged` returns them.
-    waits
-        What each claim waits for that is not decided, by its id.
+    verdicts
+        Rows of `benchbook.analysis.verdicts`, of one study.
     reference
-        The outcomes of the reference run; None: they are not shown.
+        Verdicts of the reference run; None: they are not shown.
     """
-    testable, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
-    by_claim = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
-    of_reference = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
-    judged = []
-    for row in each(testable):
-        confidence = "" if isnan(row.low) else "; repeated 95 % interval"
-        stage = f"{row.stage}{confidence}; in {STACKS[row.lane]}"
-        judged.append((row, stage, *_why(row, by_claim), notes(row._asdict())))
-    return _html(
-        "claims", judged=judged, rest=list(each(rest)), waits=waits, of_reference=of_reference, untrusted=UNTRUSTED
-    )
+    other = {} if reference is None else dict(zip(reference["id"], reference["verdict"], strict=True))
+    judged = ~verdicts["verdict"].isin(["not comparable", "not run"])
+    parts = {"judged": list(each(verdicts[judged])), "rest": list(each(verdicts[~judged]))}
+    return _html("claims", **parts, reference=other)
 
 
-def _why(row: FrameRow, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
-    """Return the reason, and behind it each of several contrasts, and what the other lanes and hosts found."""
-    contrasts = by_claim.get((row.id, row.host, row.lane))
-    others = [f"{STACKS[other['lane']]} on {other['host']}: {words.result(other)}" for other in row.others]
-    if contrasts is None or len(contrasts) < 2:
-        return row.why, others
-    judged, rest = (contrasts[(contrasts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
-    counts = ", ".join(f"{count} {name}" for name, count in judged["verdict"].value_counts().items())
-    counted = f"{plural(len(judged), 'contrast')}: {counts}"
-    counted += f"; {len(rest)} more could not be judged" if len(rest) else ""
-    counted += f"; {row.products_missing}" if row.products_missing else ""
-    absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
-    return counted, [
-        *(f"{contrast.contrast}: {contrast.verdict}, {contrast.why}" for contrast in each(judged)),
-        *(f"{why}: {labels}" for why, labels in absent.items()),
-        *others,
-    ]
+def _estimate(row: FrameRow) -> str:
+    """Return an estimate with its interval; of a difference with its unit and sign."""
+    ends = row.estimate, row.low, row.high
+    return difference(*ends, row.unit) if row.kind == "difference" else estimate(*ends)
 
 
-def controls(table: pd.DataFrame) -> Shown:
-    """Show `benchbook.evidence.controls`: the test of each study's identical arms, and how much they could hide."""
-    hosts = {"Host": table["host"]} if table["host"].nunique() > 1 else {}
-    shown = pd.DataFrame({
-        "Study": table["study"],
-        **hosts,
-        "Kind": table["kind"],
-        "Quantities": table["quantities"],
-        "Blocks": table["blocks"],
-        "Arm b over arm a": [*map(_ratio, each(table))],
-        "Smallest margin": table["margin"],
-        "Bias that would be found": [detectable(value) for value in table["detectable"]],
-        "Identical arms": table["state"],
-    })  # fmt: skip
-    return frame(shown, otherwise="No pair to show.")
+def _range(row: FrameRow) -> str:
+    """Return the range over all comparisons of a claim, in the unit of its estimate."""
+    ends = row.smallest, row.largest
+    written = [difference(end, NAN, NAN, row.unit) if row.kind == "difference" else number(end) for end in ends]
+    return " to ".join(written)
 
 
 def findings(cards: Sequence[recomputed.Finding]) -> HTML:
@@ -339,12 +285,18 @@ def templates(*folders: Path) -> Environment:
         loader=FileSystemLoader(folders), autoescape=select_autoescape(["html.j2"]), undefined=StrictUndefined
     )
     environment.filters |= _FILTERS
-    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
+    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE}
     return environment
 
 
-_FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_value, "estimate": estimated,
-                   "ratio": _ratio, "apart": apart, "mark": _mark, "pair": sides}  # fmt: skip
+_FILTERS: Final = {
+    "number": number,
+    "p_value": p_value,
+    "estimate": _estimate,
+    "range": _range,
+    "apart": apart,
+    "plural": plural,
+}
 TEMPLATES: Final = templates(Path(__file__).parent / "template")
 
 

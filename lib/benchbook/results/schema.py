@@ -99,7 +99,7 @@ CELLS: Final = pa.schema(
 )
 """What the runner knows of a cell."""
 
-OF_AN_ARM: Final = ("driver", "model", "format", "codec", "arm")
+OF_AN_ARM: Final = ("engine", "driver", "model", "format", "codec", "arm")
 """Columns of `CELLS` that tell the arms of one cell apart, where it takes several in turn."""
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])

@@ -44,7 +44,7 @@ _STEP_S: Final = 0.1
 class Batch:
     """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds.
 
-    It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
+    It goes on from the `summary` of the blocks before; no cell is begun once `over` says that time is up, or before the
     machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
     its block's end. With a patience of None the run does neither, and only marks such cells.
     """

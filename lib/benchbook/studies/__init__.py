@@ -37,7 +37,8 @@ def load(slug: str) -> ModuleType:
 
     And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter, whose versions
     are part of its identity; and, if it has it, ``checks``: what a person's own records are held against when a plan is
-    made, each hashable, with a method ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. Raises
+    made, each hashable, with a method ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. And, if it
+    has it, ``beside``: the products whose servers a cell starts itself, beside those of its deployment. Raises
     `KeyError` when no study has that name, `InputError` when another package's cannot be loaded.
     """
     name = module(slug)

@@ -15,17 +15,26 @@ MariaDB. So a log is written where a replica reads it (``binary_log: needed``), 
 
 MySQL's and MariaDB's tables index the comments' article by themselves, for it is a foreign key: there
 ``article_index: false`` means nothing unless constraints are off.
+
+A pair such as ``engine: mongodb/postgresql+relational`` takes turns in one process: a repetition of one, then one of
+the other, each on servers of its own that run all the time. So the process is the same on both sides of a comparison;
+which of them begins is drawn for each cell.
 """
 
-from collections.abc import Callable, Mapping
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import model_validator
+from typing_extensions import override
 
-from benchbook import databases, formats, rooms
+from benchbook import databases, formats, measure, rooms, servers
 from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog
 from benchbook.deployment import Topology
@@ -41,10 +50,12 @@ from benchbook.studies.cell import (
     RoomName,
     Rows,
     Seconds,
+    in_turn,
     passes,
     state_parameters,
 )
 from benchbook.studies.cell_store import (
+    PATIENCE_S,
     Check,
     OnNode,
     ReplicaLostError,
@@ -68,14 +79,24 @@ ALONE: Final = {("client", "wall_time")}
 REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 
 
+PAIRS: Final = ("mongodb/postgresql+relational", "mongodb/mysql+relational")
+"""Engines that can take turns in one process."""
+
+if TYPE_CHECKING:
+    EngineOrPair = str
+else:  # what pydantic checks, and names in its errors
+    EngineOrPair = Literal[(*databases.NAMES, *PAIRS)]
+
+
 class Parameters(CellParameters):
     """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over.
 
+    Of a pair, such as ``mongodb/postgresql+relational``, both engines take turns, and each row states its own.
     Lane ``node`` is the paper's JavaScript: MongoDB through its own driver, the same operations and checks.
     """
 
     lane: Literal["python", "node"] = "python"
-    engine: databases.Name = "mongodb"
+    engine: EngineOrPair = "mongodb"
     topology: Literal["single", "replicated"] = "single"
     n: Count = 1000
     comments_per_article: Literal[10, 100, "all"] = "all"
@@ -92,20 +113,10 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if self.constraints == "off" and not self.engine.endswith("+relational"):
-            raise ValueError(f"constraints: off is for relational engines; {self.engine} has no constraints to drop")
-        if self.arrays == "table" and not (self.engine.endswith("+relational") and self.dataset_file):
-            raise ValueError("arrays: table is for relational engines and own records (dataset_file): others have none")
-        if self.durability != "default" and lacks(self.engine, "durability"):
-            raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
-        logs = (product_of(self.engine), self.topology) == ("mysql", "single")
-        if self.binary_log == "always" and not logs:
-            why = "others write one for a replica alone"
-            raise ValueError(f"binary_log: always is for a single MySQL from 8.0 on: {why}")
-        if self.engine == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
-            raise ValueError(
-                "engine: noop stores nothing; it takes topology: single and no durability or article_index"
-            )
+        for engine in self.engines():
+            self._check_levels(engine)
+        if len(self.engines()) > 1 and self.room != rooms.NONE:
+            raise ValueError(f"engine: {self.engine} takes room: {rooms.NONE}; in a room take one engine")
         if self.lane == "node" and self.engine != "mongodb":
             raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
         if self.dataset_file and self.comments_per_article != "all":
@@ -114,11 +125,42 @@ class Parameters(CellParameters):
             raise ValueError("article_index: true is not for own records (dataset_file), which have no article")
         return self
 
+    def _check_levels(self, engine: str) -> None:
+        """Raise ValueError where a level is not for an engine."""
+        if self.constraints == "off" and not engine.endswith("+relational"):
+            raise ValueError(f"constraints: off is for relational engines; {engine} has no constraints to drop")
+        if self.arrays == "table" and not (engine.endswith("+relational") and self.dataset_file):
+            raise ValueError("arrays: table is for relational engines and own records (dataset_file): others have none")
+        if self.durability != "default" and lacks(engine, "durability"):
+            raise ValueError(f"engine: {engine} has no durability to choose; it takes durability: default")
+        logs = (product_of(engine), self.topology) == ("mysql", "single")
+        if self.binary_log == "always" and not logs:
+            why = "others write one for a replica alone"
+            raise ValueError(f"binary_log: always is for a single MySQL from 8.0 on: {why}")
+        if engine == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
+            raise ValueError(
+                "engine: noop stores nothing; it takes topology: single and no durability or article_index"
+            )
+
+    def engines(self) -> list[str]:
+        """Return the engines that take turns."""
+        return self.engine.split("/")
+
+    @override
+    def arms(self) -> list[dict[str, str]]:
+        engines = self.engines()
+        return [{"engine": engine} for engine in engines] if len(engines) > 1 else super().arms()
+
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return the product and topology that the cell needs."""
-    product = product_of(parameters.engine)
+    """Return the product and topology that the cell needs: of a pair the first one's."""
+    product = product_of(parameters.engines()[0])
     return product, "none" if product == "none" else parameters.topology
+
+
+def beside(parameters: Parameters) -> list[str]:
+    """Return the products of a pair's other engines, whose servers the cell starts itself, in the same topology."""
+    return [product_of(engine) for engine in parameters.engines()[1:]]
 
 
 def dataset(parameters: Parameters) -> str:
@@ -129,14 +171,19 @@ def dataset(parameters: Parameters) -> str:
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
-    return *databases.modules(parameters.engine, parameters.arrays), *handing_over
+    adapters = [databases.modules(engine, parameters.arrays) for engine in parameters.engines()]
+    return *(module for modules in adapters for module in modules), *handing_over
 
 
 def checks(parameters: Parameters) -> list[Check]:
-    """Return what own records are held against: the engine keeps them, and a text of theirs is changed."""
+    """Return what own records are held against: each engine keeps them, and a text of theirs is changed."""
     node = [OnNode()] if parameters.lane == "node" else []
-    stored = databases.Stored(parameters.engine, parameters.topology, parameters.arrays)
-    return [Updated(), *node, *([] if parameters.engine == "noop" else [stored])]
+    stored = [
+        databases.Stored(engine, parameters.topology, parameters.arrays)
+        for engine in parameters.engines()
+        if engine != "noop"
+    ]
+    return [Updated(), *node, *stored]
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -164,27 +211,64 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     if parameters.lane == "node":
         return _on_node(parameters, data)
     rows = Rows()
-    with opened(
-        parameters.engine,
-        parameters.topology,
-        parameters.room,
-        durability=parameters.durability,
-        binary_log=parameters.binary_log == "always",
-        constraints=parameters.constraints == "on",
-        arrays=parameters.arrays,
-        index=(_group(data.schema),) if parameters.article_index else (),
-    ) as store:
-        columns = {**store.columns(data), "topology": parameters.topology}
+    options = {
+        "durability": parameters.durability,
+        "binary_log": parameters.binary_log == "always",
+        "constraints": parameters.constraints == "on",
+        "arrays": parameters.arrays,
+        "index": (_group(data.schema),) if parameters.article_index else (),
+    }
+    with ExitStack() as open_:
+        engine, *others = parameters.engines()
+        stores = [open_.enter_context(opened(engine, parameters.topology, parameters.room, **options))]
+        stores += [
+            open_.enter_context(_opened_beside(stores[0], other, parameters.topology, **options)) for other in others
+        ]
+        first = secrets.randbelow(len(stores))
         for repetition in passes(parameters.repetitions):
-            try:
-                _Batch(parameters, store, data, partial(rows.add, repetition, **columns)).run()
-                if why := store.engine.gaps.get("find"):
-                    rows.add_unmeasured(expected(parameters), [repetition], why, columns)
-            except ReplicaLostError as lost:
-                left = range(repetition, parameters.repetitions)
-                rows.add_unmeasured(expected(parameters), left, str(lost), columns)
-                break
+            for store in in_turn(stores, first + repetition):
+                columns = {**store.columns(data), "topology": parameters.topology}
+                resting = [pid for other in stores if other is not store for pid in other.pids.values()]
+                try:
+                    _Batch(parameters, store, data, partial(rows.add, repetition, **columns), resting).run()
+                    if why := store.engine.gaps.get("find"):
+                        rows.add_unmeasured(expected(parameters), [repetition], why, columns)
+                except ReplicaLostError as lost:
+                    left = range(repetition, parameters.repetitions)
+                    rows.add_unmeasured(expected(parameters), left, str(lost), columns)
+                    stores = [other for other in stores if other is not store]
     return rows.frame()
+
+
+@contextmanager
+def _opened_beside(first: Store, engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
+    """Open an engine on servers of its own, which are started beside the first one's.
+
+    Their files lie beside the first one's files: where a runner executes the cell, its own folder for temporary files
+    is closed to the user that servers run as.
+    """
+    folder = first.deployment.settings.get("folder")
+    with ExitStack() as open_:
+        with _temporary_files(Path(folder).parent if folder else None):
+            running = open_.enter_context(servers.up(product_of(engine), topology))
+        open_.enter_context(databases.use_fresh_database(running.deployment))
+        adapter = open_.enter_context(databases.open(engine, running.deployment, **options))
+        yield Store(adapter, running.deployment)
+
+
+@contextmanager
+def _temporary_files(folder: Path | None) -> Iterator[None]:
+    """Make new temporary files in a folder; where it is None, where they are made anyway."""
+    usual = os.environ.get("TMPDIR")
+    if folder:
+        os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        if usual:
+            os.environ["TMPDIR"] = usual
+        elif folder:
+            del os.environ["TMPDIR"]
 
 
 def _on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
@@ -213,10 +297,12 @@ class _Batch:
     store: Store
     data: Dataset
     add: Callable[..., None]
+    resting: list[int]  # the servers of a pair's other engine, which rest meanwhile
 
     def run(self) -> None:
         engine, data, bulk = self.store.engine, self.data, self.parameters.calls == "bulk"
         self.store.empty(data.schema, data.parents)
+        measure.idle(self.resting, patience_s=PATIENCE_S)
         wanted = data.by_key()
         insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
         self._write("insert", insert, wanted)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchbook import evidence, formats
+from benchbook import analysis, formats
 from benchbook.datasets import persons
 from benchbook.measure import timed
 from benchbook.plots import style
@@ -36,8 +36,8 @@ WHERE: Final = {
 
 def paper_numbers() -> pd.DataFrame:
     """Return two printed times, each with the amount of work that it covers."""
-    tcp = evidence.number("tcp", "Table 1", "Total Time", "XML")
-    crud = evidence.number("crud", "Table II", "CouchDB", "1000")
+    tcp = analysis.number("tcp", "Table 1", "Total Time", "XML")
+    crud = analysis.number("crud", "Table II", "CouchDB", "1000")
     return pd.DataFrame(
         {
             "what": [

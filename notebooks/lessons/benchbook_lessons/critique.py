@@ -11,10 +11,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchbook.digits import plural
-from benchbook.evidence import claim_files, judged, published
-from benchbook.evidence.claims import Claim, Ratio
-from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.analysis import claim_comparisons, claim_files, published, verdicts
+from benchbook.analysis.claims import Claim, Ratio
 from benchbook.inputs import InputError
 from benchbook.plots import style
 from benchbook.plots.points import where
@@ -49,7 +47,7 @@ at: {attributes: 89, process: together, n: 1000}
 claimed: more
 margin: 1.10
 why_margin: below a tenth nobody would choose another library for it
-lanes: [node]
+languages: [node]
 """
 """A claim as the files of `data/claims` hold it."""
 
@@ -130,7 +128,7 @@ def _claim(text: str) -> Claim:
 
 
 def judge_claim(text: Any) -> pd.DataFrame:
-    """Return a claim's contrasts, judged on the committed reference run as the papers' claims are.
+    """Return a claim's comparisons on the committed reference run, and how each stands to it.
 
     Parameters
     ----------
@@ -140,26 +138,28 @@ def judge_claim(text: Any) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``contrast, implementation, ratio, low, high, blocks, verdict``; no row while there is no text.
+        ``label, language, ratio, low, high, blocks, stands``; no row while there is no text.
     """
-    columns = {"lane": "implementation"}
-    kept = ["contrast", "implementation", "ratio", "low", "high", "blocks", "verdict"]
+    kept = ["label", "language", "ratio", "low", "high", "blocks", "stands"]
     if not isinstance(text, str):
         return pd.DataFrame(columns=kept)
-    claim = _claim(text)
-    found = judged(where(means(), study=claim.study), [claim]).rename(columns=columns)
-    return found[found["verdict"] != NOT_TESTABLE][kept].reset_index(drop=True)
+    found = _comparisons(_claim(text)).rename(columns={"estimate": "ratio"})
+    return found[found["stands"] != "not run"][kept].reset_index(drop=True)
+
+
+def _comparisons(claim: Claim) -> pd.DataFrame:
+    return claim_comparisons(where(means(), study=claim.study), [claim])
 
 
 def draw_claim(text: Any) -> Figure | str:
-    """Draw the judged contrasts of a claim with its margin; a sentence where there is none."""
+    """Draw the comparisons of a claim with its margin; a sentence where there is none."""
     try:
         found, margin = judge_claim(text), getattr(_claim(text), "margin", 1.1) if isinstance(text, str) else 1.1
     except Off as reason:
         return str(reason)
     if found.empty:
         return "Nothing judged yet: the text is still to be written, or nothing in the reference run fits it."
-    names = found["contrast"].where(found["contrast"] != "", "the only contrast") + ", " + found["implementation"]
+    names = found["label"].where(found["label"] != "", "the only comparison") + ", " + found["language"]
     return draw(found.assign(what=names), margin)
 
 
@@ -221,8 +221,9 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
     if expected is ...:
         yield unanswered("expected")
         return
-    said = ", ".join(found["verdict"].unique())
-    yield Part(True, f"judged on {plural(len(found), 'contrast')}: {said}. You expected {expected!r}.")
+    verdict = verdicts(_comparisons(claim), [claim]).iloc[0]
+    said = f"{verdict['verdict']} ({verdict['words']})"
+    yield Part(True, f"judged: {said}. You expected {expected!r}.")
 
 
 def levels(study: str) -> pd.DataFrame:

@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy import stats
 
-from benchbook import formats, stats
+from benchbook import formats
+from benchbook.analysis.intervals import CONFIDENCE, ICC, mean_interval
 from benchbook.datasets import books
 from benchbook.measure import clock
 from benchbook.plots import style
 from benchbook.plots.points import where
-from benchbook.stats.sequential import LOOKS, REACH
 from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, chosen, close, part, share
-from benchbook_lessons.reference import repetitions
+from benchbook_lessons.reference import of_one_machine, repetitions
 
 predict = Predictions
 
@@ -76,9 +77,9 @@ def measured(order: str, books_each: int = 200) -> pd.DataFrame:
 def identical_arms() -> pd.DataFrame:
     """Return the reference run's JSON round trips of 1,000 books in Python: ``block, repetition, us``.
 
-    Twenty fresh processes of ten repetitions each.
+    Twenty fresh processes of ten repetitions each, on one machine.
     """
-    rows = where(repetitions("bookstore", "python"), arm="b", format="json", n=1000)
+    rows = of_one_machine(where(repetitions("bookstore", "python"), arm="b", format="json", n=1000))
     rows = rows.assign(us=rows["value"] / 1e3)[["block", "repetition", "us"]]
     return rows.sort_values(["block", "repetition"], ignore_index=True)
 
@@ -111,14 +112,24 @@ def peeks(experiments: int, most: int = 30, seed: int = 2) -> NDArray[np.float64
     return found
 
 
-def sequential_looks(experiments: int, seed: int = 3) -> float:
-    """Return how often the five looks of this suite, with their wider intervals, err where there is no difference."""
-    values = np.random.Generator(np.random.PCG64(seed)).standard_normal((experiments, LOOKS[-1]))
-    wrong = np.zeros(experiments, bool)
-    for look, reach in zip(LOOKS, REACH, strict=True):
-        seen = values[:, :look]
-        wrong |= np.abs(seen.mean(axis=1)) > reach * seen.std(axis=1, ddof=1) / np.sqrt(look)
-    return float(wrong.mean())
+def daily_looks(experiments: int, confidence: float = CONFIDENCE, days: int = 8, a_day: int = 3) -> float:
+    """Return how often an experiment errs that ends on the first day whose interval excludes no difference.
+
+    There is none. Blocks of one day resemble each other, as the suite's interval takes for granted; one looks after
+    every day from the second on.
+    """
+    random = np.random.Generator(np.random.PCG64(3))
+    of_blocks = np.repeat(np.arange(days), a_day)
+    moods = np.sqrt(ICC) * random.standard_normal((experiments, days))
+    noise = np.sqrt(1 - ICC) * random.standard_normal((experiments, days * a_day))
+    wrong = 0
+    for values in moods[:, of_blocks] + noise:
+        for blocks in range(2 * a_day, days * a_day + 1, a_day):
+            found = mean_interval(values[:blocks], of_blocks[:blocks], confidence)
+            if found.low > 0 or found.high < 0:
+                wrong += 1
+                break
+    return wrong / experiments
 
 
 @check(4)
@@ -174,8 +185,8 @@ def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
 
 
 def _half_width(values: Any) -> float:
-    found = stats.mean_interval(values)
-    return (found.high - found.low) / 2 / found.estimate
+    reach = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * stats.sem(values)
+    return float(reach / np.mean(values))
 
 
 @check(3)
@@ -184,7 +195,7 @@ def check_3(by_repetition: Any, by_block: Any, honest: Any) -> Iterator[Part]:
     found = identical_arms()
     narrow, wide = _half_width(found["us"]), _half_width(found.groupby("block")["us"].mean())
     hints = {2.0: "that is the whole width; half of it is wanted.", 100.0: "as a share, not in percent."}
-    off = "half of (high - low) of stats.mean_interval, over the estimate."
+    off = "half of (high - low) of the 99 % interval, over the mean."
     yield close(by_repetition, narrow, "by_repetition", f"by_repetition: ±{narrow:.1%}, of 200 values.", hints, off)
     hints |= {narrow / wide: "that is of the single repetitions: group them by block first."}
     yield close(by_block, wide, "by_block", f"by_block: ±{wide:.1%}, of 20 values.", hints, off)

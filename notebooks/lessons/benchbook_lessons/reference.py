@@ -4,8 +4,8 @@ from functools import cache
 
 import pandas as pd
 
-from benchbook.evidence import reference
-from benchbook.evidence.measured import parameters
+from benchbook.analysis import reference
+from benchbook.analysis.sides import parameters
 
 
 @cache
@@ -19,5 +19,10 @@ def repetitions(study: str, lane: str) -> pd.DataFrame:
 
 @cache
 def means() -> pd.DataFrame:
-    """Return the block means of all quantities, as `benchbook.evidence.reference.means` does."""
+    """Return the block means of all quantities, as `benchbook.analysis.reference.means` does."""
     return reference.means()
+
+
+def of_one_machine(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the machine that measured most of them: there a block has one number."""
+    return rows[rows["host"].eq(rows["host"].mode().iloc[0])]

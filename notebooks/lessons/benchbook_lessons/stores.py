@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import servers
-from benchbook.evidence.measured import having
+from benchbook.analysis.sides import having
 from benchbook.plots import style
 from benchbook.plots.points import where
 from benchbook.studies import crud, drivers

@@ -8,8 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
-from benchbook import evidence, stats
+from benchbook.analysis import published
 from benchbook.papers.tcp import students
 from benchbook.plots import style
 from benchbook.plots.points import each
@@ -56,7 +57,7 @@ _WHERE: Final = {
 
 def printed(measure: str) -> pd.DataFrame:
     """Return a measure's samples of Table 7 as they are printed: texts, a row a trial."""
-    table = evidence.published("tcp").query("source == 'Table 7' and row == @measure", local_dict={"measure": measure})
+    table = published("tcp").query("source == 'Table 7' and row == @measure", local_dict={"measure": measure})
     columns = {
         format: [table.loc[table["column"] == f"{format} {trial}", "printed"].item() for trial in range(1, 6)]
         for format in ("JSON", "XML")
@@ -73,7 +74,7 @@ def samples(measure: str) -> tuple[list[float], list[float]]:
 
 def table_8() -> "pd.Series[Any]":
     """Return the p-values that Table 8 prints, as texts."""
-    table = evidence.published("tcp").query("source == 'Table 8' and column == 'p'")
+    table = published("tcp").query("source == 'Table 8' and column == 'p'")
     return table.set_index("row")["printed"].rename("p, printed")
 
 
@@ -96,10 +97,10 @@ def check_1(t: Any) -> Iterator[Part]:
     """Check a function that computes Student's t with pooled variance."""
 
     def looked(about: str, a: list[float], b: list[float]) -> Iterator[Part]:
-        truth, found = stats.student(a, b).statistic, number(called(t, a, b), "t(a, b)")
+        truth, found = stats.ttest_ind(a, b).statistic, number(called(t, a, b), "t(a, b)")
         if np.isclose(found, -truth):
             hint = "the sign is the other way round: positive when the first mean is larger."
-        elif np.isclose(found, stats.welch(a, b).statistic):
+        elif np.isclose(found, stats.ttest_ind(a, b, equal_var=False).statistic):
             hint = "that is Welch's: it does not pool the variances."
         else:
             hint = "the variances divide by n - 1; pooled they are weighted by n - 1; then come 1/n of both sides."
@@ -123,7 +124,7 @@ def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
         for row in each(meant):
             welch = "that is Welch's test; the paper made Student's."
             hints = {row.p_welch / row.p: welch, 0.5: "two-sided is twice that."}
-            off = "stats.student(json, xml).p of the five values a side."
+            off = "stats.ttest_ind(json, xml).pvalue of the five values a side."
             yield close(given[row.measure], row.p, row.measure, f"{row.measure}: p = {row.p:.2g}.", hints, off)
 
     yield from apart([numbers()])  # a p that is no dictionary leaves the other answer as it is
@@ -161,7 +162,7 @@ def check_3(read: Any) -> Iterator[Part]:
         xml = _numbers(read, list(printed("System CPU")["XML"]))
         off = f"XML's five trials become {len(xml)} values."
         yield part(len(xml) == 8, "XML's five trials become eight values.", off)
-        p, wanted = stats.student(samples("System CPU")[0], xml).p, float(table_8()["System CPU"])
+        p, wanted = stats.ttest_ind(samples("System CPU")[0], xml).pvalue, float(table_8()["System CPU"])
         off = f"p is then {p:.2g}, and {wanted} is printed."
         yield part(round(p, 4) == wanted, f"p = {p:.4f}: the printed one.", off)
 
@@ -172,16 +173,24 @@ def check_3(read: Any) -> Iterator[Part]:
 def check_4(ratio: Any, low: Any, high: Any, what: Any) -> Iterator[Part]:
     """Check XML's total time over JSON's, size by size, with its interval; and what the t-test's spread is."""
     json, xml = samples("Total Time")
-    truth, unpaired = stats.ratio_interval(xml, json, pairs=True), stats.ratio_interval(xml, json)
-    plain = float(np.mean(xml) / np.mean(json)) / truth.estimate
+    logs = np.log(xml), np.log(json)
+    test, welch = stats.ttest_rel(*logs), stats.ttest_ind(*logs, equal_var=False)
+    paired, unpaired = (np.exp(one.confidence_interval(0.99)) for one in (test, welch))
+    narrow = np.exp(test.confidence_interval(0.95))
+    truth = float(stats.gmean(xml) / stats.gmean(json))
+    plain = float(np.mean(xml) / np.mean(json)) / truth
     hints: dict[float, str] = {
-        1 / truth.estimate**2: "that is JSON over XML.",
+        1 / truth**2: "that is JSON over XML.",
         plain: "that is the ratio of the arithmetic means: the largest size rules it.",
     }
-    off = "stats.ratio_interval(xml, json, pairs=True): trial by trial, for each sent the same number of objects."
-    yield close(ratio, truth.estimate, "ratio", f"ratio: {truth.estimate:.1f}.", hints, off, within=0.002)
-    for name, given, end, other in (("low", low, truth.low, unpaired.low), ("high", high, truth.high, unpaired.high)):
-        hints = {other / end: "that is of unpaired samples: what belongs together here?"}
+    off = "stats.ttest_rel of the logarithms, trial by trial: each sent the same number of objects; then np.exp."
+    yield close(ratio, truth, "ratio", f"ratio: {truth:.1f}.", hints, off, within=0.002)
+    for at, (name, given) in enumerate((("low", low), ("high", high))):
+        end = paired[at]
+        hints = {
+            unpaired[at] / end: "that is of unpaired samples: what belongs together here?",
+            narrow[at] / end: "that is of a 95 % interval; a 99 % one is wanted.",
+        }
         yield close(given, end, name, f"{name}: {end:.1f}.", hints, off, within=0.005)
     says = "the spread in that test is mostly the sizes that the authors chose, not an error of measurement."
     off = f"{what!r}: print samples('Total Time') beside OBJECTS. Why do the five values of one side differ so much?"

@@ -10,13 +10,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
-from benchbook import stats
-from benchbook.evidence.measured import having
+from benchbook.analysis.sides import having
 from benchbook.plots import style
 from benchbook.plots.points import where
 from benchbook_lessons.feedback import Part, Predictions, apart, called, check, close, named, number, part, sorted_into
-from benchbook_lessons.reference import repetitions
+from benchbook_lessons.reference import of_one_machine, repetitions
 
 predict = Predictions
 
@@ -43,7 +43,7 @@ USERS: Final = {
 
 def java(n: int) -> pd.DataFrame:
     """Return the reference run's round trips in the paper's Java, case 1: ``format, block, repetition, us``."""
-    rows = where(repetitions("bookstore", "java"), n=n, case=1, arm="a")
+    rows = of_one_machine(where(repetitions("bookstore", "java"), n=n, case=1, arm="a"))
     rows = having(rows, json_codec="jackson", process="together", keys="paper", binding="once", sink="file")
     rows = where(rows, parameters=list(rows["parameters"].unique()[:1]))
     rows = rows.assign(us=rows["value"] / 1e3)[["format", "block", "repetition", "us"]]
@@ -67,7 +67,7 @@ def draw(n: int = 1) -> Figure:
                 panel.plot(block["repetition"] + 1, block["us"], color=look.colour, lw=0.8, alpha=0.7)
             panel.set(title=f"{format.upper()}, n = {n:,}", xlabel="repetition", xscale="log", yscale="log")
         axes[0].set_ylabel("round trip, µs")
-        figure.suptitle("Five fresh Java processes each, a line a process")
+        figure.suptitle("Fresh Java processes, a line a process")
     plt.close(figure)
     return figure
 
@@ -128,7 +128,7 @@ def check_1(share: Any) -> Iterator[Part]:
 
 def _ratio(n: int, which: slice) -> float:
     json_us, xml_us = ([float(row[which].mean()) for row in rows(n, format)] for format in ("json", "xml"))
-    return stats.ratio_interval(xml_us, json_us, pairs=True).estimate
+    return float(stats.gmean(xml_us) / stats.gmean(json_us))
 
 
 @check(3)
@@ -142,7 +142,7 @@ def check_2(ratio: Any) -> Iterator[Part]:
         for other, ratio_of_other in truths.items():
             if other != name:
                 hints[ratio_of_other / truth] = f"that is the ratio of {other!r}."
-        off = "take each block's mean of these repetitions, then stats.ratio_interval(xml, json, pairs=True).estimate."
+        off = "take each block's mean of these repetitions, then stats.gmean(xml) / stats.gmean(json)."
         yield close(given[name], truth, name, f"{name}: {truth:.2f}.", hints, f"for {name!r} {off}", within=0.005)
 
 
@@ -172,10 +172,10 @@ def check_4(steady_mean: Any) -> Iterator[Part]:
 
     def unsettled(about: str, row: Any) -> Iterator[Part]:
         found = called(steady_mean, row)
-        off = f"{about}: {found!r} came out. stats.steadiness finds no steady state; what is honest to return then?"
+        off = f"{about}: {found!r} came out. steadiness finds no steady state; what is honest to return then?"
         yield part(isinstance(found, float) and np.isnan(found), f"{about}: no number, and none is made up.", off)
 
-    start = "stats.steadiness(row).start says where it settles."
+    start = "steadiness(row).start says where it settles."
     yield from apart(
         (
             settled("a row that is flat", flat, flat.mean(), "nothing has to be left out here."),

@@ -6,10 +6,13 @@ their deletions by ``_bulk_docs``. Mango's index, when asked for, is made before
 date when it is read, so the first ``find`` after writes does that.
 
 Durability is the server's: CouchDB, from 3 on, syncs every commit before it answers (twice, so that inserts one at a
-time are as fast as the disk). Replication is CouchDB's own, a continuous pull by the replica, set up by `create` for
-each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well. CouchDB keeps pulls
-over restarts, and they cost both nodes: they end with the engine that made them, or before the next begins. No node
-counts what pulls receive: where that is asked for, the replica's go through a proxy that does.
+time are as fast as the disk). It has no weaker level: ``delayed_commits`` went with 3.0 (apache/couchdb#2208), and
+``batch=ok`` answers before the document is stored, without its revision, and only logs an error. Version 2 at an
+address still takes ``delayed_commits = true``, which was the default of 1.5. Replication is CouchDB's own, a
+continuous pull by the replica, set up by `create` for each database it makes; in topology ``bidirectional`` the
+primary pulls from the replica as well. CouchDB keeps pulls over restarts, and they cost both nodes: they end with the
+engine that made them, or before the next begins. No node counts what pulls receive: where that is asked for, the
+replica's go through a proxy that does.
 
 How far the replica has come is known exactly, by every document's revision. What it is due to have is known from the
 answers to the writes, each of which states the new revision (a deletion is one too): the primary is not asked, so that

@@ -47,13 +47,13 @@ const explorer = (() => {
     return unpacked.get(file);
   }
 
-  // The question nearest to what is wanted, as benchbook.explorer.contrasts.ask has it: each control keeps its value
-  // where that can be asked, and stands at its default else, or its first.
+  // The answer nearest to what is wanted: each control keeps its value where that can be asked, else it stands at its
+  // default, or its first option.
   function ask(all, wanted) {
-    let left = all.contrasts;
+    let left = all.answers;
     const shown = [];
     all.controls.forEach((control, place) => {
-      const options = [...new Set(left.map(contrast => contrast.at[place]))].filter(option => option >= 0);
+      const options = [...new Set(left.map(one => one.at[place]))].filter(option => option >= 0);
       if (place >= FACTORS) {
         if (options.length < 2) return;
         options.sort((one, other) => one - other);
@@ -62,18 +62,18 @@ const explorer = (() => {
       const chosen = kept ?? (options.includes(control.default) ? control.default : options[0]);
       const choices = options.map(option => control.options[option]);
       shown.push({ ...control, choices, chosen: control.options[chosen].value });
-      left = left.filter(contrast => contrast.at[place] === chosen);
+      left = left.filter(one => one.at[place] === chosen);
     });
-    return { shown, contrast: left[0] };
+    return { shown, found: left[0] };
   }
 
-  const called = (all, contrast, place) => all.controls[place].options[contrast.at[place]]?.called ?? "";
+  const called = (all, found, place) => all.controls[place].options[found.at[place]]?.called ?? "";
 
   // The address of a choice, of which a table's links are made.
-  function address(all, contrast) {
+  function address(all, found) {
     const values = { study: wanted.study, comparison: wanted.comparison, run: wanted.run };
     all.controls.forEach((control, place) => {
-      const option = control.options[contrast.at[place]];
+      const option = control.options[found.at[place]];
       if (option) values[control.name] = option.value;
     });
     return `#${new URLSearchParams(values)}`;
@@ -101,7 +101,7 @@ const explorer = (() => {
       return false;
     }
     if (mine !== turn) return false;
-    const { shown, contrast } = ask(all, wanted);
+    const { shown, found } = ask(all, wanted);
     const named = listed => listed.map(({ name }) => ({ value: name, called: name }));
     const ofRuns = { name: "run", called: "Numbers of", choices: named(explorer.runs), chosen: run.name };
     controls([
@@ -110,12 +110,12 @@ const explorer = (() => {
       { name: "comparison", called: "Compare", choices: named(study.comparisons), chosen: comparison.name },
       ...shown,
     ]);
-    answer(contrast);
-    beside(run, all, contrast);
-    drawnNow = () => draw(all, contrast);
+    answer(found);
+    beside(run, all, found);
+    drawnNow = () => draw(all, found);
     drawnNow();
-    ranking(all, contrast);
-    settings(all, contrast);
+    ranking(all, found);
+    settings(all, found);
     parts.shown.classList.remove("bb-waiting");
     return true;
   }
@@ -156,16 +156,15 @@ const explorer = (() => {
   }
 
   function answer({ headline }) {
-    const large = element("b", {}, `${headline.ratio} ×`), between = element("span", {}, headline.between);
-    const ratio = element("p", { class: "bb-ratio" }, large, " ", between);
+    const large = element("b", {}, headline.value), between = element("span", {}, headline.between);
     const lines = [element("p", {}, headline.words)];
-    if (headline.ratio) lines.unshift(ratio);
+    if (headline.value) lines.unshift(element("p", { class: "bb-ratio" }, large, " ", between));
     if (headline.test) lines.push(element("p", { class: "bb-small" }, headline.test));
     parts.answer.replaceChildren(...lines);
   }
 
-  // The same contrast in the other run, once its answers are there; the host is each run's own.
-  async function beside(run, all, contrast) {
+  // The same comparison in the other run, once its answers are there.
+  async function beside(run, all, found) {
     const mine = turn;
     parts.beside.replaceChildren();
     for (const other of explorer.runs.filter(one => one !== run)) {
@@ -174,25 +173,25 @@ const explorer = (() => {
       if (!comparison) continue;
       const theirs = await answers(comparison.file).catch(() => null);
       if (mine !== turn || !theirs) return;
-      const same = counterpart(all, contrast, theirs);
-      const words = same?.headline.ratio ? `${same.headline.ratio} ×, ${same.headline.between}` : same?.headline.words;
+      const same = counterpart(all, found, theirs);
+      const words = same?.headline.value ? `${same.headline.value}, ${same.headline.between}` : same?.headline.words;
       parts.beside.replaceChildren(element("p", {}, `In ${other.name}: ${words ?? "not measured"}.`));
     }
   }
 
-  // The contrast of other answers whose sides and factors are the same, those that do not vary included.
-  function counterpart(all, contrast, theirs) {
-    const mine = levels(all, contrast);
-    return theirs.contrasts.find(other => {
+  // The one of other answers whose sides and factors are the same, those that do not vary included.
+  function counterpart(all, found, theirs) {
+    const mine = levels(all, found);
+    return theirs.answers.find(other => {
       const its = levels(theirs, other);
       const names = Object.keys({ ...mine, ...its });
-      return names.every(name => name === "host" || mine[name] === its[name]);
+      return names.every(name => mine[name] === its[name]);
     });
   }
 
-  // What a contrast is of: the level of each factor by its name.
-  function levels(all, contrast) {
-    const chosen = all.controls.map((control, place) => [control.name, control.options[contrast.at[place]]?.value]);
+  // The level of each factor by its name.
+  function levels(all, found) {
+    const chosen = all.controls.map((control, place) => [control.name, control.options[found.at[place]]?.value]);
     return { ...all.fixed, ...Object.fromEntries(chosen) };
   }
 
@@ -249,61 +248,59 @@ const explorer = (() => {
   }
   // What is drawn of an interval; an end is null where it has none.
   const span = ({ low, high }, from, to) => [Math.max(low ?? from, from), Math.min(high ?? to, to)];
-  const hasInterval = contrast => contrast.low !== null || contrast.high !== null;
+  const hasInterval = found => found.low !== null || found.high !== null;
 
-  function draw(all, contrast) {
+  function draw(all, found) {
     const across = Math.max(300, Math.min(940, width - 4));
     // Means that are zero or negative have no ratio.
-    const top = contrast.ratio === null ? 14 : 150, height = top + 210;
+    const top = found.ratio === null ? 14 : 150, height = top + 210;
     const drawing = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, "aria-hidden": "true" });
-    if (contrast.ratio !== null) drawRatios(drawing, all, contrast, across);
-    drawBlocks(drawing, all, contrast, across, top, top + 180);
+    if (found.ratio !== null) drawRatios(drawing, found, across);
+    drawBlocks(drawing, all, found, across, top, top + 180);
     const ratioOf = block => block.ratio === null ? "none" : written(block.ratio);
-    const blocks = contrast.blocks.map(block => `block ${block.number}: ${ratioOf(block)}`);
-    const title = [OPERATION, MEASURE].map(place => called(all, contrast, place)).join(", ");
-    const label = `${title}. ${contrast.headline.words} Ratio of each block: ${blocks.join("; ")}.`;
-    parts.figure.replaceChildren(element("div", { role: "img", "aria-label": label }, drawing), legend(all, contrast));
+    const blocks = found.blocks.map((block, place) => `block ${place + 1}: ${ratioOf(block)}`);
+    const title = [OPERATION, MEASURE].map(place => called(all, found, place)).join(", ");
+    const label = `${title}. ${found.headline.words} Ratio of each block: ${blocks.join("; ")}.`;
+    parts.figure.replaceChildren(element("div", { role: "img", "aria-label": label }, drawing), legend(all, found));
   }
 
-  function legend(all, contrast) {
-    const entries = [[square, called(all, contrast, A)], [circle, called(all, contrast, B)]];
-    if (contrast.ratio !== null) entries.push([dot, "ratio of a block"], [diamond, "this ratio, 95 % interval"]);
-    if (contrast.published !== null && contrast.ratio !== null) entries.push([papers, "the paper's"]);
+  function legend(all, found) {
+    const entries = [[square, called(all, found, A)], [circle, called(all, found, B)]];
+    if (found.ratio !== null) entries.push([dot, "ratio of a block"], [diamond, "this ratio, 99 % interval"]);
+    if (found.published !== null && found.ratio !== null) entries.push([papers, "the paper's"]);
     const picture = mark => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, mark(8, 8));
     const items = entries.map(([mark, what]) => element("li", {}, picture(mark), what));
     return element("figcaption", {}, element("ul", { class: "legend" }, ...items));
   }
 
-  function drawRatios(drawing, all, contrast, width) {
-    drawing.append(head(14, contrast.blocks.length > 1 ? "Ratio, all blocks and each" : "Ratio"));
-    const ratios = contrast.blocks.map(block => block.ratio).filter(ratio => ratio > 0);
-    const shown = [...ratios, contrast.ratio, 1, contrast.published].filter(value => value > 0);
-    const [from, to] = extent(shown, [contrast.low, contrast.high].filter(value => value > 0));
+  function drawRatios(drawing, found, width) {
+    drawing.append(head(14, found.blocks.length > 1 ? "Ratio, all blocks and each" : "Ratio"));
+    const ratios = found.blocks.map(block => block.ratio).filter(ratio => ratio > 0);
+    const shown = [...ratios, found.ratio, 1, found.published].filter(value => value > 0);
+    const [from, to] = extent(shown, [found.low, found.high].filter(value => value > 0));
     const x = scale(from, to, 12, width - 12, true);
-    const [left, right] = [Math.max(from, 1 / all.margin), Math.min(to, all.margin)].map(x.at);
-    drawing.append(svg("rect", { x: left, y: 24, width: Math.max(0, right - left), height: 78, fill: "var(--tint)" }));
     for (const tick of x.ticks) {
       drawing.append(line(x.at(tick), 24, x.at(tick), 102), note(x.at(tick), 118, written(tick)));
     }
     drawing.append(line(x.at(1), 24, x.at(1), 102, "var(--ink)"), line(0, 102, width, 102, "var(--faint)"));
-    const campaigns = Math.max(...contrast.blocks.map(block => block.campaign), 1);
-    for (const block of contrast.blocks) {
-      if (!(block.ratio > 0)) continue;
-      const mark = dot(x.at(block.ratio), 90 - 24 * (block.campaign / campaigns));
-      drawing.append(saying(mark, `block ${block.number}: ${written(block.ratio)}`));
-    }
-    if (hasInterval(contrast)) {
-      const [low, high] = span(contrast, from, to);
+    const days = Math.max(...found.blocks.map(block => block.day), 1);
+    found.blocks.forEach((block, place) => {
+      if (!(block.ratio > 0)) return;
+      const mark = dot(x.at(block.ratio), 90 - 24 * (block.day / days));
+      drawing.append(saying(mark, `block ${place + 1}: ${written(block.ratio)}`));
+    });
+    if (hasInterval(found)) {
+      const [low, high] = span(found, from, to);
       drawing.append(line(x.at(low), 44, x.at(high), 44, "var(--ink)", 2.5));
     }
-    drawing.append(diamond(x.at(contrast.ratio), 44));
-    if (contrast.published > 0) drawing.append(papers(x.at(contrast.published), 44));
+    drawing.append(diamond(x.at(found.ratio), 44));
+    if (found.published > 0) drawing.append(papers(x.at(found.published), 44));
   }
 
-  function drawBlocks(drawing, all, contrast, width, top, bottom) {
-    const { blocks } = contrast, values = blocks.flatMap(block => [block.a, block.b]);
-    const unit = contrast.unit ? ` (${contrast.unit})` : "";
-    drawing.append(head(top, `Block means: ${called(all, contrast, MEASURE)}${unit}`));
+  function drawBlocks(drawing, all, found, width, top, bottom) {
+    const { blocks } = found, values = blocks.flatMap(block => [block.a, block.b]);
+    const unit = found.unit ? ` (${found.unit})` : "";
+    drawing.append(head(top, `Block means: ${called(all, found, MEASURE)}${unit}`));
     let [low, high] = [Math.min(...values), Math.max(...values)];
     // Logarithmic where values differ by several times, so that all of them can be told apart.
     const log = low > 0 && high / low > 3;
@@ -317,42 +314,42 @@ const explorer = (() => {
     }
     const step = Math.ceil(blocks.length / Math.min(20, Math.floor((width - left) / 26)));
     blocks.forEach((block, place) => {
-      if (place && block.campaign !== blocks[place - 1].campaign) {
+      if (place && block.day !== blocks[place - 1].day) {
         const between = (at(place - 1) + at(place)) / 2;
         drawing.append(line(between, top + 12, between, bottom - 14, "var(--faint)", 1, { "stroke-dasharray": "2 4" }));
       }
-      if (place % step === 0) drawing.append(note(at(place), bottom, String(block.number)));
+      if (place % step === 0) drawing.append(note(at(place), bottom, String(place + 1)));
     });
     for (const [side, mark] of [["a", square], ["b", circle]]) {
       const path = blocks.map((block, place) => `${place ? "L" : "M"}${at(place)} ${y.at(block[side])}`).join("");
       drawing.append(svg("path", { d: path, fill: "none", stroke: markOf[side].colour, "stroke-opacity": 0.35 }));
-      const what = called(all, contrast, side === "a" ? A : B);
+      const what = called(all, found, side === "a" ? A : B);
       blocks.forEach((block, place) => {
-        const value = `${what}, block ${block.number}: ${written(block[side])} ${contrast.unit}`;
+        const value = `${what}, block ${place + 1}: ${written(block[side])} ${found.unit}`;
         drawing.append(saying(mark(at(place), y.at(block[side])), value));
       });
     }
-    const campaigns = new Set(blocks.map(block => block.campaign)).size;
-    const what = campaigns > 1 ? "block; a dotted line parts the campaigns" : "block";
+    const days = new Set(blocks.map(block => block.day)).size;
+    const what = days > 1 ? "block; a dotted line separates the machine-days" : "block";
     drawing.append(note((left + width) / 2, bottom + 18, what));
   }
 
   // An interval in a table's row, on the scale that all its rows share.
-  function bar(contrast, [from, to]) {
+  function bar(found, [from, to]) {
     const picture = svg("svg", { viewBox: "0 0 150 20", "aria-hidden": "true", preserveAspectRatio: "none" });
-    if (!(contrast.ratio > 0)) return picture;
+    if (!(found.ratio > 0)) return picture;
     const x = scale(from, to, 4, 146, true);
     picture.append(line(x.at(1), 0, x.at(1), 20, "var(--faint)"));
-    if (hasInterval(contrast)) {
-      const [low, high] = span(contrast, from, to).map(x.at);
+    if (hasInterval(found)) {
+      const [low, high] = span(found, from, to).map(x.at);
       picture.append(line(low, 10, high, 10, "var(--ink)", 2));
     }
-    picture.append(svg("rect", { x: x.at(contrast.ratio) - 2, y: 5, width: 4, height: 10, fill: "var(--drawn-blue)" }));
+    picture.append(svg("rect", { x: x.at(found.ratio) - 2, y: 5, width: 4, height: 10, fill: "var(--drawn-blue)" }));
     return picture;
   }
 
-  function extentOf(contrasts) {
-    const ratios = contrasts.map(({ ratio }) => ratio), ends = contrasts.flatMap(({ low, high }) => [low, high]);
+  function extentOf(answers) {
+    const ratios = answers.map(({ ratio }) => ratio), ends = answers.flatMap(({ low, high }) => [low, high]);
     return extent([1, ...ratios.filter(value => value > 0)], ends.filter(value => value > 0));
   }
 
@@ -367,50 +364,50 @@ const explorer = (() => {
     return element("div", { class: "bb bb-scroll", tabindex: "0", role: "region", "aria-label": caption }, whole);
   }
 
-  const link = (all, contrast, words) => element("a", { href: address(all, contrast) }, words || "–");
+  const link = (all, found, words) => element("a", { href: address(all, found) }, words || "–");
 
   // All sides that were set against this one, at these settings, the smallest mean first.
-  function ranking(all, contrast) {
-    const same = other => other.at.every((option, place) => place === A || option === contrast.at[place]);
-    const alike = all.contrasts.filter(same);
+  function ranking(all, found) {
+    const same = other => other.at.every((option, place) => place === A || option === found.at[place]);
+    const alike = all.answers.filter(same);
     parts.ranking.hidden = alike.length < 2;
     if (parts.ranking.hidden) return;
-    const over = called(all, contrast, B), shared = extentOf(alike);
+    const over = called(all, found, B), shared = extentOf(alike);
     const rows = alike.map(other => ({
       mean: other.mean_a,
-      current: other === contrast,
+      current: other === found,
       cells: [link(all, other, called(all, other, A)), other.shown_a, other.estimate, bar(other, shared)],
     }));
-    rows.push({ mean: contrast.mean_b, cells: [over, contrast.shown_b, "1", ""] });
+    rows.push({ mean: found.mean_b, cells: [over, found.shown_b, "1", ""] });
     rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
-    const measure = called(all, contrast, MEASURE);
-    const heads = ["", `mean of ${measure}`, `times ${over} (95 % interval)`, "the same, drawn"];
+    const measure = called(all, found, MEASURE);
+    const heads = ["", `mean of ${measure}`, `times ${over} (99 % interval)`, "the same, drawn"];
     const whole = table("At these settings, the smallest first", heads, rows);
     parts.ranking.replaceChildren(element("h2", {}, "Ranking"), whole);
   }
 
   // The same two sides at every setting of the other factors, to be sorted and filtered.
-  function settings(all, contrast) {
-    const same = other => other.at.slice(0, FACTORS).every((option, place) => option === contrast.at[place]);
-    const alike = all.contrasts.filter(same);
+  function settings(all, found) {
+    const same = other => other.at.slice(0, FACTORS).every((option, place) => option === found.at[place]);
+    const alike = all.answers.filter(same);
     const varies = place => new Set(alike.map(other => other.at[place])).size > 1;
     const factors = [...all.controls.keys()].filter(place => place >= FACTORS && varies(place));
     parts.settings.hidden = alike.length < 2;
     if (parts.settings.hidden) return;
-    const [a, b] = [A, B].map(place => called(all, contrast, place)), shared = extentOf(alike);
+    const [a, b] = [A, B].map(place => called(all, found, place)), shared = extentOf(alike);
     // By the factors, as a table of a paper would have them.
     alike.sort((one, other) => factors.map(place => one.at[place] - other.at[place]).find(Boolean) ?? 0);
     const named = factors.map(place => all.controls[place].called);
-    const heads = [...named, "ratio (95 % interval)", "the same, drawn", a, b, "blocks"];
+    const heads = [...named, "ratio (99 % interval)", "the same, drawn", a, b, "blocks"];
     const rows = alike.map(other => ({
-      current: other === contrast,
+      current: other === found,
       cells: [
         ...factors.map(place => called(all, other, place) || "–"), link(all, other, other.estimate),
-        bar(other, shared), other.shown_a, other.shown_b, String(other.compared),
+        bar(other, shared), other.shown_a, other.shown_b, String(other.blocks.length),
       ],
       keys: [
         ...factors.map(place => other.at[place]),
-        other.ratio, other.ratio, other.mean_a, other.mean_b, other.compared,
+        other.ratio, other.ratio, other.mean_a, other.mean_b, other.blocks.length,
       ],
     }));
     const whole = table(`${a} over ${b}, at every setting that ran: choose one by its ratio`, heads, rows);

@@ -8,7 +8,7 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from benchbook.evidence.published import Number
+from benchbook.analysis.published import Number
 from benchbook.papers.crud import TIMED
 from benchbook.papers.recomputed import (
     SIMILAR,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from operator import add, truediv
 
-from benchbook.evidence.published import Number
+from benchbook.analysis.published import Number
 from benchbook.papers.recomputed import (
     Check,
     Finding,

@@ -1,7 +1,7 @@
 """JSON and XML sent to a multi-threaded TCP server (study `tcp`).
 
 In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end of `figures`; `students` repeats the paper's tests, on its numbers and on new data.
+``TABLES`` at the end of `figures`; `students` repeats the paper's tests on its own numbers.
 """
 
 from benchbook.papers.tcp.figures import FIGURES, HEADLINES, LOOKS, PAPERS_WAY, TABLES

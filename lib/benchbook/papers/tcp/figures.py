@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.analysis import Analysis, claim_files, paper_comparisons
+from benchbook.analysis.pairs import Quantities
 from benchbook.digits import NOT_PRINTED, estimate, number, p_value
-from benchbook.evidence import Evidence, claim_files, comparisons
-from benchbook.evidence.compared import Quantities
 from benchbook.papers.setups import setup
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
@@ -17,6 +17,7 @@ from benchbook.plots import names, style
 from benchbook.plots.exhibit import Exhibit, Lines, Maker
 from benchbook.plots.points import (
     NOT_RUN,
+    OF_A_BLOCK,
     FrameRow,
     by_source,
     chosen,
@@ -66,16 +67,17 @@ Cells = dict[str, tuple[pd.DataFrame, list[str]]]
 """By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
 
 
-def cells(evidence: Evidence) -> Cells:
+def cells(analysis: Analysis) -> Cells:
     """Return the rows of each stack that ran, Python's empty when none did.
 
-    Columns ``cell_id, n, block, Format, measure, drawn`` beside the flags of points; measures are the paper's: total
+    Columns ``cell_id, n, Format, measure, drawn`` and those of undisturbed blocks; measures are the paper's: total
     and average time in ms on the server's clock, and the machine's user CPU, system CPU and memory in percent.
     """
     stacks = {}
-    for stack, rows in ran(wide(evidence, "tcp")).items():
+    for stack, rows in ran(wide(analysis, "tcp")).items():
         codecs = {f"{kind}_codec": codec for kind, codec in STACKS[stack].items()}
-        kept, notes = chosen(rows, PAPERS_WAY | OWN.get(stack, {}) | codecs)
+        quiet = rows[~rows["disturbed"].fillna(False).astype(bool)]
+        kept, notes = chosen(quiet, PAPERS_WAY | OWN.get(stack, {}) | codecs)
         # in the paper's order a process has a format to itself; where that did not run it has for memory alone
         in_turn = "apart" if _in_sequence(kept) else "together"
         parts = []
@@ -84,7 +86,7 @@ def cells(evidence: Evidence) -> Cells:
             rows = where(kept, process=process, role=role, operation="receive")
             drawn = rows[metric] * scale if metric in rows else math.nan
             kinds = rows["format"].map(names.FORMATS)
-            columns = rows[["cell_id", "n", "block", "format", "censored"]]
+            columns = rows[["cell_id", "n", "format", *OF_A_BLOCK]]
             parts.append(columns.assign(Format=kinds, measure=measure, unit=unit, drawn=drawn))
         stacks[stack] = pd.concat(parts, ignore_index=True), notes
     return stacks
@@ -100,9 +102,9 @@ def absent(rows: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
     return [f"n = {n:,}" for n in sizes if n not in present]
 
 
-def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+def by_stack(analysis: Analysis, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows, and what must be said of them: which of the sizes did not run, and variants."""
-    stacks = cells(evidence)
+    stacks = cells(analysis)
     notes = []
     for stack, (rows, variants) in stacks.items():
         of_stack = [*not_run(absent(rows, sizes)), *variants]
@@ -110,11 +112,11 @@ def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.Dat
     return {stack: rows for stack, (rows, _) in stacks.items()}, notes
 
 
-def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
+def shares_figure(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
     """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial."""
     prefixes = {kind: f"{kind} " if len(formats) > 1 else "" for kind in formats}
-    published = joined(*(_printed_shares(evidence, kind, prefix) for kind, prefix in prefixes.items()))
-    stacks = cells(evidence)
+    published = joined(*(_printed_shares(analysis, kind, prefix) for kind, prefix in prefixes.items()))
+    stacks = cells(analysis)
     measured = {
         stack: joined(*(_shares(rows, kind, prefix) for kind, prefix in prefixes.items()))
         for stack, (rows, _) in stacks.items()
@@ -129,8 +131,8 @@ def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) 
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def _printed_shares(evidence: Evidence, kind: str, prefix: str) -> pd.DataFrame:
-    rows = paper(evidence, "tcp", {"JSON": "Table 4", "XML": "Table 5"}[kind])
+def _printed_shares(analysis: Analysis, kind: str, prefix: str) -> pd.DataFrame:
+    rows = paper(analysis, "tcp", {"JSON": "Table 4", "XML": "Table 5"}[kind])
     level = rows["row"].str.removeprefix("Trial ").astype(int)
     return printed(rows, unit="%", level=level, series=prefix + rows["column"].map(SHARES))
 
@@ -143,13 +145,13 @@ def _shares(rows: pd.DataFrame, kind: str, prefix: str) -> pd.DataFrame:
 TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
 
 
-def timing(evidence: Evidence, *, source: str) -> Exhibit:
+def timing(analysis: Analysis, *, source: str) -> Exhibit:
     """Set Table 1 or 3: number of objects, total and average time."""
     scenario, sizes, trials = (
         (1, (MILLION,), ("",)) if source == "Table 1" else (2, tuple(TRIALS), [_trial(n) for n in TRIALS])
     )
-    rows = paper(evidence, "tcp", source)
-    measured, notes = _here(evidence, sizes, TIMES[1:])
+    rows = paper(analysis, "tcp", source)
+    measured, notes = _here(analysis, sizes, TIMES[1:])
     parts = {}
     for stack, of_stack in measured.items():
         trial = of_stack["n"].map(_trial).astype(str) if scenario == 2 else ""
@@ -169,12 +171,12 @@ def _trial(n: int) -> str:
     return f"Trial {TRIALS[n]} "
 
 
-def resources(evidence: Evidence, *, number: int) -> Exhibit:
+def resources(analysis: Analysis, *, number: int) -> Exhibit:
     """Set Table 2, 4 or 5: the server machine's CPU and memory."""
-    rows = paper(evidence, "tcp", f"Table {number}")
+    rows = paper(analysis, "tcp", f"Table {number}")
     kind = {4: "JSON", 5: "XML"}.get(number)
     sizes = tuple(TRIALS) if kind else (MILLION,)
-    measured, notes = _here(evidence, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
+    measured, notes = _here(analysis, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
     parts = {
         stack: here(of_stack, "drawn", unit="%", panel=of_stack["measure"],
                     level=of_stack["n"].map(_trial).astype(str).str.strip() if kind else of_stack["Format"])
@@ -189,10 +191,10 @@ def resources(evidence: Evidence, *, number: int) -> Exhibit:
 
 
 def _here(
-    evidence: Evidence, sizes: Sequence[int], measures: Sequence[str], formats: Sequence[str] = FORMATS
+    analysis: Analysis, sizes: Sequence[int], measures: Sequence[str], formats: Sequence[str] = FORMATS
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows of those sizes, measures and formats, and what must be said of the stacks."""
-    stacks = cells(evidence)
+    stacks = cells(analysis)
     measured = {
         stack: where(rows, n=sizes, measure=measures, Format=formats).dropna(subset=["drawn"])
         for stack, (rows, _) in stacks.items()
@@ -209,13 +211,13 @@ def _notes(
     return [*remarks(joined(*points.values()), {}), *not_run(missing), *notes]
 
 
-def overview(evidence: Evidence) -> Exhibit:
+def overview(analysis: Analysis) -> Exhibit:
     """Set Table 6: the results at a glance, ranges over the trials that ran."""
-    rows = paper(evidence, "tcp", "Table 6")
+    rows = paper(analysis, "tcp", "Table 6")
     rows = rows[~rows["column"].str.endswith(" to")]  # a range is printed once
     published = printed(rows, unit="", level=rows["row"], panel=rows["column"].str.split().str[0])
     levels = list(dict.fromkeys(rows["row"]))
-    measured, notes = by_stack(evidence, (MILLION, *TRIALS))
+    measured, notes = by_stack(analysis, (MILLION, *TRIALS))
     points, sources = by_source(published, {stack: _glances(of_stack, levels) for stack, of_stack in measured.items()})
     frame = table(points, corner="Scenario and measure", rows=levels, columns=FORMATS, sources=sources)
     return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *misprints(rows)))
@@ -254,10 +256,10 @@ def _means(rows: pd.DataFrame, measure: str, kind: str, sizes: Sequence[int]) ->
     return at_sizes.groupby("n")["drawn"].mean().dropna()
 
 
-def distributions(evidence: Evidence) -> Exhibit:
+def distributions(analysis: Analysis) -> Exhibit:
     """Set Table 7: the five trials of each measure as the samples of the paper's t-tests."""
-    rows = paper(evidence, "tcp", "Table 7")
-    measured, notes = by_stack(evidence, TRIALS)
+    rows = paper(analysis, "tcp", "Table 7")
+    measured, notes = by_stack(analysis, TRIALS)
     body: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in FORMATS:
         texts = rows[rows["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
@@ -271,39 +273,38 @@ def distributions(evidence: Evidence) -> Exhibit:
     return Exhibit(title, pd.DataFrame(body), (*notes, *misprints(rows)))
 
 
-def p_values(evidence: Evidence) -> Exhibit:
+def p_values(analysis: Analysis) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed from the printed samples, and repeated on new data."""
     published = students.as_published()
     columns = {"p printed": published.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, of_reading in published.groupby("reading", sort=False):
         columns[f"p recomputed ({reading})"] = of_reading.set_index("measure")["p"].map(p_value)
-    measured, notes = by_stack(evidence, TRIALS)
-    sentences = []
+    measured, notes = by_stack(analysis, TRIALS)
     for head, of_stack in headed(measured).items():
-        drawn = of_stack.dropna(subset=["drawn"])
-        shown = [
-            where(evidence.means, cell_id=[*where(drawn, measure=name)["cell_id"]], metric=metric)
-            for name, (_, _, metric, _) in MEASURES.items()
-        ]
-        tests = students.here(pd.concat(shown))
-        tests = tests.drop_duplicates("measure").set_index("measure")  # those alone which the other tables show
-        p = tests["p"].map(lambda p: "no test" if math.isnan(p) else p_value(p))
-        columns[f"p, {head}"] = p.reindex(list(MEASURES)).fillna(NOT_RUN)
-        sentences += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
+        columns[f"p, {head}"] = pd.Series({measure: _test(of_stack, measure) for measure in MEASURES})
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
-    why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
+    why = "the test takes sizes that differ on purpose for one sample (Table 7): it is repeated, not recommended"
     title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
-    return Exhibit(title, frame, (*sentences, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
+    return Exhibit(title, frame, (*notes, why, *misprints(paper(analysis, "tcp", "Table 8"))))
+
+
+def _test(rows: pd.DataFrame, measure: str) -> str:
+    """Return the p of Student's test of the samples that Table 7 has of this machine."""
+    json, xml = (_means(rows, measure, kind, list(TRIALS)) for kind in FORMATS)
+    if json.empty or xml.empty:
+        return NOT_RUN
+    p = float(students.t_test(json.tolist(), xml.tolist()).pvalue)
+    return "no test" if math.isnan(p) else p_value(p)
 
 
 _ratios = partial(Ratios, "tcp", "XML against JSON", row=quantity, series=sides, keep=("receive",))
 
 
-def ratios(evidence: Evidence) -> Exhibit:
+def ratios(analysis: Analysis) -> Exhibit:
     """Draw every ratio of XML over JSON: in the paper's order where that ran, else with both in turn."""
-    in_sequence = _in_sequence(wide(evidence, "tcp"))
+    in_sequence = _in_sequence(wide(analysis, "tcp"))
     way, own = (AS_RUN, OWN) if in_sequence else (TOGETHER, {})
-    return _ratios(title="XML over JSON", way=way, own=own)(evidence)
+    return _ratios(title="XML over JSON", way=way, own=own)(analysis)
 
 
 DECODERS: Final = {
@@ -313,10 +314,10 @@ DECODERS: Final = {
 """What each stack can decode with, XML before JSON."""
 
 
-def decoders(evidence: Evidence) -> Exhibit:
+def decoders(analysis: Analysis) -> Exhibit:
     """Set each codec's elapsed time on the server's clock over that of its stack's own JSON codec, for each n."""
-    title = "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON codec, 95 % intervals"
-    measured = wide(evidence, "tcp")
+    title = "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON codec, 99 % intervals"
+    measured = wide(analysis, "tcp")
     stacks = ran(measured)
     rows: list[dict[str, Any]] = []
     sentences = []
@@ -325,7 +326,7 @@ def decoders(evidence: Evidence) -> Exhibit:
         in_turn = bool((rows_of_stack["process"] == "together").any())
         of_stack, notes = chosen(rows_of_stack, TOGETHER if in_turn else AS_RUN | OWN.get(stack, {}))
         missing = [names.codec(codec) for codec in codecs if codec not in set(of_stack["codec"])]
-        rows += _over_json(evidence, of_stack, stack)
+        rows += _over_json(analysis, of_stack, stack)
         sentences += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
     if rows:
         sentences = [
@@ -336,23 +337,23 @@ def decoders(evidence: Evidence) -> Exhibit:
     return Exhibit(title, _set(rows), tuple(sentences))
 
 
-def _over_json(evidence: Evidence, rows: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
+def _over_json(analysis: Analysis, rows: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
     """Return one stack's ratios, one an n and codec: in one process where both shared it; none without its JSON."""
     base = STACKS[stack]["json"]
-    (compared,) = claim_files.comparisons("tcp")
+    (compared,) = claim_files.pairs("tcp")
     pairs = tuple((codec, base) for codec in DECODERS[stack] if codec != base)
     times = (Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),)
-    wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "missing": False})
+    wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "labels": {}, "missing": False})
     apart = wanted.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     kinds = dict(zip(rows["codec"], rows["format"], strict=True))
-    compared_rows = comparisons(where(evidence.means, cell_id=[*rows["cell_id"]]), [wanted, apart])
+    table = paper_comparisons(where(analysis.means, cell_id=[*rows["cell_id"]]), [wanted, apart])
     return [
         {
-            **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
-            **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": row.blocks},
-            "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
+            **{"n": row.n, "format": kinds[row.a], "codec": row.a, "stack": stack, "base": base},
+            **{"ratio": row.estimate, "low": row.low, "high": row.high, "blocks": row.blocks},
+            "published": row.published if kinds[row.a] == "xml" else math.nan,
         }
-        for row in each(compared_rows.drop_duplicates(["n", "side_a"]))
+        for row in each(table.drop_duplicates(["n", "a"]))
     ]
 
 
@@ -410,7 +411,7 @@ FIGURES: Final[dict[str, Maker]] = {
         title="XML over JSON, on the loopback and in a room",
         way=TOGETHER,
         own=OWN,
-        panel=lambda row: f"{names.STACKS[row.lane]}, {names.room(row.settings['room'])}",
+        panel=lambda row: f"{names.STACKS[row.language]}, {names.room(row.settings['room'])}",
         one_n=True,
         across="room",
     ),
@@ -444,4 +445,4 @@ HEADLINES: Final = [
     for codec, name in (("xmldecoder", "XMLDecoder"), ("jaxb", "JAXB"), ("lxml", "lxml"))
     for scenario in ("scenario-1", "scenario-2")
 ]
-"""What the paper is about: contrasts of its claims."""
+"""What the paper is about: comparisons of its claims."""

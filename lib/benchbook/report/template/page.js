@@ -12,10 +12,9 @@ opened();
 
 const value = text => { const found = text.replace(/[,\u202f]/g, "").match(/^[^\d-]*(-?\d+(\.\d+)?)/); return found ? Number(found[1]) : NaN; };
 for (const table of document.querySelectorAll("table.listed")) {
-  // A row, or a group of rows that belong together.
-  const groups = table.tBodies.length > 1, rows = groups ? [...table.tBodies] : [...(table.tBodies[0]?.rows ?? [])];
+  const rows = [...(table.tBodies[0]?.rows ?? [])];
   if (rows.length < 4) continue;
-  const first = row => groups ? row.rows[0] : row, cell = (row, at) => first(row).cells[at]?.textContent.trim() ?? "";
+  const cell = (row, at) => row.cells[at]?.textContent.trim() ?? "", start = (row, at) => row.cells[at].firstChild.textContent.trim();
   const heads = table.tHead?.rows.length === 1 ? [...table.tHead.rows[0].cells] : [];
   heads.forEach((head, at) => {
     if (!head.textContent.trim()) return;
@@ -29,20 +28,38 @@ for (const table of document.querySelectorAll("table.listed")) {
       const numeric = rows.filter(row => !isNaN(value(cell(row, at)))).length > rows.length / 2;
       const key = row => numeric ? (isNaN(value(cell(row, at))) ? Infinity : value(cell(row, at))) : cell(row, at);
       const sorted = [...rows].sort((a, b) => { const [x, y] = [key(a), key(b)]; return x < y ? -1 : x > y ? 1 : 0; });
-      (groups ? table : table.tBodies[0]).append(...(down ? sorted.reverse() : sorted));
+      table.tBodies[0].append(...(down ? sorted.reverse() : sorted));
     });
   });
   if (rows.length < 8) continue;
-  const label = document.createElement("label"), input = document.createElement("input"), count = document.createElement("span");
-  label.className = "filter";
+  // One of the values of some columns, and words that a row has.
+  const bar = document.createElement("div"), input = document.createElement("input"), count = document.createElement("span");
+  const selects = heads.flatMap((head, at) => head.matches(".select") ? [[at, document.createElement("select")]] : []);
+  for (const [at, select] of selects) {
+    const name = heads[at].textContent.trim(), values = new Set(rows.map(row => start(row, at)));
+    select.setAttribute("aria-label", name);
+    select.append(new Option(`${name}: all`, ""), ...[...values].map(one => new Option(one)));
+  }
+  bar.className = "filter";
   input.type = "search";
   input.placeholder = "words that a row has";
+  input.setAttribute("aria-label", "Filter");
   count.setAttribute("role", "status");
-  label.append("Filter", input, count);
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const row of rows) row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
-    count.textContent = words.length ? `${rows.filter(row => !row.hidden).length} of ${rows.length}` : "";
+  bar.append("Filter", ...selects.map(([, select]) => select), input, count);
+  const filter = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean), chosen = selects.filter(([, select]) => select.value);
+    for (const row of rows) row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word))
+      || !chosen.every(([at, select]) => start(row, at) === select.value);
+    count.textContent = words.length || chosen.length ? `${rows.filter(row => !row.hidden).length} of ${rows.length}` : "";
+  };
+  bar.addEventListener("input", filter);
+  table.parentElement.before(bar);
+  if (table.matches(".tests")) addEventListener("click", event => {
+    // A verdict's counts lead to its comparisons.
+    const claim = event.target.closest?.("[data-filter]")?.dataset.filter;
+    if (!claim) return;
+    for (const [, select] of selects) select.value = "";
+    input.value = claim.replace(".", " ");
+    filter();
   });
-  table.parentElement.before(label);
 }

@@ -1,0 +1,419 @@
+"""What is concluded from observations, on small frames whose answers are known."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchbook.analysis import aa_checks, block_means, measures, paper_comparisons
+from benchbook.analysis.comparisons import Comparison, sentence
+from benchbook.analysis.intervals import mean_interval
+from benchbook.analysis.sides import Measured
+from benchbook.results import OBSERVATIONS, UNITS, typed
+
+CELL = {"host": "h", "lane": "python", "arm": "a", "state": "done"}
+
+
+def rows(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> list[dict[str, Any]]:
+    """Return one cell's observations: for (operation, role, metric) a list of blocks, each a list of repetitions.
+
+    The columns are its parameters too, except the host's and the runner's.
+    """
+    parameters = {name: value for name, value in columns.items() if name not in ("stand_in", "host", "state")}
+    fixed = {**CELL, **columns, "study": study, "parameters": json.dumps(parameters, sort_keys=True)}
+    fixed["cell_id"] = str(hash(fixed["parameters"] + fixed["host"]))
+    names = ("operation", "role", "metric")
+    return [
+        {**fixed, **dict(zip(names, quantity, strict=True)), "block": block, "repetition": repetition, "value": value}
+        | {"unit": UNITS[quantity[2]], "source": "clock", "count": columns.get("n", 1), "censored": False}
+        for quantity, blocks in values.items()
+        for block, repetitions in enumerate(blocks)
+        for repetition, value in enumerate(repetitions)
+    ]
+
+
+def observations(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the observations of some cells as they are read from results."""
+    known = [name for name in rows[0] if name in OBSERVATIONS.names]
+    return typed(pd.DataFrame(rows)[known], OBSERVATIONS).to_pandas()
+
+
+def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations."""
+    return observations(rows(study, values, **columns))
+
+
+INSERT = ("insert", "client", "wall_time")
+
+
+def test_the_unit_of_analysis_is_the_mean_of_a_block():
+    means = block_means(cell("crud", {INSERT: [[1, 2, 3], [10, 20]]}, engine="mongodb"))
+    assert means["value"].tolist() == [2, 15]
+    assert means["rows"].tolist() == [3, 2]
+    assert means["engine"].unique().tolist() == ["mongodb"]
+
+
+def test_formats_of_one_cell_and_arms_are_kept_apart():
+    one = cell("bookstore", {INSERT: [[1, 3]]}).assign(format="json")
+    other = cell("bookstore", {INSERT: [[5, 7]]}).assign(format="xml")
+    means = block_means(pd.concat([one, other, cell("bookstore", {INSERT: [[8, 9]]}, arm="b")]))
+    assert dict(zip(means["format"].fillna("-") + means["arm"], means["value"], strict=True)) == {
+        "jsona": 2,
+        "xmla": 6,
+        "-b": 8.5,
+    }
+
+
+def test_a_censored_repetition_is_never_averaged_as_a_time():
+    rows = cell("crud", {INSERT: [[1.0, 600.0], [2.0, 4.0]]})
+    rows.loc[1, "censored"] = True
+    means = block_means(rows)
+    assert means["censored"].tolist() == [True, False]
+    assert np.isnan(means["value"][0])
+    assert means["at_least"].tolist() == [300.5, 3]
+
+
+def test_a_value_still_owed_marks_its_mean_as_censored():
+    rows = cell("crud", {INSERT: [[1.0, np.nan]]})
+    rows["censored"] = rows["value"].isna()
+    means = block_means(rows)
+    assert means["censored"].tolist() == [True]
+    assert np.isnan(means["value"][0])
+
+
+def test_skipped_and_failed_cells_have_no_mean():
+    skipped = cell("crud", {INSERT: [[np.nan]]}, state="skipped")
+    failed = cell("crud", {INSERT: [[5.0]]}, state="failed")
+    assert block_means(pd.concat([skipped, failed])).empty
+
+
+def test_percentages_are_shares_of_the_machine_s_capacity():
+    values = {("receive", "machine", metric): [[value, value]] for metric, value in MACHINE.items()}
+    found = measures(cell("tcp", values, n=100)).set_index("metric")["value"]
+    assert found["cpu_user_percent"] == pytest.approx(30)
+    assert found["cpu_system_percent"] == pytest.approx(5)
+    assert found["cpu_percent"] == pytest.approx(35)
+    assert found["memory_percent"] == pytest.approx(25)
+    assert found["cpu_time"] == pytest.approx(7)
+
+
+MACHINE = {"cpu_user": 6e9, "cpu_system": 1e9, "cpu_capacity": 20e9, "memory_used": 1e9, "memory_total": 4e9}
+
+
+def test_a_window_that_its_clock_did_not_see_has_no_shares():
+    values = {("receive", "machine", metric): [[0.0]] for metric in ("cpu_user", "cpu_system", "cpu_capacity")}
+    assert not measures(cell("tcp", values, n=200))["metric"].str.contains("percent").any()
+
+
+def test_bandwidth_is_the_replica_s_bits_over_the_client_s_elapsed_time():
+    values = {("insert", "replica", "bytes_received"): [[1e6]], ("insert", "client", "elapsed_time"): [[4e9]]}
+    found = measures(cell("replication", values, n=2000)).set_index("metric")
+    assert found["value"]["bandwidth"] == pytest.approx(2000)  # 8e6 bits in 4 s
+    assert (found["unit"]["bandwidth"], found["role"]["bandwidth"]) == ("Kbps", "replica")
+
+
+def test_a_rate_over_a_censored_wait_is_censored_and_without_a_bound():
+    values = {("insert", "replica", "bytes_received"): [[1e6]], ("insert", "client", "elapsed_time"): [[4e9]]}
+    rows = cell("replication", values)
+    rows.loc[rows["metric"] == "elapsed_time", "censored"] = True
+    found = measures(rows).set_index("metric").loc["bandwidth"]
+    assert found["censored"]
+    assert np.isnan(found["value"]) and np.isnan(found["at_least"])
+
+
+def test_nothing_is_derived_from_parts_that_are_missing():
+    found = measures(cell("crud", {INSERT: [[5e6]]}, n=5))
+    assert found.set_index("metric")["value"].to_dict() == {"wall_time": 5e6, "time_per_item": 1.0}
+
+
+def measured(study: str, quantity: tuple[str, str, str], blocks: list[float], **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations with one repetition a block."""
+    return cell(study, {quantity: [[value] for value in blocks]}, **columns)
+
+
+def compared(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons of the papers' tables."""
+    return paper_comparisons(measures(rows))
+
+
+def only(table: pd.DataFrame, **wanted: Any) -> pd.Series:
+    for column, value in wanted.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+ROUND_TRIP = ("round_trip", "client", "wall_time")
+
+
+def bookstore(json_times: list[float], xml_times: list[float], **columns: Any) -> pd.DataFrame:
+    common = {"case": 1, "process": "together", "n": 1000, "json_codec": "orjson", "xml_codec": "lxml"} | columns
+    json_rows = measured("bookstore", ROUND_TRIP, json_times, **common).assign(format="json", codec="orjson")
+    xml_rows = measured("bookstore", ROUND_TRIP, xml_times, **common).assign(format="xml", codec="lxml")
+    return pd.concat([json_rows, xml_rows])
+
+
+CRUD = {"n": 1000, "calls": "single", "comments_per_article": "all", "constraints": "on", "durability": "default"}
+ELAPSED = ("insert", "client", "elapsed_time")
+RECEIVE = ("receive", "server", "wall_time")
+
+
+def test_formats_of_one_cell_are_paired_by_block():
+    found = only(compared(bookstore([100, 200, 400, 100, 50], [402, 796, 1608, 405, 201])), metric="wall_time")
+    logs = np.log([4.02, 3.98, 4.02, 4.05, 4.02])
+    interval = mean_interval(logs, ["day"] * 5)
+    assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
+        tuple(np.exp([logs.mean(), interval.low, interval.high]))
+    )
+    assert (found["a"], found["b"], found["blocks"], found["machine_days"]) == ("XML", "JSON", 5, 1)
+    assert found["label"] == "case=1, process=together, n=1000, xml_codec=lxml, json_codec=orjson"
+    assert found["published"] == pytest.approx(7850 / 2080)
+    assert sentence(Comparison.of(pd.DataFrame([found]))[0]) == (
+        "XML took 4.02 (3.92 to 4.12) times as long as JSON, in 5 blocks of 1 machine-day; "
+        "the paper's ratio is 3.77 (Case 1 table)."
+    )
+
+
+def test_sizes_are_compared_exactly_and_without_a_test():
+    sizes = ("marshal", "client", "size")
+    common = {"case": 1, "process": "together", "n": 10}
+    rows = [
+        measured("bookstore", sizes, [value] * 5, **common).assign(format=name)
+        for name, value in (("json", 200), ("xml", 300))
+    ]
+    found = only(compared(pd.concat(rows)), metric="size")
+    assert (found["estimate"], found["low"], found["high"]) == pytest.approx((1.5, 1.5, 1.5))
+    assert np.isnan(found["p"]) and found["published"] == 2
+
+
+def test_fewer_than_five_blocks_give_a_ratio_but_no_interval_and_no_test():
+    found = compared(bookstore([100] * 4, [300] * 4)).iloc[0]
+    assert found["estimate"] == pytest.approx(3)
+    assert np.isnan([found["p"], found["low"]]).all()
+    assert found["reason"] == "4 of the 5 blocks that an interval needs"
+
+
+def test_a_comparison_is_of_the_blocks_that_both_sides_have():
+    times = {"pymongo": [1.0, 2.0, 3.0, 99.0], "mongoengine": [99.0, 4.0, 6.3, 9.9]}
+    a, b = (measured("drivers", INSERT, values, driver=driver, n=10) for driver, values in times.items())
+    found = only(compared(pd.concat([a[a["block"] < 3], b[b["block"] > 0]])), metric="wall_time")
+    assert (found["blocks"], found["estimate"]) == (2, pytest.approx((2 * 2.1) ** 0.5))
+
+
+def test_a_block_that_other_programs_disturbed_is_left_out_and_counted():
+    rows = bookstore([100.0] * 6, [400, 401, 399, 400, 402, 9000])
+    rows["disturbed"] = rows["block"] == 5
+    found = only(compared(rows), metric="wall_time")
+    assert (found["blocks"], found["noisy"]) == (5, 1) and found["high"] < 4.1
+
+
+def test_a_comparison_of_which_every_block_was_disturbed_says_so():
+    found = only(compared(bookstore([100.0] * 3, [400.0] * 3).assign(disturbed=True)), metric="wall_time")
+    assert (found["blocks"], found["reason"]) == (0, "other programs disturbed all 3 blocks")
+
+
+def test_memory_that_was_freed_is_compared_as_a_difference():
+    memory = ("insert", "client", "memory_change")
+    a = measured("drivers", memory, [-2000, 5000, 9000, 0, 100], driver="pymongo", n=10)
+    b = measured("drivers", memory, [1000, 7500, 12500, 3000, 3100], driver="mongoengine", n=10)
+    found = only(compared(pd.concat([a, b])), metric="memory_change_kb")
+    assert (found["kind"], found["unit"]) == ("difference", "KB")
+    assert found["estimate"] == pytest.approx(3)
+    assert found["low"] < 3 < found["high"]
+    assert (found["mean_a"], found["mean_b"]) == pytest.approx((5.42, 2.42))
+
+
+def test_a_missing_side_is_told():
+    found = compared(measured("drivers", INSERT, [1, 2], driver="pymongo", n=10)).iloc[0]
+    assert (found["a"], found["b"], found["reason"]) == ("mongoengine", "pymongo", "mongoengine did not run here")
+    assert found["blocks"] == 0
+
+
+def test_a_wait_that_ran_out_is_no_time_and_no_ratio():
+    single = measured("crud", INSERT, [10, 11, 12], engine="mongodb", topology="single", **CRUD)
+    waited = measured("crud", ELAPSED, [30, 600, 31], engine="mongodb", topology="replicated", **CRUD)
+    waited["censored"] = waited["value"] == 600
+    found = only(compared(pd.concat([single, waited])))
+    assert found["timed_out"] and np.isnan([found["estimate"], found["p"]]).all()
+    assert found["reason"] == "a wait for the replica ran out in 1 block"
+
+
+def test_what_differs_in_another_parameter_is_not_compared():
+    rows = [
+        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10),
+        measured("drivers", INSERT, [3, 4], driver="mongoengine", n=20),
+    ]
+    assert set(compared(pd.concat(rows))["reason"]) == {"mongoengine did not run here", "pymongo did not run here"}
+
+
+def test_machines_are_pooled_and_no_block_of_one_is_compared_with_another_s():
+    rows = [
+        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10, repetitions=5),
+        measured("drivers", INSERT, [3, 5], driver="mongoengine", n=10, repetitions=1),
+        measured("drivers", INSERT, [9, 9.5], driver="mongoengine", n=10, repetitions=1, host="other"),
+    ]
+    found = only(compared(pd.concat(rows)), metric="wall_time")
+    assert (found["estimate"], found["blocks"]) == (pytest.approx(np.sqrt(7.5)), 2)
+    both = pd.concat([*rows, measured("drivers", INSERT, [2, 4], driver="pymongo", n=10, host="other")])
+    found = only(compared(both), metric="wall_time")
+    assert (found["blocks"], found["machine_days"]) == (4, 2)
+
+
+def test_passes_of_one_date_are_a_machine_day_and_one_over_midnight_is_of_the_date_on_which_it_began():
+    times = [f"2026-01-0{day}T{time}Z" for day, time in ((1, "08:00"), (1, "20:00"), (2, "23:59"), (3, "08:00"))]
+    a, b = (
+        measured("drivers", INSERT, [1.0, 2, 3, 4], driver=driver, n=10).assign(started_at=pd.to_datetime(times))
+        for driver in ("pymongo", "mongoengine")
+    )
+    b["started_at"] += pd.Timedelta(minutes=5)  # the third block's begins after midnight
+    means = measures(pd.concat([a, b]))
+    assert sorted(means["machine_day"].unique()) == ["h 2026-01-01", "h 2026-01-02", "h 2026-01-03"]
+    found = only(paper_comparisons(means), metric="wall_time")
+    assert (found["blocks"], found["machine_days"]) == (4, 3)
+
+
+def test_cells_of_a_block_that_ran_hours_apart_are_of_two_passes_and_not_compared():
+    a, b = (measured("drivers", INSERT, [1.0], driver=driver, n=10) for driver in ("pymongo", "mongoengine"))
+    a["started_at"], b["started_at"] = (pd.Timestamp(f"2026-01-01T{hour}:00Z") for hour in ("08", "12"))
+    assert only(compared(pd.concat([a, b])), metric="wall_time")["reason"] == "no block has all sides"
+
+
+def test_holm_corrects_over_a_study_and_no_further():
+    random = np.random.default_rng(1)
+    of_n = [
+        bookstore([100.0] * 5, list(102 * k * np.exp(random.normal(0, 0.1, 5))), n=n) for n, k in ((10, 1), (100, 2))
+    ]
+    other = [
+        measured("drivers", INSERT, values, driver=driver, n=10)
+        for driver, values in (("pymongo", [1, 2, 1, 2, 1]), ("mongoengine", [3, 5, 3.1, 5, 3]))
+    ]
+    table = compared(pd.concat([*of_n, *other]))
+    ours = table[table["study"] == "bookstore"]
+    assert sorted(ours["p_holm"]) == pytest.approx(
+        sorted([2 * min(ours["p"]), max(max(ours["p"]), 2 * min(ours["p"]))])
+    )
+    driven = only(table[table["study"] == "drivers"], metric="wall_time")
+    assert driven["p_holm"] == driven["p"]
+
+
+def test_engines_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
+    rows = [
+        measured("crud", INSERT, [10, 11], engine="mongodb", topology="single", **CRUD),
+        measured("crud", INSERT, [20, 23], engine="postgresql+relational", topology="single", **CRUD),
+        measured("crud", INSERT, [1, 1.2], engine="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [30, 31], engine="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [60, 66], engine="postgresql+relational", topology="replicated", **CRUD),
+        measured("crud", INSERT, [0.1, 0.1], engine="noop", topology="single", **CRUD),
+    ]
+    rows[3] = rows[3].assign(cell_id=rows[2]["cell_id"].iloc[0])
+    table = compared(pd.concat(rows))
+    single = table[table["label"].str.contains("topology=single")]
+    assert single[["a", "b"]].values.tolist() == [["PostgreSQL (tables)", "MongoDB"]]
+    assert single["published"].iloc[0] == pytest.approx(80.9 / 54.9)
+    replicated = only(table[table["label"].str.contains("topology=replicated")])
+    assert replicated["estimate"] == pytest.approx(np.sqrt(2 * 66 / 31))
+    assert replicated["published"] == pytest.approx(111.2 / 86.7)
+    against_itself = table[table["name"] == "replicated against single"].set_index("label")
+    assert len(against_itself) == 2
+    assert against_itself.filter(like="mongodb", axis=0)["estimate"].iloc[0] == pytest.approx(np.sqrt(3 * 31 / 11))
+    assert against_itself.filter(like="mongodb", axis=0)["published"].iloc[0] == pytest.approx(86.7 / 54.9)
+
+
+def test_replication_compares_xml_with_json_on_both_nodes():
+    common = {"engine": "mongodb", "topology": "replicated", "n": 2000, "durability": "default"}
+    rows = []
+    for model, factor in (("document", 1.0), ("xml_text", 1.2)):
+        values = {
+            ("insert", "replica", "bytes_received"): [[1e6 * factor], [1.1e6 * factor]],
+            ("insert", "client", "elapsed_time"): [[1e9], [1.1e9]],
+            ("insert", "primary", "memory_rss"): [[2**20 * factor], [2**21 * factor]],
+        }
+        rows.append(
+            cell("replication", values, model=model, **common).assign(format="xml" if "xml" in model else "json")
+        )
+    table = compared(pd.concat(rows)).set_index("metric")
+    assert table.loc["bandwidth", "estimate"] == pytest.approx(1.2)
+    assert table.loc["bandwidth", "published"] == pytest.approx(1828.4 / 1738.8)
+    assert table.loc["memory_rss_mb", "published_source"] == "Fig. 17, average"
+    assert set(table["a"]) == {"XML (text)"} and set(table["b"]) == {"JSON (document)"}
+
+
+def test_no_observations_make_an_empty_table():
+    nothing = bookstore([1], [2]).iloc[:0]
+    assert compared(nothing).empty
+    assert aa_checks(measures(nothing)).empty
+
+
+def test_rows_of_old_files_where_another_program_ran_in_the_place_of_the_product_are_not_read():
+    alike = [measured("drivers", INSERT, [1, 1.1], driver="pymongo", n=n, stand_in=n == 20) for n in (10, 20)]
+    means = block_means(pd.concat(alike))
+    assert {json.loads(text)["n"] for text in means["parameters"]} == {10}
+
+
+def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ():
+    about = {"engine": "mongodb", "topology": "replicated", "durability": "default"}
+    rows = [
+        measured("replication", ELAPSED, [factor, factor * 1.1], model=model, n=n, process=process, room=room, **about)
+        for model, factor in (("document", 1.0), ("xml_fields", 2.0))
+        for n, process, room in (
+            (1, "apart", "none"),
+            (1, "together", "none"),
+            (2, "apart", "none"),
+            (1, "apart", "lan"),
+        )
+    ]
+    assert sorted(compared(pd.concat(rows))["label"]) == [
+        "engine=mongodb, topology=replicated, n=1, durability=default, process=apart",
+        "engine=mongodb, topology=replicated, n=1, durability=default, process=together",
+        "engine=mongodb, topology=replicated, n=1, durability=default, room=lan",
+        "engine=mongodb, topology=replicated, n=2, durability=default, process=apart",
+    ]
+
+
+def test_a_codec_that_cells_do_not_name_is_not_stated_as_missing_in_them():
+    about = {"lane": "java", "process": "apart", "n": 1, "json_codec": "jackson"}
+    rows = [
+        measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="xmldecoder", **about),
+        measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="jaxb", **about),
+        measured("tcp", RECEIVE, [9, 9.5], format="xml", codec="jaxb", xml_codec="jaxb", **about),
+    ]
+    table = compared(pd.concat(rows)).query("metric == 'wall_time'")
+    found = table.set_index("a")["reason"].to_dict()
+    assert found == {
+        "XML (JAXB)": "2 of the 5 blocks that an interval needs",
+        "XML (XMLDecoder)": "XML (XMLDecoder) did not run here",
+    }
+
+
+def pair(pymongo: list[float], mongoengine: list[float], arm: str = "a", of: str = "a") -> pd.DataFrame:
+    """Return the rows of an arm of a cell in which driver and mapper take turns."""
+    about = {"process": "together", "driver": "pymongo+mongoengine", "n": 10, "arm": of}
+    one, two = (cell("drivers", {INSERT: [[value] for value in values]}, **about) for values in (pymongo, mongoengine))
+    return pd.concat([one.assign(driver="pymongo", arm=arm), two.assign(driver="mongoengine", arm=arm)])
+
+
+def test_arms_that_took_turns_in_one_cell_are_the_sides_of_a_claim_and_from_one_cell():
+    apart = [
+        cell("drivers", {INSERT: [[10.0], [20.0]]}, driver=driver, n=10, process="apart")
+        for driver in ("pymongo", "mongoengine")
+    ]
+    rows = pd.concat([*apart, pair([1.0, 2.0], [3.0, 8.0])])
+    means = measures(rows)
+    assert set(zip(means["driver"], means["value"], strict=True)) >= {("pymongo", 1.0), ("mongoengine", 8.0)}
+    quantity = dict(zip(("operation", "role", "metric"), INSERT, strict=True))
+    wanted = {side: {**quantity, "driver": driver} for side, driver in (("a", "mongoengine"), ("b", "pymongo"))}
+    sides = Measured("drivers", means).sides("python", wanted)
+    assert sides["a"].values == pytest.approx([3, 8])
+    assert sides["b"].values == pytest.approx([1, 2])
+    found = compared(rows).query("metric == 'wall_time'")
+    assert sorted(found["estimate"]) == pytest.approx([1.0, 12**0.5])
+
+
+def test_every_level_is_compared_on_its_own():
+    generator = np.random.default_rng(1)
+    rows = [
+        bookstore(list(generator.lognormal(0, 0.1, 6)), list(generator.lognormal(1, 0.1, 6)), n=n) for n in range(1, 31)
+    ]
+    assert sorted(compared(pd.concat(rows))["n"]) == list(range(1, 31))

@@ -1,0 +1,136 @@
+"""Verdicts as figures and as the kept page: each claim once, its verdict with its counts, and what is not there."""
+
+from dataclasses import replace
+from itertools import pairwise
+from math import inf, log, nan
+
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import analysis
+from benchbook.analysis import VERDICTS, Analysis
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.papers import exhibits
+from benchbook.plots import verdicts
+from benchbook.plots.claims_plot import claimed_range
+from benchbook.plots.exhibit import ClaimSheet, Exhibit
+from benchbook.plots.save import draw
+from benchbook.plots.sheet import log_ticks
+from benchbook.studies import SLUGS
+from tools import reference
+
+CLAIM = ClaimVerdict(
+    id="crud.one", study="crud", says="A takes <longer> than B.", where="Table II", claimed="more",
+    verdict="mostly holds", words="2 of 3 for, 1 open", language="python", for_=2, open=1,
+    headline="A against B, n=1000", estimate=2.0, low=1.5, high=2.7, smallest=1.2, largest=2.4, blocks=8,
+    machine_days=2, margin=1.1, published=1.9, published_source="Table II", size="as printed",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judged() -> Analysis:
+    return Analysis.of(constructed.observations(("bookstore", "tcp")))
+
+
+def sheet(*rows: ClaimVerdict) -> Exhibit:
+    return Exhibit("crud", pd.DataFrame(), ("said",), ClaimSheet(rows, "nothing"))
+
+
+def test_every_claim_that_compares_something_has_a_row_and_the_others_are_counted(judged: Analysis):
+    for study in ("bookstore", "tcp"):
+        compared = judged.verdicts[(judged.verdicts["study"] == study) & judged.verdicts["estimate"].notna()]
+        exhibit = exhibits.FIGURES[f"{study}_verdicts"](judged)
+        here = exhibit.frame[exhibit.frame["source"] == "here"].set_index("claim")
+        assert here["value"].to_dict() == pytest.approx(compared.set_index("id")["estimate"].to_dict())
+        absent = (judged.verdicts["study"] == study).sum() - len(compared)
+        assert any(note.startswith(f"{absent} claims had nothing to compare") for note in exhibit.notes)
+    counts = exhibits.FIGURES["verdicts"](judged)
+    assert counts.frame["value"].sum() == len(judged.verdicts)
+    assert any("not run in this profile: drivers, crud, replication" in note for note in counts.notes)
+
+
+def test_the_sheets_of_a_study_have_each_claim_once():
+    made = [name for name in exhibits.FIGURES if exhibits.VERDICTS.search(name)]
+    for study in SLUGS:
+        sheets = sum(name.startswith(f"{study}_") for name in made)
+        assert -(-len(analysis.claims(study)) // sheets) <= 26, f"{study}: more than fit a page; give it another sheet"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "than", "ends"),
+    [
+        ("more", 1.0, (1.1, inf)),
+        ("less", 1.0, (0.0, 1 / 1.1)),
+        ("equal", 10.5, (10.5 / 1.1, 10.5 * 1.1)),
+        ("more", 2.0, (2.2, inf)),
+        ("first: mongodb", 1.0, (0.0, 1 / 1.1)),
+        ("last: couchdb", 1.0, (1.1, inf)),
+        ("different", 1.0, None),
+    ],
+)
+def test_the_tint_is_where_the_claim_puts_the_ratio(claimed: str, than: float, ends: tuple[float, float] | None):
+    assert claimed_range(replace(CLAIM, claimed=claimed, than=than)) == pytest.approx(ends)
+
+
+def test_a_mark_beyond_the_scale_is_an_arrow_and_a_difference_is_written_out():
+    far = replace(CLAIM, estimate=5000.0, low=4000.0, high=6000.0, largest=6000.0)
+    difference = replace(CLAIM, kind="difference", unit="KB", estimate=3e5, low=2e5, high=4e5)
+    _, ratios, _ = draw(sheet(far, difference)).axes
+    assert ">" in {line.get_marker() for line in ratios.lines}
+    assert ratios.get_xlim()[1] < 5000
+    assert [text.get_text() for text in ratios.texts] == ["+300 (+200 to +400) MB"]
+
+
+def test_every_verdict_has_its_mark_and_stands_above_its_counts_within_the_sheet():
+    assert tuple(verdicts.LOOKS) == VERDICTS
+    figure = draw(sheet(CLAIM, replace(CLAIM, verdict="mixed", words="for with x, against with y; 2 of 4 for")))
+    texts = [text for axes in figure.axes for text in axes.texts]
+    lines = " ".join(text.get_text().replace("\n", " ") for text in texts)
+    assert "2 of 3 for, 1 open; as printed" in lines and "2 of 4 for; as printed" in lines
+    assert {"mostly holds", "mixed"} <= {text.get_text() for text in texts}
+    assert {"mostly holds", "mixed"} <= {text.get_text() for text in figure.legends[0].get_texts()}
+    figure.draw_without_rendering()
+    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in texts)
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.2, 0.35])
+def test_ticks_hold_one_and_keep_apart(gap: float):
+    for low, high in ((0.8, 1.2), (0.5, 3.0), (0.01, 300.0), (0.9, 60.0), (0.9, 1.35), (0.7, 1.6)):
+        ticks = log_ticks(low, high, gap)
+        assert 1.0 in ticks and len(ticks) > 1
+        shares = [log(second / first) / log(high / low) for first, second in pairwise(ticks)]
+        assert min(shares) >= gap
+
+
+def test_without_any_result_every_sheet_stands_and_says_so():
+    nothing = Analysis.of(constructed.observations(()))
+    assert set(nothing.verdicts["verdict"]) == {"not run", "not comparable"}
+    for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
+        exhibit = exhibits.FIGURES[name](nothing)
+        assert draw(exhibit).axes
+        assert any("not run in this profile" in note for note in exhibit.notes)
+
+
+def test_the_kept_page_has_a_line_for_each_claim_and_what_did_not_run():
+    unable = replace(
+        CLAIM, id="crud.two", verdict="not run", words="0 of 1 for, 1 not run", estimate=nan, low=nan, high=nan,
+        published=nan, blocks=0, size="", why="only <one> ran",
+    )  # fmt: skip
+    rows = ClaimVerdict.frame([replace(CLAIM, says="A | B"), unable])
+    columns = ["Study", "State", "Cells", "Which", "Why"]
+    absent = pd.DataFrame([["crud", "skipped", 3, "n: 1", "no <server>"]], columns=columns)
+    said = reference.page("quick", rows, ["Nothing differs."], absent).splitlines()
+    assert "- Nothing differs." in said
+    assert "| A / B | mostly holds | 2 of 3 for, 1 open | 2.0 (1.5 to 2.7) | 1.90 | as printed | 8 / 2 |" in said
+    assert "| A takes <longer> than B. | not run | 0 of 1 for, 1 not run |  |  |  |  |" in said
+    assert "- `crud.two`: A against B, n=1000; Python; only <one> ran" in said
+    assert said[-1] == "| crud | skipped | 3 | n: 1 | no <server> |"
+    assert "## What did not run" not in reference.page("quick", rows, [], absent.iloc[:0])
+
+
+def test_the_kept_tables_have_every_claim_and_comparison(judged: Analysis):
+    tables = reference.list_tables(judged)
+    assert list(tables) == ["claims", "comparisons", "tables", "aa"]
+    assert len(tables["claims"]) == len(judged.verdicts) and len(tables["comparisons"]) == len(judged.comparisons)
+    assert tables["tables"]["settings"].str.startswith("{").all()
