@@ -465,12 +465,16 @@ class Judged:
 
     @property
     def size(self) -> str:
-        """Whether the interval has the printed ratio; nothing is said of an open comparison."""
+        """Whether the interval has the printed ratio; of an open comparison only that it has not."""
         head = self.headline
-        if head.printed is None or head.stands not in ("for", "against"):
+        if head.printed is None or math.isnan(head.ends[1]):
             return ""
         least, most = head.printed
-        return "larger" if head.ends[1] > most else "smaller" if head.ends[2] < least else "as printed"
+        if head.ends[1] > most:
+            return "larger"
+        if head.ends[2] < least:
+            return "smaller"
+        return "as printed" if head.stands in ("for", "against") else ""
 
 
 def judge_claims() -> Iterator[tuple[str, Judged | None]]:

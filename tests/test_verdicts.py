@@ -111,6 +111,8 @@ def test_the_counts_stand_beside_the_verdict_and_how_it_fails_before_them() -> N
     assert (most.for_, most.against, most.open, most.not_run, most.why) == (2, 0, 1, 1, "CouchDB did not run")
     assert judged(claim(), opposite).words == "the opposite; 0 of 1 for, 1 against"
     assert judged(claim(), nothing, nothing, opposite).words == "no difference that matters; 0 of 3 for, 3 against"
+    neither = row(0.6, 1.05)
+    assert judged(claim(), neither).words.startswith("no difference that matters, or the opposite; 0 of 1 for")
 
 
 def test_mixed_says_what_tells_those_for_from_those_against() -> None:
@@ -137,7 +139,7 @@ def test_the_headline_is_the_papers_printed_number_else_the_largest_size_that_ra
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(2.9, 3.3, "as printed"), (3.2, 3.5, "larger"), (2.0, 2.8, "smaller"), (0.9, 4.0, ""), (nan, nan, "")],
+    [(2.9, 3.3, "as printed"), (3.2, 3.5, "larger"), (2.0, 2.8, "smaller"), (0.9, 2.0, "smaller"), (0.9, 4.0, ""), (nan, nan, "")],
 )
 def test_the_size_is_a_second_statement_against_what_the_printed_digits_allow(
     low: float, high: float, expected: str

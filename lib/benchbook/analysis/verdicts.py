@@ -336,7 +336,7 @@ def _in_language(claim: Tested, language: str, rows: Sequence[Comparison]) -> Cl
         blocks=head.blocks,
         machine_days=head.machine_days,
         than=claim.than,
-        margin=claim.margin,
+        margin=head.margin,
         published=head.published,
         published_source=head.published_source,
         size=_size(head),
@@ -381,16 +381,20 @@ def _counted(counts: Mapping[Stands, int], total: int) -> str:
 def _how_it_fails(ran: Sequence[Comparison]) -> str:
     """Return in which way most comparisons are against a claim."""
     against = [row for row in ran if row.stands == "against"]
-    opposite = sum(_is_opposite(row) for row in against)
-    return "the opposite" if 2 * opposite > len(against) else "no difference that matters"
+    if against[0].claimed == "equal":
+        return "a difference that matters"
+    ways = Counter(map(_way, against))
+    way, count = ways.most_common(1)[0]
+    return way if way and 2 * count > len(against) else "no difference that matters, or the opposite"
 
 
-def _is_opposite(row: Comparison) -> bool:
-    """Return whether a comparison against its claim shows a difference in the other direction."""
-    null = row.than if row.kind == "ratio" else 0.0
-    if row.claimed == "equal":
-        return True
-    return row.high < null if row.claimed == "more" else row.low > null
+def _way(row: Comparison) -> str:
+    """Return in which way a comparison is against its claim; empty where that is open."""
+    null, margin = (row.than, row.margin) if row.kind == "ratio" else (0.0, row.margin)
+    if row.claimed != "different" and (row.high < null if row.claimed == "more" else row.low > null):
+        return "the opposite"
+    least, most = (null / margin, null * margin) if row.kind == "ratio" else (-margin, margin)
+    return "no difference that matters" if least <= row.low and row.high <= most else ""
 
 
 def _apart(ran: Sequence[Comparison]) -> str:
@@ -422,12 +426,14 @@ def _levels(row: Comparison) -> dict[str, str]:
 
 
 def _size(row: Comparison) -> str:
-    """Return how the interval lies to the ratio that the paper prints; empty where it is too wide to say anything."""
-    if row.kind == "difference" or row.stands not in ("for", "against") or isnan(row.published):
+    """Return how the interval lies to the ratio that the paper prints; of an open one only that it excludes it."""
+    if row.kind == "difference" or isnan(row.low) or isnan(row.published):
         return ""
     if row.low > row.published_high:
         return "larger"
-    return "smaller" if row.high < row.published_low else "as printed"
+    if row.high < row.published_low:
+        return "smaller"
+    return "as printed" if row.stands in ("for", "against") else ""
 
 
 @dataclass(frozen=True)
@@ -453,6 +459,6 @@ class Counts:
         return sum(count for name, count in self.by_verdict.items() if name in DECIDED)
 
     def __str__(self) -> str:
-        """Return how many have which verdict: ``30 hold, 2 not run``."""
+        """Return how many have which verdict: ``32 claims: holds 30, not run 2``."""
         listed = ", ".join(f"{name} {count}" for name, count in self.by_verdict.items() if count)
         return f"{plural(self.claims, 'claim')}: {listed}" if listed else "no claims"
