@@ -139,7 +139,14 @@ def test_the_headline_is_the_papers_printed_number_else_the_largest_size_that_ra
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(2.9, 3.3, "as printed"), (3.2, 3.5, "larger"), (2.0, 2.8, "smaller"), (0.9, 2.0, "smaller"), (0.9, 4.0, ""), (nan, nan, "")],
+    [
+        (2.9, 3.3, "as printed"),
+        (3.2, 3.5, "larger"),
+        (2.0, 2.8, "smaller"),
+        (0.9, 2.0, "smaller"),
+        (0.9, 4.0, ""),
+        (nan, nan, ""),
+    ],
 )
 def test_the_size_is_a_second_statement_against_what_the_printed_digits_allow(
     low: float, high: float, expected: str
