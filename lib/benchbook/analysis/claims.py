@@ -135,7 +135,8 @@ class Tested(Stated):
     @model_validator(mode="after")
     def _sizes_are_of_comparisons(self) -> Self:
         known = [label(levels) for levels in self.combinations()]
-        if isinstance(self.size, dict) and (unknown := sorted(set(self.size) - set(known))):
+        unknown = sorted(set(self.size) - set(known)) if isinstance(self.size, dict) else []
+        if unknown:
             raise ValueError(f"size: no comparison is called {unknown[0]!r}; there are {', '.join(known) or 'none'}")
         return self
 
@@ -234,7 +235,8 @@ class Rank(Tested):
     @model_validator(mode="after")
     def _names_those_ranked(self) -> Self:
         (ranked,) = self.among.values()
-        if unknown := [level for level in self.claimed.named if level not in ranked]:
+        unknown = [level for level in self.claimed.named if level not in ranked]
+        if unknown:
             raise ValueError(f"claimed: {unknown[0]!r} is not among {', '.join(map(str, ranked))}")
         return self
 
@@ -296,7 +298,8 @@ def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]
     """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
     keys: dict[str, Key] = {}
     for name, side in claim.sides().items():
-        if key := claim.published.get(name if isinstance(claim, Rank) else name.partition(" ")[0]):
+        key = claim.published.get(name if isinstance(claim, Rank) else name.partition(" ")[0])
+        if key:
             keys[name] = filled(key, claim.called, {**claim.at, **levels, **side})
     return keys
 

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from benchbook.analysis.intervals import Interval, exponential, hedges_g, mean_interval, positive_interval
+from benchbook.analysis.intervals import Interval, exponential, hedges_g, holm, mean_interval, positive_interval
 from benchbook.analysis.published import CellSettings, Terms
 from benchbook.analysis.rows import Row
 from benchbook.analysis.sides import Side, shared
@@ -170,10 +170,15 @@ def value_interval(side: Side, machine_days: NDArray[np.object_]) -> Interval:
     return positive_interval(side.values, machine_days[side.blocks])
 
 
-def alike(sides: Mapping[str, Side]) -> CellSettings:
-    """Return the settings that all sides have in common."""
-    first, *others = (side.settings for side in sides.values())
-    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+def with_holm(table: pd.DataFrame, family: Sequence[str], tested: "pd.Series[bool] | None" = None) -> pd.DataFrame:
+    """Return comparisons with ``p_holm`` beside their p: corrected over those that agree in the family's columns.
+
+    Rows that are not tested are of no family, and have NaN; None: all are.
+    """
+    rows = table if tested is None else table[tested]
+    p_holm = rows.groupby(list(family))["p"].transform(lambda p: holm(p.to_numpy(dtype=float)))
+    table.insert(list(table).index("p") + 1, "p_holm", p_holm.astype(float).reindex(table.index))
+    return table
 
 
 _TIME: Final = "took {} times as long as"

@@ -33,8 +33,9 @@ def means(folder: Path | None = None) -> pd.DataFrame:
             committed = files.read(path).to_pandas()
     except FileNotFoundError:
         return nothing
-    if lacking := [name for name in nothing if name not in committed]:
-        raise InputError(str(path), f"it is of another version of benchbook: it has no column {lacking[0]!r}")
+    missing = [name for name in nothing if name not in committed]
+    if missing:
+        raise InputError(str(path), f"it is of another version of benchbook: it has no column {missing[0]!r}")
     return measures(drop_former_parameters(committed))
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from benchbook import studies
 from benchbook.analysis import Analysis
-from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.intervals import CONFIDENCE, Interval, holm, mean_interval, quantile
+from benchbook.analysis.comparisons import Comparison, with_holm
+from benchbook.analysis.intervals import CONFIDENCE, Interval, mean_interval, quantile
 from benchbook.analysis.published import CellSettings, text
 from benchbook.analysis.sides import Configuration
 
@@ -200,8 +200,6 @@ def _in_words(study: str, settings: CellSettings) -> str:
 
 def _ordered(rows: Iterable[Comparison]) -> pd.DataFrame:
     """Return the changes as a frame, corrected over each study, the largest first."""
-    table = Comparison.frame(rows)
-    corrected = table.groupby("study")["p"].transform(lambda p: holm(p.to_numpy(dtype=float)))
-    table.insert(list(table).index("p") + 1, "p_holm", corrected.astype(float))
+    table = with_holm(Comparison.frame(rows), ["study"])
     size = table["estimate"].astype(float).map(lambda change: abs(log(change)) if change > 0 else nan)
     return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)

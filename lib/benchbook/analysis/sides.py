@@ -73,15 +73,19 @@ def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
     return reduce(np.intersect1d, [side.blocks for side in sides])
 
 
+def common_settings(sides: Iterable[Side]) -> CellSettings:
+    """Return the settings that all sides have in common."""
+    first, *others = (side.settings for side in sides)
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+
+
 def averaged(parts: list[Side], factor: str) -> Side:
     """Return the side whose value is the mean of several, in the blocks that all have; `levels` are the factor's."""
     blocks = shared(parts)
     parts = [part.only(blocks) for part in parts]
-    first = parts[0].settings.items()
-    alike = {name: value for name, value in first if all(part.settings.get(name) == value for part in parts)}
     return replace(
         parts[0],
-        settings=alike,
+        settings=common_settings(parts),
         values=np.mean([part.values for part in parts], axis=0),
         timed_out=np.any([part.timed_out for part in parts], axis=0),
         noisy=max(part.noisy for part in parts),
@@ -351,7 +355,8 @@ class Measured:
 
     def _side(self, numbers: list[int], quantity: Triple) -> Side:
         """Return the means of a quantity in some configurations; what two of them measured in one block counts once."""
-        rows = np.concatenate([np.arange(at.start, at.stop) for at in self._at(numbers, quantity)])
+        slices = [self._slices[(number, *quantity)] for number in numbers]
+        rows = np.concatenate([np.arange(part.start, part.stop) for part in slices])
         block, value, timed_out, noisy = (self._columns[name][rows] for name in _READ)
         unit = str(self._columns["unit"][rows[0]])
         quiet = ~noisy
@@ -361,9 +366,6 @@ class Measured:
         settings = self.configurations[numbers[0]].settings
         cells = frozenset(self.configurations[number].cell for number in numbers)
         return Side(settings, blocks, values, ran_out, unit, len(np.unique(block[noisy])), cells=cells)
-
-    def _at(self, numbers: list[int], quantity: Triple) -> list[slice]:
-        return [self._slices[(number, *quantity)] for number in numbers]
 
     @cached_property
     def _numbered(self) -> pd.DataFrame:
@@ -439,7 +441,8 @@ def both_arms(means: pd.DataFrame) -> pd.DataFrame:
 
     Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
     """
-    if not (second := means["arm"].eq("b")).any():
+    second = means["arm"].eq("b")
+    if not second.any():
         return means[:0]
     of_second, of_first = (set(means.loc[arm, "parameters"].dropna()) for arm in (second, ~second))
     alone = [_but_arm(text) for text in of_second - of_first]

@@ -9,8 +9,7 @@ import pandas as pd
 from benchbook import rooms
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import CHANGES, Triple
-from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare
-from benchbook.analysis.intervals import holm
+from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare, with_holm
 from benchbook.analysis.pairs import Pairs
 from benchbook.analysis.published import CellSettings, PublishedRatio, filled, ratio_of, text
 from benchbook.analysis.sides import OF_QUANTITY, Measured, Side, by_study, first_arms
@@ -36,10 +35,7 @@ def paper_comparisons(means: pd.DataFrame, wanted: Iterable[Pairs] | None = None
     if wanted is None:
         wanted = (pairs for study in measured if study in SLUGS for pairs in claim_files.pairs(study))
     rows = [row for pairs in wanted if pairs.study in measured for row in compared(pairs, measured[pairs.study])]
-    table = Comparison.frame(rows)
-    p_holm = table.groupby("study")["p"].transform(lambda p: holm(p.to_numpy(dtype=float)))
-    table.insert(list(table).index("p") + 1, "p_holm", p_holm.astype(float))
-    return table
+    return with_holm(Comparison.frame(rows), ["study"])
 
 
 def compared(pairs: Pairs, measured: Measured) -> list[Comparison]:
@@ -89,7 +85,8 @@ def compare_levels(
     paper = _published(pairs, quantity, {name: {**side.settings, **common} for name, side in sides.items()}, levels)
     operation, role, metric = quantity
     numbers: dict[str, Any] = {"unit": next(iter(sides.values())).unit}
-    if absent := [pairs.words(level) for name, level in levels.items() if name not in sides]:
+    absent = [pairs.words(level) for name, level in levels.items() if name not in sides]
+    if absent:
         numbers["reason"] = f"{absent[0]} did not run here"
     else:
         numbers = compare(A_OVER_B, sides, measured.machine_days, difference=metric in CHANGES)

@@ -22,11 +22,10 @@ from benchbook.analysis.claims import (
     published_ratio,
     several,
 )
-from benchbook.analysis.comparisons import Comparison, Stands, alike, compare
-from benchbook.analysis.intervals import holm
+from benchbook.analysis.comparisons import Comparison, Stands, compare, with_holm
 from benchbook.analysis.published import Terms, text
 from benchbook.analysis.rows import Row
-from benchbook.analysis.sides import Measured, Side, by_study, first_arms
+from benchbook.analysis.sides import Measured, Side, by_study, common_settings, first_arms
 from benchbook.digits import plural
 from benchbook.registry import is_experimental, title
 
@@ -61,10 +60,7 @@ def claim_comparisons(means: pd.DataFrame, claims: Iterable[Claim] | None = None
             for language in _languages(claim, of_study):
                 rows += _of_claim(claim, of_study, language)
     table = Comparison.frame(rows)
-    claimed = table[table["stands"] != ""]  # facts are not tested
-    p_holm = claimed.groupby(["study", "language"])["p"].transform(lambda p: holm(p.to_numpy(dtype=float)))
-    table.insert(list(table).index("p") + 1, "p_holm", p_holm.astype(float).reindex(table.index))
-    return table
+    return with_holm(table, ["study", "language"], tested=table["stands"] != "")  # facts are not tested
 
 
 def _languages(claim: Tested, measured: Measured | None) -> list[str]:
@@ -105,7 +101,7 @@ def _described(
     """Return a comparison without its numbers: what is compared, and what the paper prints."""
     paper = published_ratio(claim, levels, terms)
     first, second = (name for _, name in terms[:2])
-    settings = alike(sides) if sides else {}
+    settings = common_settings(sides.values()) if sides else {}
     size = settings.get("n")
     return Comparison(
         study=claim.study,
