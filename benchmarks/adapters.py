@@ -1,12 +1,12 @@
 """What an adapter's `insert`, `insert_many` and `find` cost over the same written bare on its driver: at most 3 %.
 
 Both work on the same store of the same live server in short blocks that take turns, on 1 KB comments, kept as the
-adapter keeps them; `find` goes by an index. Writes wait for the disk as little as the engine lets one choose, so that
+adapter keeps them; `find` goes by an index. Writes wait for the disk as little as the database lets one choose, so that
 the adapter's share is as large as it gets. Before the clock starts, what either stored is read by the other, and must
 be equal. All run on one processor: on several, where the scheduler happens to keep a session's thread and its server's
 makes it dearer than the other for the whole run, by more than any adapter does.
 
-Run it on an idle machine: ``python benchmarks/adapters.py [ENGINE...]``, half a minute an engine.
+Run it on an idle machine: ``python benchmarks/adapters.py [DATABASE...]``, half a minute a database.
 """
 
 import argparse
@@ -42,8 +42,8 @@ def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def found(engine: databases.Engine, field: str, values: Sequence[str]) -> list[Sequence[Any]]:
-    find = engine.find
+def found(adapter: databases.Adapter, field: str, values: Sequence[str]) -> list[Sequence[Any]]:
+    find = adapter.find
     return [find(field, value) for value in values]
 
 
@@ -62,8 +62,8 @@ def clocked(action: Callable[[Sequence[Any]], object]) -> paired.Arm:
 class Contest:
     """An adapter, and what is written bare; a third session empties the store, so that both have done the same."""
 
-    adapter: databases.Engine
-    emptier: databases.Engine
+    adapter: databases.Adapter
+    emptier: databases.Adapter
     bare: Bare
 
     @classmethod
@@ -134,7 +134,7 @@ def least(name: str, deployment: Deployment) -> str:
 
 
 def measured(name: str, verbs: Sequence[str], seconds: float, durability: str | None) -> Iterator[paired.Ratio]:
-    """Compare an engine's verbs, say what came of it, and yield the ratios."""
+    """Compare a database's verbs, say what came of it, and yield the ratios."""
     with ExitStack() as closing:
         deployment = closing.enter_context(servers.session(name, "single"))
         durability = durability or least(name, deployment)
@@ -155,18 +155,18 @@ def measured(name: str, verbs: Sequence[str], seconds: float, durability: str | 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engines", nargs="*", help=f"of {', '.join(BARE)} (default: all that are here)")
+    parser.add_argument("databases", nargs="*", help=f"of {', '.join(BARE)} (default: all that are here)")
     parser.add_argument("--verbs", nargs="+", choices=[*SIZES], default=[*SIZES])
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each verb of an engine")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each verb of a database")
     parser.add_argument("--durability", choices=get_args(databases.Durability), help="default: the least there is")
     parser.add_argument("--check", action="store_true", help="exit with 1 when a goal is missed")
     options = parser.parse_args()
-    if unknown := set(options.engines) - set(BARE):
-        parser.error(f"no such engine: {', '.join(unknown)}")
+    if unknown := set(options.databases) - set(BARE):
+        parser.error(f"no such database: {', '.join(unknown)}")
     missed = False
     if hasattr(os, "sched_setaffinity"):  # Linux
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the servers inherit it
-    for name in options.engines or BARE:
+    for name in options.databases or BARE:
         if isinstance(lacking := servers.find(servers.product_of(name)), servers.Missing):
             print(f"{name}: {lacking.why}")
             continue

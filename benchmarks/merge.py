@@ -57,7 +57,7 @@ def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> in
         "repetition": np.repeat(np.arange(repetitions, dtype=np.int32), len(owed)),
         "value": value,
         "count": np.full(rows, getattr(cell.parameters, "n", 1)),
-        "censored": waits & (chance.random(rows) < 0.001),
+        "timed_out": waits & (chance.random(rows) < 0.001),
         "resolution": np.ones(rows),
         "started_at": np.datetime64(START.replace(tzinfo=None), "us") + np.arange(rows) * np.timedelta64(1, "s"),
     }
@@ -67,20 +67,19 @@ def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> in
     named["source"] = ["perf_counter_ns"] * rows
     kept = [field for field in results.OBSERVATIONS if field.name in named]
     table = pa.table([pa.array(named[field.name], field.type) for field in kept], schema=pa.schema(kept))
-    results.write({**_columns(cell, repetitions), "host": host}, table)
+    results.write({**_columns(cell, repetitions), "host": host}, table, cell.kind[1])
     return rows
 
 
 def _columns(cell: grid.Cell, repetitions: int) -> dict[str, Any]:
     named = cell.parameters.model_dump(mode="json")
-    known = {name: named[name] for name in ("n", "engine", "topology", "model", "driver", "codec") if named.get(name)}
-    known |= {name: named[name] for name in ("transport", "durability") if named.get(name)}
+    known = {name: named[name] for name in results.OF_AN_ARM if named.get(name)} | cell.parameters.as_columns()
     times = {"cell_started_at": START, "cell_ended_at": START + timedelta(minutes=1)}
     return known | times | {
         "study": cell.study, "cell_id": cell.identity, "block": cell.block, "position": cell.position, "state": "done",
-        "run_id": "synthetic", "host": "synthetic", "lane": "python", "arm": cell.arm, "engine_version": "1.0",
-        "stand_in": False, "dataset": "synthetic", "dataset_sha256": "0" * 64, "repetitions": repetitions,
-        "parameters": cell.kind[1], "environment": ENVIRONMENT, "code_hash": "0" * 16,
+        "run_id": "synthetic", "host": "synthetic", "language": "python", "arm": cell.arm, "database_version": "1.0",
+        "dataset": "synthetic", "dataset_sha256": "0" * 64, "repetitions": repetitions,
+        "environment": ENVIRONMENT, "code_hash": "0" * 16,
     }  # fmt: skip
 
 

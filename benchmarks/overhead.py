@@ -1,4 +1,4 @@
-"""What a study's timed insert loop costs over the same loop written bare on the engine's driver.
+"""What a study's timed insert loop costs over the same loop written bare on the database's driver.
 
 Both loops fill the same store on the same live server in short blocks and take turns: the study's first in one pair,
 the bare one first in the next. Printed is the median of the pairs' ratios with a bootstrap interval over the pairs.
@@ -26,8 +26,8 @@ PAIRS, N = 20, 100
 """Pairs of blocks between two emptyings, and inserts a block: short, so that the disk's mood is the same for both."""
 
 
-def studied(engine: databases.Engine, records: Sequence[dict[str, Any]]) -> int:
-    return int(timed(partial(each, engine.insert, records))[1][0].value)
+def studied(adapter: databases.Adapter, records: Sequence[dict[str, Any]]) -> int:
+    return int(timed(partial(each, adapter.insert, records))[1][0].value)
 
 
 def unstudied(bare: Bare, records: Sequence[dict[str, Any]]) -> int:
@@ -46,12 +46,12 @@ def times(name: str, rounds: int, durability: Any) -> paired.Times:
     taken: paired.Times = []
     with (
         servers.session(name, "single") as deployment,
-        databases.open(name, deployment, durability=durability) as engine,
+        databases.open(name, deployment, durability=durability) as adapter,
         databases.open(name, deployment, durability=durability) as emptier,
     ):
-        engine.create(data.schema, parents=data.parents)
+        adapter.create(data.schema, parents=data.parents)
         with opened(name, deployment, durability) as bare:
-            loops = partial(studied, engine), partial(unstudied, bare)
+            loops = partial(studied, adapter), partial(unstudied, bare)
             for number in range(rounds + 1):
                 emptier.create(data.schema, parents=data.parents)
                 done = paired.taken(*loops, iter(blocks), PAIRS, swapped=number % 2 == 1)
@@ -61,15 +61,15 @@ def times(name: str, rounds: int, durability: Any) -> paired.Times:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engines", nargs="*", help=f"of {', '.join(BARE)} (default: all)")
+    parser.add_argument("databases", nargs="*", help=f"of {', '.join(BARE)} (default: all)")
     parser.add_argument("--rounds", type=int, default=20, help=f"of {PAIRS} pairs of {N} inserts")
     parser.add_argument("--durability", choices=get_args(databases.Durability), default="default")
     parser.add_argument("--check", action="store_true", help=f"exit with 1 when a ratio is above {GOAL}")
     options = parser.parse_args()
-    if unknown := set(options.engines) - set(BARE):
-        parser.error(f"no such engine: {', '.join(unknown)}")
+    if unknown := set(options.databases) - set(BARE):
+        parser.error(f"no such database: {', '.join(unknown)}")
     worst = 0.0
-    for name in options.engines or BARE:
+    for name in options.databases or BARE:
         if isinstance(found := servers.find(servers.product_of(name)), servers.Missing):
             print(f"{name}: {found.why}")
             continue

@@ -26,8 +26,8 @@ def measure(product: str, topology: Topology) -> tuple[float, float]:
     with servers.up(product, topology) as running, databases.use_fresh_database(running.deployment):
         if running.deployment.given:
             name = next(name for name in databases.NAMES if servers.product_of(name) == product)
-            with databases.open(name, running.deployment) as engine:
-                engine.create(STORE)
+            with databases.open(name, running.deployment) as adapter:
+                adapter.create(STORE)
         ready = time.perf_counter()
     return ready - started, time.perf_counter() - ready
 

@@ -23,9 +23,10 @@ import pandas as pd
 from scipy import stats
 
 from benchbook import cli, paths, results
+from benchbook.studies.levels import state_parameters
 
 MARGIN: Final = 1.02
-UNIT: Final = ["study", "lane", "parameters", "operation", "role", "metric", *results.OF_AN_ARM]
+UNIT: Final = ["study", "language", "cell", "operation", "role", "metric", *results.OF_AN_ARM]
 SHOWN: Final = ("wall_time", "cpu_total", "cpu_user", "cpu_system", "elapsed_time", "memory_rss", "memory_change")
 
 
@@ -38,7 +39,10 @@ def measured(checkout: Path, folder: Path, asked: list[str]) -> "pd.Series[float
         raise RuntimeError(f"{checkout}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
     rows = results.observations()
-    rows = rows[rows["metric"].isin(SHOWN) & (rows["value"] > 0) & ~rows["censored"].fillna(False)]
+    rows = rows[rows["metric"].isin(SHOWN) & (rows["value"] > 0) & ~rows["timed_out"].fillna(False)]
+    cells = rows.drop_duplicates("cell_id")
+    known = {row["cell_id"]: state_parameters(row) for row in cells.to_dict("records")}
+    rows = rows.assign(cell=rows["cell_id"].map(known))
     logs = np.log(rows.set_index(UNIT)["value"]).groupby(UNIT, dropna=False).mean()
     return pd.concat([logs, _contrasts(logs)])
 
@@ -70,14 +74,20 @@ def main() -> int:
         print(f"pair {pair + 1} of {asked.pairs}", file=sys.stderr, flush=True)
     each = pd.concat(found, axis=1).dropna()
     moved = 0
-    for (study, lane, metric), rows in each.groupby(["study", "lane", "metric"]):
+    for (study, language, metric), rows in each.groupby(["study", "language", "metric"]):
         means = rows.mean()
         half = stats.t.ppf(0.95, len(means) - 1) * means.std() / np.sqrt(len(means))
         low, ratio, high = np.exp([means.mean() - half, means.mean(), means.mean() + half])
         same = low > 1 / MARGIN and high < MARGIN
         apart = low > 1 or high < 1
         moved += bool(apart and not same)
-        line = {"study": study, "lane": lane, "metric": metric, "quantities": len(rows), "ratio": round(ratio, 4)}
+        line = {
+            "study": study,
+            "language": language,
+            "metric": metric,
+            "quantities": len(rows),
+            "ratio": round(ratio, 4),
+        }
         print(json.dumps(line | {"low": round(low, 4), "high": round(high, 4), "within_2_percent": bool(same)}))
     return moved
 

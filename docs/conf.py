@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from IPython.core.displayhook import DisplayHook
@@ -45,6 +46,14 @@ html_static_path = [
 html_css_files = ["wide-tables.css"]
 html_js_files = [("keyboard.js", {"defer": "defer"})]
 html_copy_source = False
+# A publisher states the repository's address in CITATION.cff. Then each page links to its source.
+_CITATION = yaml.safe_load((HERE.parent / "CITATION.cff").read_text(encoding="utf-8"))
+if "repository-code" in _CITATION:
+    html_theme_options = {
+        "source_repository": _CITATION["repository-code"],
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
 html_show_copyright = False
 
 

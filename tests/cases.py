@@ -1,4 +1,4 @@
-"""Every engine on every topology that can run here, and what they are asked with: the compliance suite's cases."""
+"""Every database on every topology that can run here, and what they are asked with: the compliance suite's cases."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import pytest
 
 import products
 from benchbook import databases, servers
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.datasets import Dataset, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.schemas import Field, Record, Schema
@@ -18,17 +18,17 @@ from waiting import PATIENCE_S
 
 
 class Deployed(Protocol):
-    """Returns a deployment for an engine or a product: on given servers, unless our ``own`` are asked for."""
+    """Returns a deployment for a database or a product: on given servers, unless our ``own`` are asked for."""
 
-    def __call__(self, engine: str, topology: Topology, *, own: bool = False) -> Deployment: ...
+    def __call__(self, database: str, topology: Topology, *, own: bool = False) -> Deployment: ...
 
 
-Opened = Callable[..., Engine]
+Opened = Callable[..., Adapter]
 
 PROTOCOL_ONLY = [name for name in products.NAMES if name not in LOCAL]
-"""Engines of whose product no more is here than servers that speak its protocol (`products`)."""
+"""Databases of whose product no more is here than servers that speak its protocol (`products`)."""
 ELSEWHERE = ["sqlserver+relational", "arangodb"]
-"""Engines whose servers no test run has started yet: where their image is, they are in `CASES`, as all are."""
+"""Databases whose servers no test run has started yet: where their image is, they are in `CASES`, as all are."""
 
 Case = tuple[str, Topology]
 
@@ -37,25 +37,25 @@ _REAL = [name for name in _STORES if name not in (*PROTOCOL_ONLY, *ELSEWHERE)]
 
 
 def runs(name: str, topology: Topology) -> bool:
-    """Return whether tests ask for an engine in a topology: at an address that was given, or on servers they start."""
+    """Return whether tests ask for a database in a topology: at an address that was given, or on servers they start."""
     product = servers.product_of(name)
     return is_given(product) or here(product, topology) or products.available(product, topology)
 
 
 def met(name: str) -> bool:
-    """Return whether an engine's product is here, or was given."""
+    """Return whether a database's product is here, or was given."""
     return isinstance(found(servers.product_of(name), "single"), servers.Found)
 
 
 def singles(names: Sequence[str]) -> pytest.MarkDecorator:
-    """Parametrize a test by those engines that are here, alone; where none is, it is skipped once."""
+    """Parametrize a test by those databases that are here, alone; where none is, it is skipped once."""
     some: list[Any] = [(name, "single") for name in names if runs(name, "single")]
     why = pytest.mark.skip(reason=f"each of {', '.join(names)} is not installed with the suite")
     return pytest.mark.parametrize("case", some or [pytest.param((names[0], "single"), marks=why)], ids="-".join)
 
 
 REAL = [name for name in _REAL if here(servers.product_of(name))]
-"""Engines on real servers that are here: each absent product is one skip."""
+"""Databases on real servers that are here: each absent product is one skip."""
 ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
 ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
 TABLES = [name for name in _REAL if name.endswith("+relational")]
@@ -64,7 +64,7 @@ CASES: list[Case] = [
     ("noop", "none"),
 ]
 MET = [name for name in (*PROTOCOL_ONLY, *ELSEWHERE) if met(name)]
-"""Of those engines, the ones whose products are here all the same: in a container, or at an address."""
+"""Of those databases, the ones whose products are here all the same: in a container, or at an address."""
 PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
 EACH = pytest.mark.parametrize("case", CASES, ids="-".join)
 EACH_SINGLE = pytest.mark.parametrize("case", [case for case in CASES if case[1] == "single"], ids="-".join)
@@ -132,12 +132,12 @@ KEYS = [
 
 
 @contextmanager
-def holds(engine: Engine, capability: str, error: type[BaseException]) -> Iterator[None]:
-    """Expect the body to pass, or, where the engine declares that it lacks the capability, to fail with `error`."""
-    if capability not in engine.gaps:
+def holds(adapter: Adapter, capability: str, error: type[BaseException]) -> Iterator[None]:
+    """Expect the body to pass, or, where the database declares that it lacks the capability, to fail with `error`."""
+    if capability not in adapter.gaps:
         yield
     else:
-        assert engine.gaps[capability]
+        assert adapter.gaps[capability]
         with pytest.raises(error):
             yield
 
@@ -147,17 +147,17 @@ def by_key(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     return {record["_id"]: dict(record) for record in records}
 
 
-def assert_contents(engine: Engine, records: Sequence[Record]) -> None:
+def assert_contents(adapter: Adapter, records: Sequence[Record]) -> None:
     """Assert that every node holds these records and no others, the replica as soon as it has caught up."""
-    assert by_key(engine.read_all()) == by_key(records)
-    if engine.replicated:
-        assert engine.wait_for(engine.position(), PATIENCE_S)
-        assert by_key(engine.read_all("replica")) == by_key(records)
+    assert by_key(adapter.read_all()) == by_key(records)
+    if adapter.replicated:
+        assert adapter.wait_for(adapter.position(), PATIENCE_S)
+        assert by_key(adapter.read_all("replica")) == by_key(records)
 
 
-def filled(engine: Engine, data: Dataset) -> list[dict[str, Any]]:
-    engine.create(data.schema, parents=data.parents)
-    engine.insert_many(data.records)
+def filled(adapter: Adapter, data: Dataset) -> list[dict[str, Any]]:
+    adapter.create(data.schema, parents=data.parents)
+    adapter.insert_many(data.records)
     return [dict(record) for record in data.records]
 
 

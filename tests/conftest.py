@@ -18,7 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 import products
 import standing
 from benchbook import databases, servers
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from cases import Case, Deployed, Opened
 from standing import LOCAL, here, is_given, needed
@@ -48,16 +48,16 @@ def pytest_report_header() -> list[str]:
 
 
 CHAINS: Final = (
-    ("engines", "capabilities"),
-    ("study_crud", "study_replication", "replicated_studies", "study_drivers", "lanes", "couchdb", "sockets"),
+    ("databases", "capabilities"),
+    ("study_crud", "study_replication", "replicated_studies", "study_drivers", "languages", "couchdb", "sockets"),
 )
 """Files whose tests share servers, and so a process: each chain of them starts a product's servers once."""
 
 LONGEST: Final = (
     *(name for chain in CHAINS for name in chain),
-    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer"),
+    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer", "your_documents"),
     *("reference", "lessons", "figures", "report", "manuscript", "plugins", "docs", "quiet", "servers_given"),
-    *("simulations", "containers", "rooms", "verdicts", "wire_secret", "until", "wheel"),
+    *("simulations", "containers", "networks", "verdicts", "wire_secret", "until", "wheel"),
 )
 """Files of tests that begin first, for what ends last is waited for alone: those that take half a minute or more."""
 
@@ -204,8 +204,8 @@ def deployed() -> Iterator[Deployed]:
     """Yield what returns a deployment: on given servers, else on our own, started once a group of tests."""
     given = standing.Given()
 
-    def deployment(engine: str, topology: Topology, *, own: bool = False) -> Deployment:
-        product = servers.product_of(engine)
+    def deployment(database: str, topology: Topology, *, own: bool = False) -> Deployment:
+        product = servers.product_of(database)
         if product == "none":
             return NONE
         started = given.deployment if is_given(product) and not own else standing.own
@@ -234,17 +234,17 @@ def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def opened(deployed: Deployed, case: Case) -> Iterator[Opened]:
-    """Yield what opens the case's engine; closed at the end."""
+    """Yield what opens the case's database; closed at the end."""
     with ExitStack() as stack:
 
-        def open_one(**options: object) -> Engine:
-            engine = stack.enter_context(databases.open(case[0], deployed(*case), **options))
-            engine.gaps = {**engine.gaps, **products.lacks(*case)}
-            return engine
+        def open_one(**options: object) -> Adapter:
+            adapter = stack.enter_context(databases.open(case[0], deployed(*case), **options))
+            adapter.gaps = {**adapter.gaps, **products.lacks(*case)}
+            return adapter
 
         yield open_one
 
 
 @pytest.fixture
-def engine(opened: Opened) -> Engine:
+def adapter(opened: Opened) -> Adapter:
     return opened()

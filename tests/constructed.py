@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchbook.results import OBSERVATIONS, OF_AN_ARM, UNITS, typed
+from benchbook.results import OBSERVATIONS, OF_AN_ARM, UNITS, parameter_column, typed
+from benchbook.results.files import infer_schema
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MACHINE = {
@@ -36,17 +37,17 @@ def observations(
     """Return rows of some studies, the same on every call."""
     rows = [row for study in studies for cell in CELLS[study]() for row in _rows(study, blocks, *cell)]
     frame = pd.DataFrame(rows)
-    table: pd.DataFrame = typed(frame, OBSERVATIONS).to_pandas() if rows else OBSERVATIONS.empty_table().to_pandas()
-    return table
+    table = typed(frame, infer_schema(frame)) if rows else OBSERVATIONS.empty_table()
+    observed: pd.DataFrame = table.to_pandas()
+    return observed
 
 
 def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quantity]) -> Iterator[dict[str, Any]]:
-    parameters = {"seed": 20150501, "repetitions": 2, "lane": "python", "arm": "a"} | cell.pop("parameters")
-    columns = {
-        key: parameters[key]
-        for key in ("n", "engine", "topology", "transport", "durability", "model", "arm")
-        if key in parameters
-    }
+    parameters = {"seed": 20150501, "repetitions": 2, "language": "python", "arm": "a"} | cell.pop("parameters")
+    parameters |= {} if study == "drivers" else {"network": "none"}
+    parameters |= {"arrays": "json"} if study == "crud" else {}
+    columns = {key: parameters[key] for key in ("database", "model", "arm") if key in parameters}
+    columns |= {parameter_column(key): level for key, level in parameters.items()}
     arm = [cell.get(name) for name in OF_AN_ARM]
     number = zlib.crc32(repr((study, parameters, arm)).encode())
     identity = f"{number:016x}"
@@ -55,10 +56,10 @@ def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quanti
         for rank, (operation, role, metric, mean) in enumerate(quantities):
             yield {
                 **columns, **cell, "study": study, "cell_id": identity, "block": block, "position": 0,
-                "host": "testhost", "lane": "python", "state": "done", "repetitions": 2, "repetition": repetition,
-                "parameters": json.dumps(parameters), "environment": json.dumps(MACHINE),
+                "host": "testhost", "language": "python", "state": "done", "repetitions": 2, "repetition": repetition,
+                "environment": json.dumps(MACHINE),
                 "operation": operation, "role": role, "metric": metric, "unit": UNITS[metric], "count": parameters["n"],
-                "value": float(mean * (1 + 0.05 * noise.standard_normal())), "censored": False,
+                "value": float(mean * (1 + 0.05 * noise.standard_normal())), "timed_out": False,
                 "source": "constructed", "resolution": 1.0,
                 "started_at": START + timedelta(minutes=block, seconds=rank),
             }  # fmt: skip
@@ -105,14 +106,14 @@ def _tcp() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
 
 def _drivers() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for attributes, (driver, factor) in product((89, 6), (("pymongo", 1), ("mongoengine", 8))):
-        engine = "mongodb" if driver == "pymongo" else "mongodb+mongoengine"
+        database = "mongodb" if driver == "pymongo" else "mongodb+mongoengine"
         time = 4e7 * factor * attributes**0.5 / 3
         read = {"together": ("wall_time", "cpu_user", "cpu_system"), "operation": ("memory_change",)}
         for process, metrics in read.items():
             parameters = {"process": process, "driver": "pymongo+mongoengine", "attributes": attributes, "n": 1000}
             parameters |= {"calls": "bulk", "durability": "default"}
             yield (
-                {"parameters": parameters, "engine": engine, "engine_version": "6.0.5", "driver": driver},
+                {"parameters": parameters, "database": database, "database_version": "6.0.5", "driver": driver},
                 [
                     (operation, "client", metric, share * (time if metric != "memory_change" else 2e6))
                     for operation, share in (("insert", 1.0), ("find", 0.6), ("update", 0.4), ("delete", 0.3))
@@ -122,14 +123,14 @@ def _drivers() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
 
 
 def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
-    engines = {
+    databases = {
         "mongodb": (3e8, "6.0.5"),
         "postgresql+jsonb": (4e8, "16.14"),
         "postgresql+relational": (5e8, "16.14"),
         "noop": (2e5, None),
     }
-    for (engine, (time, version)), topology in product(engines.items(), ("single", "replicated")):
-        if engine == "noop" and topology == "replicated":
+    for (database, (time, version)), topology in product(databases.items(), ("single", "replicated")):
+        if database == "noop" and topology == "replicated":
             continue
         kept = {
             "delete": "each",
@@ -138,22 +139,22 @@ def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
             "article_index": False,
             "durability": "default",
         }
-        parameters = {"engine": engine, "topology": topology, "n": 1000, "calls": "single", **kept}
+        parameters = {"database": database, "topology": topology, "n": 1000, "calls": "single", **kept}
         operations = ("insert", "update", "delete") + (("select",) if topology == "single" else ())
         quantities = [(operation, "client", "wall_time", time) for operation in operations]
         if topology == "replicated":
             quantities += [(operation, "replica", "catch_up_time", time / 50) for operation in operations]
             quantities += [(operation, "client", "elapsed_time", time * 1.02) for operation in operations]
-        yield {"parameters": parameters, "engine_version": version}, quantities
+        yield {"parameters": parameters, "database_version": version}, quantities
 
 
 def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
-    for engine, (model, factor) in product(
+    for database, (model, factor) in product(
         ("mongodb", "postgresql+jsonb"), (("document", 0.9), ("json_text", 1), ("xml_text", 1.1))
     ):
-        parameters = {"engine": engine, "topology": "replicated", "process": "together", "n": 2000}
+        parameters = {"database": database, "topology": "replicated", "process": "together", "n": 2000}
         parameters |= {"model": "document+json_text+xml_text", "durability": "default"}
-        cell = {"parameters": parameters, "engine_version": "6.0.5", "model": model}
+        cell = {"parameters": parameters, "database_version": "6.0.5", "model": model}
         cell |= {"format": "xml" if model == "xml_text" else "json"}
         held = [("insert", role, "memory_rss", 1.4e8 * factor) for role in ("primary", "replica")]
         yield {**cell, "parameters": {**parameters, "process": "apart", "model": model}}, held
@@ -177,32 +178,32 @@ STACKS = {
     "tcp": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
     "drivers": ("node", {"pymongo": "mongoclient", "mongoengine": "mongoose"}, "Node.js"),
 }
-"""Each study's other stack: its lane, its names for what Python uses, and its name in print."""
+"""Each study's other stack: its language, its names for what Python uses, and its name in print."""
 
 
-def on(lane: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
+NAMED = ("codec", "driver", "json_codec", "xml_codec", "cell_driver")
+"""Columns with names of libraries."""
+
+
+def on(language: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
     """Return the same observations as another stack would have made them, in twice the time."""
 
-    def parameters(text: str) -> str:
-        own = json.loads(text) | {"lane": lane}
-        return json.dumps({key: theirs(value) if isinstance(value, str) else value for key, value in own.items()})
-
-    def theirs(value: str) -> str:
-        return "+".join(names.get(one, one) for one in value.split("+"))
+    def theirs(value: object) -> object:
+        return "+".join(names.get(one, one) for one in value.split("+")) if isinstance(value, str) else value
 
     times = frame["value"].where(frame["unit"] != "ns", frame["value"] * 2)
     return frame.assign(
-        lane=lane,
+        language=language,
         value=times,
-        cell_id=frame["cell_id"] + lane,
-        parameters=frame["parameters"].map(parameters),
-        codec=frame["codec"].replace(names),
-        driver=frame["driver"].replace(names),
+        cell_id=frame["cell_id"] + language,
+        **{name: frame[name].map(theirs) for name in NAMED if name in frame},
     )
 
 
 def on_two_stacks() -> pd.DataFrame:
     """Return what Python gave, and what another stack gave in each study that has one."""
     observed = observations()
-    parts = [on(lane, names, observed[observed["study"] == study]) for study, (lane, names, _) in STACKS.items()]
+    parts = [
+        on(language, names, observed[observed["study"] == study]) for study, (language, names, _) in STACKS.items()
+    ]
     return pd.concat([observed, *parts], ignore_index=True)

@@ -36,10 +36,12 @@ COUNTS = {"for": "for", "against": "against", "open": "open", "not comparable": 
 NUMBERS = ("estimate", "low", "high")
 
 # Columns of the committed file.
-OF_CELL = ("study", "language", "parameters", "host", "block", "cell_id")
-OF_ROW = ("engine", "topology", "model", "driver", "codec", "format", "arm")
-OF_VALUE = ("operation", "role", "metric", "value", "count", "censored", "disturbed", "state", "started_at")
-COLUMNS = {"language": "lane"}  # where the file's name is another
+OF_CELL = ("study", "language", "host", "block", "cell_id")
+OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm")
+OF_VALUE = ("operation", "role", "metric", "value", "count", "timed_out", "noisy", "state", "started_at")
+# Parameters among the columns of every study; the others are in the data dictionary.
+PARAMETERS = ("n", "topology", "transport", "durability", "repetitions", "seed")
+MIXED = ("batch", "comments_per_article")  # levels are numbers as well as texts: the file has texts
 
 # Levels of parameters that a claim may leave out, in the order of preference; the first is the default.
 DEFAULTS: dict[str, tuple[Any, ...]] = {
@@ -47,7 +49,7 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "trials": ("alone", "sequence"),
     "heap": ("default", "64m"),
     "binary_log": ("needed", "always"),
-    "room": ("none",),
+    "network": ("none",),
     "keys": ("paper", "short", "long", "nested"),
     "batch": ("all", 50000),
     "constraints": ("on", "off"),
@@ -98,16 +100,36 @@ class Configuration:
 
     def common(self, apart: set[str]) -> str:
         """Return the settings that sides must share."""
-        names = {*self.parameters} - apart - {"language", "lane", "arm", "seed", "repetitions"}
+        names = {*self.parameters} - apart - {"language", "arm", "seed", "repetitions"}
         return json.dumps({name: self.settings[name] for name in sorted(names)})
+
+
+@cache
+def list_parameters() -> tuple[str, ...]:
+    """Return the columns of parameters; ``cell_format`` and the like are those of which a row has its own level."""
+    with (ROOT / "data" / "dictionary.csv").open(newline="", encoding="utf-8") as file:
+        return (*PARAMETERS, *(line["name"] for line in csv.DictReader(file) if line["kind"] == "parameter"))
+
+
+def read_parameters(row: dict[str, Any]) -> Levels:
+    """Return the levels of a cell's parameters by their names."""
+    levels = {}
+    for column in list_parameters():
+        level = row[column]
+        # A study without servers has no topology to choose.
+        if level is None or level != level or (column == "topology" and level == "none"):
+            continue
+        if (column in MIXED and level.isdigit()) or (isinstance(level, float) and level.is_integer()):
+            level = int(level)
+        levels[column.removeprefix("cell_")] = level
+    return levels
 
 
 def load_repetitions() -> pd.DataFrame:
     """Return the repetitions of finished cells with the pass that their block is."""
-    columns = [COLUMNS.get(name, name) for name in (*OF_CELL, *OF_ROW, *OF_VALUE)]
-    rows = pd.read_parquet(REFERENCE / "repetitions.parquet", columns=columns)
-    rows = rows.rename(columns={stored: name for name, stored in COLUMNS.items()})
-    rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["censored"])]
+    columns = dict.fromkeys([*OF_CELL, *OF_ROW, *OF_VALUE, *list_parameters()])
+    rows = pd.read_parquet(REFERENCE / "repetitions.parquet", columns=[*columns])
+    rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["timed_out"])]
     # A pass ends where no cell of its block has begun for an hour.
     rows = rows.sort_values("started_at")
     number = rows.groupby(["host", "block"])["started_at"].transform(lambda t: (t.diff() > pd.Timedelta("1h")).cumsum())
@@ -126,18 +148,20 @@ def load_configurations() -> dict[str, list[Configuration]]:
     rows = load_repetitions()
     unit = [*OF_CELL, "begun", *OF_ROW, "operation", "role", "metric"]
     means = rows.groupby(unit, dropna=False, as_index=False).agg(
-        value=("value", "mean"), timed_out=("censored", "any"), noisy=("disturbed", "any"), items=("count", "mean")
+        value=("value", "mean"), timed_out=("timed_out", "any"), noisy=("noisy", "any"), items=("count", "mean")
     )
+    cells = rows.drop_duplicates("cell_id").set_index("cell_id", drop=False)
+    parameters_of = {str(row["cell_id"]): read_parameters(row) for row in cells.to_dict("records")}
     found: dict[tuple[Any, ...], Configuration] = {}
     of_study: dict[str, list[Configuration]] = defaultdict(list)
     for row in means.to_dict("records"):
-        parameters = json.loads(row["parameters"])
+        parameters = parameters_of[row["cell_id"]]
         if row["arm"] != "a" or parameters["arm"] != "a":
             continue
         own = {name: row[name] for name in OF_ROW if isinstance(row[name], str)}
-        key = (row["study"], row["language"], row["parameters"], *own.items())
+        key = (row["study"], row["language"], json.dumps(parameters, sort_keys=True), *own.items())
         if key not in found:
-            found[key] = Configuration(row["language"], {"room": "none", **parameters, **own}, [*parameters])
+            found[key] = Configuration(row["language"], {**parameters, **own}, [*parameters])
             of_study[row["study"]].append(found[key])
         block = (row["host"], row["block"], row["begun"])
         mean = Mean(row["value"], bool(row["timed_out"]), bool(row["noisy"]), row["items"])
@@ -153,7 +177,7 @@ def measured(of: Configuration, quantity: Quantity) -> dict[Block, Mean]:
 
 
 def _mean(of: Configuration, means: dict[tuple[str, str], Mean], role: str, metric: str) -> Mean | None:
-    """Return a block's mean, stored or made of others: "Quantities made of others"."""
+    """Return a block's mean, stored or made of others: "Derived quantities"."""
 
     def total(*names: str, of_role: str = role) -> Mean:
         parts = [means[of_role, name] for name in names]
@@ -205,7 +229,7 @@ def _mean(of: Configuration, means: dict[tuple[str, str], Mean], role: str, metr
 
 @dataclass
 class Side:
-    """One side of a comparison: its value in each block that no other program disturbed."""
+    """One side of a comparison: its value in each block that no other program noisy."""
 
     settings: Levels
     values: dict[Block, float]
@@ -358,7 +382,7 @@ def compare(file: Levels, claim: Levels, of_study: list[Configuration], language
             else:
                 sides = choose_sides(of_study, language, wanted)
             is_experimental = any(
-                side.settings.get("engine", "").split("+")[0] in EXPERIMENTAL for side in sides.values()
+                side.settings.get("database", "").split("+")[0] in EXPERIMENTAL for side in sides.values()
             )
             label = ", ".join(f"{name}={text(level)}" for name, level in levels.items())
             if len(sides) < len(wanted) or is_experimental:

@@ -1,4 +1,4 @@
-"""Servers that many tests share: those at the addresses that the run was given, else our own; and tampered engines."""
+"""Servers that many tests share, at given addresses or our own, and adapters that lie."""
 
 import atexit
 import fcntl
@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import products
-from benchbook import databases, lanes, registry, servers
-from benchbook.databases import Engine
+from benchbook import databases, languages, registry, servers
+from benchbook.databases import Adapter
 from benchbook.deployment import Deployment, Topology
 from benchbook.servers.address import single_variable, variable
 from benchbook.studies import cell_store
@@ -136,11 +136,11 @@ def needed(product: str, topology: Topology = "single") -> None:
         pytest.skip(f"{product} is not installed with the suite: {missing.why}")
 
 
-def driver_needed(engine: str) -> None:
-    """Skip a test of an engine whose driver no extra has brought."""
-    why = registry.missing_driver(engine)
+def driver_needed(database: str) -> None:
+    """Skip a test of a database whose driver no extra has brought."""
+    why = registry.missing_driver(database)
     if why:
-        pytest.skip(f"{engine} is not installed with the suite: {why}")
+        pytest.skip(f"{database} is not installed with the suite: {why}")
 
 
 class Given:
@@ -198,12 +198,12 @@ class Turn:
             self._file = None
 
 
-def lane_needed(lane: str, *tools: str) -> lanes.Found:
-    """Skip the test where a lane cannot be built; where what builds it is on PATH, its lack is a failure."""
-    if isinstance(found := lanes.find(lane), lanes.Missing):
+def language_needed(language: str, *tools: str) -> languages.Found:
+    """Skip the test where a language cannot be built; where what builds it is on PATH, its lack is a failure."""
+    if isinstance(found := languages.find(language), languages.Missing):
         if "make setup" in found.why and all(map(shutil.which, tools)):
-            pytest.fail(f"set-up has {' and '.join(tools)}, and built no lane {lane}: {found.why}")
-        pytest.skip(f"lane {lane} is not installed with the suite: {found.why}")
+            pytest.fail(f"set-up has {' and '.join(tools)}, and built no language {language}: {found.why}")
+        pytest.skip(f"language {language} is not installed with the suite: {found.why}")
     return found
 
 
@@ -235,15 +235,15 @@ atexit.register(end_own)
 """What is interrupted, or ends at its first failure, has a next test for which servers are kept."""
 
 
-def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:
-    """Let a study open an engine that `change` has laid its hand on."""
+def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Adapter], None]) -> None:
+    """Let a study open a database that `change` has laid its hand on."""
     real = cell_store.databases.open
 
     @contextmanager
-    def opened(*arguments: Any, **options: Any) -> Iterator[Engine]:
-        with real(*arguments, **options) as engine:
-            change(engine)
-            yield engine
+    def opened(*arguments: Any, **options: Any) -> Iterator[Adapter]:
+        with real(*arguments, **options) as adapter:
+            change(adapter)
+            yield adapter
 
     monkeypatch.setattr(cell_store.databases, "open", opened)
 

@@ -1,7 +1,5 @@
 """A/A checks: what is said of two arms that are the same."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +20,7 @@ def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFra
     second = own.assign(
         arm="b",
         cell_id=own["cell_id"] + "b",
-        parameters=[json.dumps(json.loads(text) | {"arm": "b"}) for text in own["parameters"]],
+        cell_arm="b",
         value=own["value"] * factor * np.exp(0.001 * np.sin(own["block"] + own["repetition"])),
     )
     return pd.concat([rows, second], ignore_index=True)
@@ -41,7 +39,7 @@ def test_a_check_puts_all_quantities_of_its_kind_together(rows: pd.DataFrame) ->
     both = measures(with_second_arm(rows, "bookstore", 1.2))
     time = aa_checks(both).set_index("metric").loc["time"]
     means = both[(both["study"] == "bookstore") & both["metric"].isin(KINDS["time"])]
-    quantities = means.groupby(["parameters", "operation", "format", "metric"]).ngroups // 2
+    quantities = means.groupby(["cell_id", "operation", "format", "metric"]).ngroups // 2
     assert (time["label"], time["blocks"]) == (f"{quantities} quantities", 5)
 
 

@@ -57,9 +57,9 @@ def test_what_audits_and_marks_is_pinned_by_hash_and_installed_for_nothing_else(
     assert program not in (paths.root() / "requirements.lock").read_text()
 
 
-def test_the_java_lanes_artefacts_are_listed() -> None:
+def test_the_java_languages_artefacts_are_listed() -> None:
     if not (paths.harness("java") / "target" / "benchbook.jar").is_file():
-        pytest.skip("the Java lane is not installed with the suite")
+        pytest.skip("the Java language is not installed with the suite")
     listed = audit.java()
     assert "org.json:json:jar:" in listed
     assert "maven-" not in listed.partition("\n")[2]

@@ -1,6 +1,6 @@
-"""Every engine is asked for every capability: what it does not declare as a gap works, and a gap fails as declared.
+"""Every database is asked for every capability: what it does not declare as a gap works, and a gap fails as declared.
 
-The table of docs/engines.md is made of the same declarations.
+The table of docs/databases.md is made of the same declarations.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ import pytest
 
 import products
 from benchbook import databases, servers
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.deployment import Topology
 from benchbook.schemas import Field, Schema
 from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, assert_contents, awkward
@@ -23,54 +23,54 @@ from tools import capabilities as table
 from tools.capabilities import CAPABILITIES
 from waiting import PATIENCE_S
 
-PAGE = Path(__file__).parents[1] / "docs" / "engines.md"
+PAGE = Path(__file__).parents[1] / "docs" / "databases.md"
 MB = 2**20
 LONG = Schema("long", (Field("_id", "string"), Field("text", "string")))
 
 
 class Asked:
-    """An engine, and what else a capability takes to be asked for."""
+    """A database, and what else a capability takes to be asked for."""
 
-    def __init__(self, engine: Engine, deployed: Deployed, opened: Opened, case: Case) -> None:
-        self.engine, self.opened, self.deployment = engine, opened, deployed(*case)
+    def __init__(self, adapter: Adapter, deployed: Deployed, opened: Opened, case: Case) -> None:
+        self.adapter, self.opened, self.deployment = adapter, opened, deployed(*case)
 
     def keeps(self, record: dict[str, Any], schema: Schema = TYPED) -> None:
         """Hold that a record comes back equal."""
-        self.engine.create(schema)
-        self.engine.insert(record)
-        assert list(self.engine.read_all()) == [record]
+        self.adapter.create(schema)
+        self.adapter.insert(record)
+        assert list(self.adapter.read_all()) == [record]
 
-    def elsewhere(self, **changes: Any) -> Engine:
-        """Return the engine on a single node, the deployment's changed so."""
+    def elsewhere(self, **changes: Any) -> Adapter:
+        """Return the database on a single node, the deployment's changed so."""
         node = replace(self.deployment.node(), **changes)
-        return databases.open(self.engine.name, replace(self.deployment, topology="single", nodes=(node,)))
+        return databases.open(self.adapter.name, replace(self.deployment, topology="single", nodes=(node,)))
 
 
 def replicates(asked: Asked) -> None:
-    engine = asked.engine
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    engine.insert_many(COMMENTS.records)
-    assert engine.wait_for(engine.position(), PATIENCE_S)
+    adapter = asked.adapter
+    adapter.create(COMMENTS.schema, parents=COMMENTS.parents)
+    adapter.insert_many(COMMENTS.records)
+    assert adapter.wait_for(adapter.position(), PATIENCE_S)
     wanted = {record["_id"]: dict(record) for record in COMMENTS.records}
     for role in ("primary", "replica"):
-        assert {record["_id"]: record for record in engine.read_all(role)} == wanted
+        assert {record["_id"]: record for record in adapter.read_all(role)} == wanted
 
 
 def counts_what_the_replica_receives(asked: Asked) -> None:
-    asked.engine = asked.opened(counted=True)
-    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    (counter,) = asked.engine.counters("replica")
-    assert counter.metric == "bytes_received" and asked.engine.counters("primary") == []
+    asked.adapter = asked.opened(counted=True)
+    asked.adapter.create(COMMENTS.schema, parents=COMMENTS.parents)
+    (counter,) = asked.adapter.counters("replica")
+    assert counter.metric == "bytes_received" and asked.adapter.counters("primary") == []
     before = counter.read()
-    asked.engine.insert_many(COMMENTS.records)
-    assert asked.engine.wait_for(asked.engine.position(), PATIENCE_S)
+    asked.adapter.insert_many(COMMENTS.records)
+    assert asked.adapter.wait_for(asked.adapter.position(), PATIENCE_S)
     content = sum(len(str(value)) for record in COMMENTS.records for value in record.values())
     assert content < counter.read() - before < 10 * content
 
 
 def has_a_replica_that_refuses_writes(asked: Asked) -> None:
     with (
-        pytest.raises(databases.EngineError, match=r"read-only|not primary"),
+        pytest.raises(databases.AdapterError, match=r"read-only|not primary"),
         asked.elsewhere(url=asked.deployment.node("replica").url) as replica,
     ):
         replica.create(TYPED)
@@ -83,13 +83,13 @@ def lets_durability_be_chosen(asked: Asked) -> None:
 
 def lets_constraints_be_left_out(asked: Asked) -> None:
     orphan = {**COMMENTS.records[0], "article_id": "unknown"}
-    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    asked.adapter.create(COMMENTS.schema, parents=COMMENTS.parents)
     try:
-        asked.engine.insert(orphan)
+        asked.adapter.insert(orphan)
     except databases.RefusedError as error:
         assert "foreign key" in str(error)
     else:
-        assert "constraints" in asked.engine.gaps
+        assert "constraints" in asked.adapter.gaps
     loose = asked.opened(constraints=False)
     loose.create(COMMENTS.schema, parents=COMMENTS.parents)
     nameless = {**orphan, "title": None}
@@ -100,20 +100,20 @@ def lets_constraints_be_left_out(asked: Asked) -> None:
 
 
 def finds_by_any_field(asked: Asked) -> None:
-    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    asked.engine.insert_many(COMMENTS.records)
-    found = asked.engine.find("article_id", COMMENTS.records[0]["article_id"])
+    asked.adapter.create(COMMENTS.schema, parents=COMMENTS.parents)
+    asked.adapter.insert_many(COMMENTS.records)
+    found = asked.adapter.find("article_id", COMMENTS.records[0]["article_id"])
     assert len(found) == 10
 
 
 def tells_trailing_blanks_apart(asked: Asked) -> None:
-    asked.engine.create(TYPED)
+    asked.adapter.create(TYPED)
     records = awkward()[:2]
     assert [record["text %s"] for record in records] == ["", " "]
-    asked.engine.insert_many(records)
-    if "find" not in asked.engine.gaps:
-        assert [record["_id"] for record in asked.engine.find("text %s", "")] == [records[0]["_id"]]
-    assert {record["text %s"] for record in asked.engine.read_all()} == {"", " "}
+    asked.adapter.insert_many(records)
+    if "find" not in asked.adapter.gaps:
+        assert [record["_id"] for record in asked.adapter.find("text %s", "")] == [records[0]["_id"]]
+    assert {record["text %s"] for record in asked.adapter.read_all()} == {"", " "}
 
 
 def keeps_nul_characters(asked: Asked) -> None:
@@ -163,7 +163,7 @@ ASKED: dict[str, Callable[[Asked], None]] = {
     "passwords": refuses_a_wrong_password,
     "contents": keeps_what_it_is_given,
 }
-"""How each is asked for; a key without an index is asked for where indexes are, in ``test_engines.py``."""
+"""How each is asked for; a key without an index is asked for where indexes are, in ``test_adapters.py``."""
 
 OF_PAIRS = ("wait_for", "bytes_received", "read_only_replica")
 OF_ALL = ("constraints", "durability")
@@ -184,26 +184,26 @@ def applies(capability: str, name: str, topology: Topology) -> bool:
     ids=lambda one: "-".join(one) if isinstance(one, tuple) else one,
 )
 def test_a_capability_is_there_or_asking_for_it_fails_as_declared(
-    engine: Engine, deployed: Deployed, opened: Opened, case: Case, capability: str
+    adapter: Adapter, deployed: Deployed, opened: Opened, case: Case, capability: str
 ) -> None:
     error = CAPABILITIES[capability].error or (AssertionError, pytest.fail.Exception, ValueError)
-    if capability in engine.gaps:
-        assert engine.gaps[capability]
+    if capability in adapter.gaps:
+        assert adapter.gaps[capability]
         outcome: Any = pytest.raises(error)
     else:
         outcome = nullcontext()
     with outcome:
-        ASKED[capability](Asked(engine, deployed, opened, case))
+        ASKED[capability](Asked(adapter, deployed, opened, case))
 
 
 @pytest.mark.parametrize("name", databases.NAMES)
 def test_every_declared_gap_is_a_known_capability_that_is_asked_for(name: str) -> None:
     driver_needed(name)
-    engine = databases.load(name)
-    gaps = {*engine.lacks, *engine.since}
+    adapter = databases.load(name)
+    gaps = {*adapter.lacks, *adapter.since}
     assert gaps <= set(CAPABILITIES)
     assert gaps <= {*ASKED, "reference_without_index"}
-    assert all(why.strip() for why in engine.lacks.values())
+    assert all(why.strip() for why in adapter.lacks.values())
 
 
 LIMITED = [case for case in CASES if case[1] != "none" and "large_records" not in products.lacks(*case)]
@@ -214,20 +214,20 @@ def test_a_record_that_is_too_large_leaves_nothing_behind_and_the_next_one_is_ta
     deployed: Deployed, case: Case
 ) -> None:
     for text in ("x" * (15 * MB), "x" * (17 * MB)):
-        with databases.open(case[0], deployed(*case)) as engine:
-            if "large_records" not in engine.gaps:
+        with databases.open(case[0], deployed(*case)) as adapter:
+            if "large_records" not in adapter.gaps:
                 return
-            engine.create(LONG)
-            if len(text) < 16 * MB and engine.product != "couchdb":
-                engine.insert({"_id": "large", "text": text})
-                assert [len(record["text"]) for record in engine.read_all()] == [len(text)]
+            adapter.create(LONG)
+            if len(text) < 16 * MB and adapter.product != "couchdb":
+                adapter.insert({"_id": "large", "text": text})
+                assert [len(record["text"]) for record in adapter.read_all()] == [len(text)]
                 continue
-            with pytest.raises(databases.EngineError):
-                engine.insert({"_id": "large", "text": text})
-        with databases.open(case[0], deployed(*case)) as engine:
-            engine.create(LONG)
-            engine.insert({"_id": "small", "text": "x"})
-            assert len(engine.read_all()) == 1
+            with pytest.raises(databases.AdapterError):
+                adapter.insert({"_id": "large", "text": text})
+        with databases.open(case[0], deployed(*case)) as adapter:
+            adapter.create(LONG)
+            adapter.insert({"_id": "small", "text": "x"})
+            assert len(adapter.read_all()) == 1
 
 
 @pytest.mark.parametrize("product", servers.PRODUCTS)

@@ -2,9 +2,10 @@
 
 import ast
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchbook import grid, results, studies
 from benchbook.analysis import reference
+from benchbook.inputs import InputError
 from benchbook.measure import Reading, timed
 from benchbook.studies import cell
 
@@ -71,8 +73,6 @@ def test_rows_are_delivered_to_the_file_that_a_runner_names(tmp_path: Path, monk
 
 
 def test_rows_of_another_form_are_not_delivered():
-    with pytest.raises(ValueError, match="no column surprise"):
-        cell.deliver(pd.DataFrame({"surprise": [1]}))
     with pytest.raises(ValueError, match="not of its column's type"):
         cell.deliver(pd.DataFrame({"value": ["fast"]}))
 
@@ -84,17 +84,17 @@ def test_parameters_are_strict(wrong: dict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    ("slug", "lane", "arms"),
+    ("slug", "language", "arms"),
     [
         ("bookstore", "java", [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}]),
         ("tcp", "java", [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}]),
         ("drivers", "node", [{"driver": "mongoclient"}, {"driver": "mongoose"}]),
     ],
 )
-def test_another_lane_alone_picks_what_it_has(slug: str, lane: str, arms: list[dict[str, str]]):
+def test_another_language_alone_picks_what_it_has(slug: str, language: str, arms: list[dict[str, str]]):
     model = studies.load(slug).Parameters
-    unnamed = dict.fromkeys(model.of_lane[lane])
-    assert model(lane=lane).arms() == model(lane=lane, **unnamed).arms() == arms
+    unnamed = dict.fromkeys(model.language_levels[language])
+    assert model(language=language).arms() == model(language=language, **unnamed).arms() == arms
     assert model(**unnamed) == model()
 
 
@@ -117,12 +117,65 @@ def test_a_notebooks_parameters_cell_and_its_studys_parameters_agree(slug: str):
 
 
 @pytest.mark.parametrize("slug", studies.SLUGS)
+def test_a_notebooks_comments_name_all_levels_of_each_parameter_and_no_others(slug: str):
+    model = studies.load(slug).Parameters
+    defaults = {ast.unparse(one.target): ast.literal_eval(one.value) for one in parameters_cell(slug) if one.value}
+    planned = [one.parameters.model_dump() for one in grid.plan([slug], "paper").cells]
+    for name, comment in read_comments(slug).items():
+        field, listed = model.model_fields[name], list_literals(comment)
+        if get_origin(field.annotation) is Literal:
+            levels = set(get_args(field.annotation))
+            joined = {level for level in levels if {*str(level).split("+")} <= set(listed)}
+            assert {*listed, *joined, defaults[name]} - {None} == levels, name
+        elif field.annotation is bool:
+            assert {*listed, defaults[name]} == {True, False}, name
+        elif name in ("n", "repetitions"):
+            assert set(listed) <= {cell[name] for cell in planned}, f"{name}: not the paper's"
+        else:
+            for level in listed:
+                TypeAdapter(field.rebuild_annotation()).validate_python(level)
+
+
+def read_comments(slug: str) -> dict[str, str]:
+    """Return the comments above and beside each parameter of a study's notebook, by its name."""
+    cells = json.loads(studies.notebook(slug).read_text())["cells"]
+    (found,) = (one for one in cells if "parameters" in one["metadata"].get("tags", []))
+    comments: dict[str, str] = {}
+    above = ""
+    for line in found["source"]:
+        assignment, _, comment = line.partition("# ")
+        above += comment
+        if assignment:
+            comments[assignment.partition(":")[0]] = above
+            above = ""
+    return comments
+
+
+def list_literals(comment: str) -> list[Any]:
+    """Return the levels that a comment names as Python would write them; JSON in quotes is one."""
+    words = re.findall(r"'[^']*'|\"[^\"]*\"|\b(?:True|False|\d+)\b", comment)
+    return [ast.literal_eval(word) for word in words]
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_parameters_are_read_from_the_names_of_a_notebook(slug: str):
+    model = studies.load(slug).Parameters
+    given = {ast.unparse(one.target): ast.literal_eval(one.value) for one in parameters_cell(slug) if one.value}
+    assert model.of({**given, "observations": None}) == model(**given)
+    del given["repetitions"]
+    with pytest.raises(InputError, match="repetitions: no such name: assign it in the notebook cell"):
+        model.of(given)
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
 def test_a_notebooks_defaults_are_a_cell_of_the_reference_run(slug: str):
+    model = studies.load(slug).Parameters
     given = {ast.unparse(one.target): ast.literal_eval(one.value) for one in parameters_cell(slug) if one.value}
     fewer = {"repetitions"}  # a notebook makes fewer, and says so
-    asked = studies.load(slug).Parameters(**given).model_dump(exclude=fewer)
-    cells = grid.plan([slug], reference.profile()).cells
-    assert asked in [one.parameters.model_dump(exclude=fewer) for one in cells]
+    means = reference.means()
+    cells = means[means["study"] == slug].drop_duplicates("cell_id").to_dict("records")
+    measured = [model(**model.read_levels(cell)).model_dump(exclude=fewer) for cell in cells]
+    assert model(**given).model_dump(exclude=fewer) in measured
 
 
 @pytest.mark.parametrize("slug", studies.SLUGS)

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchbook.analysis import claim_comparisons, facts, measures, verdicts
 from benchbook.analysis.claims import LANGUAGES, Claim, NotComparable, Unmeasured
-from benchbook.results import OBSERVATIONS, typed
+from benchbook.results import parameter_column, typed
+from benchbook.results.files import infer_schema
 from benchbook.studies import drivers, tcp
 
 BLOCKS = 8
@@ -27,21 +28,23 @@ def claim(**parts: Any) -> Claim:
 
 def ran(mean: float, *, quantity: dict[str, str] = TIME, seed: int = 1, **columns: Any) -> pd.DataFrame:
     """Return one cell's observations: a repetition per block, within 1 % of a mean."""
-    about = {"driver": "pymongo", "attributes": 89, "n": 1000, "lane": "python", "arm": "a", **columns}
+    about = {"driver": "pymongo", "attributes": 89, "n": 1000, "language": "python", "arm": "a", **columns}
     metric = {"memory_change_kb": "memory_change"}.get(quantity["metric"], quantity["metric"])
     noise = np.random.Generator(np.random.PCG64(seed)).standard_normal(BLOCKS)
     rows = [
         {
-            **{name: about[name] for name in ("lane", "arm", "driver", "n")},
-            **{"study": "drivers", "host": "h", "state": "done", "censored": False, "count": 1},
-            **{"cell_id": json.dumps(about), "parameters": json.dumps(about), "block": block},
+            **{name: about[name] for name in ("language", "arm", "driver", "n")},
+            **{"study": "drivers", "host": "h", "state": "done", "timed_out": False, "count": 1},
+            **{parameter_column(name): level for name, level in about.items()},
+            **{"cell_id": json.dumps(about), "block": block},
             **{"operation": quantity["operation"], "role": "client", "metric": metric},
             **{"value": mean * (1 + 0.01 * noise[block]), "repetition": 0},
             "unit": "ns" if metric == "wall_time" else "B",
         }
         for block in range(BLOCKS)
     ]
-    table: pd.DataFrame = typed(pd.DataFrame(rows), OBSERVATIONS).to_pandas()
+    frame = pd.DataFrame(rows)
+    table: pd.DataFrame = typed(frame, infer_schema(frame)).to_pandas()
     return table
 
 
@@ -163,8 +166,8 @@ def test_what_nothing_measured_speaks_of_is_not_comparable_and_says_why() -> Non
 def test_a_claim_is_asked_of_its_languages_and_of_a_languages_own_drivers() -> None:
     rows = [
         *pair(2.0),
-        ran(2e6, lane="node", driver="mongoose"),
-        ran(1e6, lane="node", driver="mongoclient"),
+        ran(2e6, language="node", driver="mongoose"),
+        ran(1e6, language="node", driver="mongoclient"),
     ]
     sides = {"a": {"driver": ["mongoengine", "mongoose"]}, "b": {"driver": ["pymongo", "mongoclient"]}}
     parts = {"compare": "ratio", "claimed": "more", **sides}
@@ -190,11 +193,11 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
     stated = TypeAdapter(Claim).validate_python(
         {
             **{"id": "crud.it", "says": "It is so.", "where": "conclusion", "why_margin": "so", "margin": 1.1},
-            **{"compare": "ratio", "claimed": "less", "quantity": TIME, "a": {"engine": "couchdb"}, "b": {}},
-            "each": {"engine": ["mongodb"]},
+            **{"compare": "ratio", "claimed": "less", "quantity": TIME, "a": {"database": "couchdb"}, "b": {}},
+            "each": {"database": ["mongodb"]},
         },
         strict=False,
     )
-    rows = ran(1e6, engine="mongodb", topology="single").assign(study="crud", engine="mongodb")
+    rows = ran(1e6, database="mongodb", topology="single").assign(study="crud", database="mongodb")
     (row,) = compared(stated, rows).to_dict("records")
     assert (row["stands"], row["reason"]) == ("not run", "CouchDB did not run")

@@ -20,8 +20,8 @@ claims:
     where: "Table II; results"
     compare: ratio
     quantity: {operation: insert, role: client, metric: elapsed_time}
-    a: {engine: mysql+relational}
-    b: {engine: mongodb}
+    a: {database: mysql+relational}
+    b: {database: mongodb}
     at: {topology: single, comments_per_article: all}
     each: {n: [1000, 10000, 100000]}
     claimed: more
@@ -32,7 +32,7 @@ claims:
     where: Table II
     compare: rank
     quantity: {operation: insert, role: client, metric: elapsed_time}
-    among: {engine: [mongodb, couchdb, couchbase]}
+    among: {database: [mongodb, couchdb, couchbase]}
     claimed: {first: mongodb}
     margin: 1.2
     why_margin: "ranks closer than this are ties"
@@ -41,7 +41,7 @@ claims:
     where: Table II
     compare: trend
     quantity: {operation: insert, role: client, metric: elapsed_time}
-    a: {engine: mongodb}
+    a: {database: mongodb}
     over: {n: [1000, 100000]}
     claimed: equal
     than: 100
@@ -52,8 +52,8 @@ claims:
     where: results
     compare: gap
     quantity: {operation: insert, role: client, metric: elapsed_time}
-    a: {engine: mysql+relational}
-    b: {engine: mongodb}
+    a: {database: mysql+relational}
+    b: {database: mongodb}
     over: {n: [1000, 100000]}
     claimed: more
     size: 1.5
@@ -61,16 +61,16 @@ claims:
     fact: the comments are ours
   - {id: crud.design, says: It scales out., where: text, compare: none, why: one machine runs here}
 comparisons:
-  - name: engines
-    by: engine
+  - name: databases
+    by: database
     pairs: {each: [mysql+relational, mongodb]}
     shown: [topology, n]
     quantities: [{operation: [insert], role: [client], metric: [elapsed_time]}]
 published:
-  - {metric: [elapsed_time], operation: [insert], at: {topology: single}, key: [Table II, "{engine}", "{n}"]}
-called: {engine: {mysql+relational: MySQL, mongodb: MongoDB}}
+  - {metric: [elapsed_time], operation: [insert], at: {topology: single}, key: [Table II, "{database}", "{n}"]}
+called: {database: {mysql+relational: MySQL, mongodb: MongoDB}}
 not_comparable:
-  - {claims: ["crud.insert.m*"], at: {engine: [couchdb]}, why: it syncs, remedy: no sync}
+  - {claims: ["crud.insert.m*"], at: {database: [couchdb]}, why: it syncs, remedy: no sync}
 """
 
 
@@ -105,7 +105,7 @@ def test_what_is_not_comparable_is_known_to_the_claims_whose_ids_match(tmp_path:
     named = {name: found for name, found in reasons.items() if found}
     assert set(named) == {"crud.insert.mysql-slower-than-mongodb", "crud.insert.mongodb-first"}
     ((reason,), _) = named.values()
-    assert (reason.at, reason.why, reason.remedy) == ({"engine": ("couchdb",)}, "it syncs", "no sync")
+    assert (reason.at, reason.why, reason.remedy) == ({"database": ("couchdb",)}, "it syncs", "no sync")
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_what_is_not_comparable_is_known_to_the_claims_whose_ids_match(tmp_path:
         ("operation: insert, role", "operation: inser, role", 4, "'inser' in crud: did you mean 'insert'?"),
         ("metric: elapsed_time}", "metric: elapsd_time}", 4, "did you mean 'elapsed_time'?"),
         ("role: client, metric", "role: client, metrik", 8, "no key 'metrik': did you mean 'metric'?"),
-        ("{engine: mongodb}", "{engine: mongdb}", 4, "engine: no value 'mongdb': did you mean 'mongodb'?"),
+        ("{database: mongodb}", "{database: mongdb}", 4, "database: no value 'mongdb': did you mean 'mongodb'?"),
         ("at: {topology", "at: {topologi", 4, "no parameter 'topologi': did you mean 'topology'?"),
-        ("at: {topology", "at: {lane: java, topology", 4, "lane is named in no claim"),
+        ("at: {topology", "at: {language: java, topology", 4, "language is named in no claim"),
         ("claimed: more", "claimed: mre", 13, "claimed should be 'more', 'less', 'equal' or 'different'"),
         ('"MySQL", "{n}"', '"MySQl", "{n}"', 4, "published a: no row 'MySQl': did you mean 'MySQL'?"),
         ('"MySQL", "{n}"', '"MySQL", "{m}"', 4, "published a: no column '{m}'"),
@@ -128,7 +128,7 @@ def test_what_is_not_comparable_is_known_to_the_claims_whose_ids_match(tmp_path:
         ("compare: ratio", "compare: rati", 4, "'rati'"),
         ("compare: ratio", "compare: bound", 4, "'bound'"),
         ("why: one machine", "fact: x, why: one machine", 48, "one of them"),
-        ("{engine: [couchdb]}", "{engine: [couchdbb]}", 59, "no value 'couchdbb': did you mean 'couchdb'?"),
+        ("{database: [couchdb]}", "{database: [couchdbb]}", 59, "no value 'couchdbb': did you mean 'couchdb'?"),
         ("why: it syncs, remedy: no sync", "why: it syncs", 59, "remedy"),
         ('claims: ["crud.insert.m*"]', "claims: [crud.inser.m]", 59, "no claim 'crud.inser.m' is measured here"),
         ('claims: ["crud.insert.m*"]', "claims: [crud.design]", 59, "no claim 'crud.design' is measured here"),
@@ -139,7 +139,7 @@ def test_what_is_not_comparable_is_known_to_the_claims_whose_ids_match(tmp_path:
         ("study: crud", "study: tcp", 1, "the study of this file, crud"),
         ("margins:", "margin:", 2, "no section 'margin': did you mean 'margins'?"),
         ("[mysql+relational, mongodb]}", "[mysql+relational, mongdb]}", 50, "did you mean 'mongodb'?"),
-        ("by: engine", "by: engin", 50, "no parameter 'engin': did you mean 'engine'?"),
+        ("by: database", "by: engin", 50, "no parameter 'engin': did you mean 'database'?"),
         ("key: [Table II", "key: [Table XX", 56, "published: no source 'Table XX'"),
     ],
 )  # fmt: skip
@@ -161,7 +161,7 @@ def test_a_papers_table_is_read_with_its_pairs_its_quantities_and_where_it_is_pr
     (place,) = one.places
     assert place.holds(("insert", "client", "elapsed_time"), {"topology": "single"})
     assert not place.holds(("insert", "client", "elapsed_time"), {"topology": "replicated"})
-    key = filled(place.key, one.called, {"engine": "mongodb", "n": 1000})
+    key = filled(place.key, one.called, {"database": "mongodb", "n": 1000})
     assert key == ("Table II", "MongoDB", "1000")
 
 
@@ -179,8 +179,8 @@ def test_products_are_compared_in_the_language_that_has_them_all() -> None:
 
 def test_what_a_study_delivers_does_not_depend_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for topology in ("replicated", "bidirectional"):
-        engine = "couchdb" if topology == "bidirectional" else "mongodb"
-        assert replication.expected(replication.Parameters(engine=engine, topology=topology)) <= replication.EVERY
+        database = "couchdb" if topology == "bidirectional" else "mongodb"
+        assert replication.expected(replication.Parameters(database=database, topology=topology)) <= replication.EVERY
     everywhere = delivered.__wrapped__("replication")
     monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "mongodb://127.0.0.1:1")
     monkeypatch.setenv("BENCHBOOK_MONGODB_REPLICA_URL", "mongodb://127.0.0.1:1")

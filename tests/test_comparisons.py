@@ -11,9 +11,10 @@ from benchbook.analysis import aa_checks, block_means, measures, paper_compariso
 from benchbook.analysis.comparisons import Comparison, sentence
 from benchbook.analysis.intervals import mean_interval
 from benchbook.analysis.sides import Measured
-from benchbook.results import OBSERVATIONS, UNITS, typed
+from benchbook.results import UNITS, parameter_column, typed
+from benchbook.results.files import infer_schema
 
-CELL = {"host": "h", "lane": "python", "arm": "a", "state": "done"}
+CELL = {"host": "h", "language": "python", "arm": "a", "state": "done"}
 
 
 def rows(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> list[dict[str, Any]]:
@@ -21,13 +22,13 @@ def rows(study: str, values: dict[tuple[str, str, str], list[list[float]]], **co
 
     The columns are its parameters too, except the host's and the runner's.
     """
-    parameters = {name: value for name, value in columns.items() if name not in ("stand_in", "host", "state")}
-    fixed = {**CELL, **columns, "study": study, "parameters": json.dumps(parameters, sort_keys=True)}
-    fixed["cell_id"] = str(hash(fixed["parameters"] + fixed["host"]))
+    parameters = {parameter_column(name): value for name, value in columns.items() if name not in ("host", "state")}
+    fixed = {**CELL, **columns, **parameters, "study": study}
+    fixed["cell_id"] = str(hash(json.dumps(parameters, sort_keys=True) + fixed["host"]))
     names = ("operation", "role", "metric")
     return [
         {**fixed, **dict(zip(names, quantity, strict=True)), "block": block, "repetition": repetition, "value": value}
-        | {"unit": UNITS[quantity[2]], "source": "clock", "count": columns.get("n", 1), "censored": False}
+        | {"unit": UNITS[quantity[2]], "source": "clock", "count": columns.get("n", 1), "timed_out": False}
         for quantity, blocks in values.items()
         for block, repetitions in enumerate(blocks)
         for repetition, value in enumerate(repetitions)
@@ -36,8 +37,8 @@ def rows(study: str, values: dict[tuple[str, str, str], list[list[float]]], **co
 
 def observations(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the observations of some cells as they are read from results."""
-    known = [name for name in rows[0] if name in OBSERVATIONS.names]
-    return typed(pd.DataFrame(rows)[known], OBSERVATIONS).to_pandas()
+    frame = pd.DataFrame(rows)
+    return typed(frame, infer_schema(frame)).to_pandas()
 
 
 def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
@@ -49,10 +50,10 @@ INSERT = ("insert", "client", "wall_time")
 
 
 def test_the_unit_of_analysis_is_the_mean_of_a_block():
-    means = block_means(cell("crud", {INSERT: [[1, 2, 3], [10, 20]]}, engine="mongodb"))
+    means = block_means(cell("crud", {INSERT: [[1, 2, 3], [10, 20]]}, database="mongodb"))
     assert means["value"].tolist() == [2, 15]
     assert means["rows"].tolist() == [3, 2]
-    assert means["engine"].unique().tolist() == ["mongodb"]
+    assert means["database"].unique().tolist() == ["mongodb"]
 
 
 def test_formats_of_one_cell_and_arms_are_kept_apart():
@@ -66,20 +67,20 @@ def test_formats_of_one_cell_and_arms_are_kept_apart():
     }
 
 
-def test_a_censored_repetition_is_never_averaged_as_a_time():
+def test_a_timed_out_repetition_is_never_averaged_as_a_time():
     rows = cell("crud", {INSERT: [[1.0, 600.0], [2.0, 4.0]]})
-    rows.loc[1, "censored"] = True
+    rows.loc[1, "timed_out"] = True
     means = block_means(rows)
-    assert means["censored"].tolist() == [True, False]
+    assert means["timed_out"].tolist() == [True, False]
     assert np.isnan(means["value"][0])
     assert means["at_least"].tolist() == [300.5, 3]
 
 
-def test_a_value_still_owed_marks_its_mean_as_censored():
+def test_a_value_still_owed_marks_its_mean_as_timed_out():
     rows = cell("crud", {INSERT: [[1.0, np.nan]]})
-    rows["censored"] = rows["value"].isna()
+    rows["timed_out"] = rows["value"].isna()
     means = block_means(rows)
-    assert means["censored"].tolist() == [True]
+    assert means["timed_out"].tolist() == [True]
     assert np.isnan(means["value"][0])
 
 
@@ -114,12 +115,12 @@ def test_bandwidth_is_the_replica_s_bits_over_the_client_s_elapsed_time():
     assert (found["unit"]["bandwidth"], found["role"]["bandwidth"]) == ("Kbps", "replica")
 
 
-def test_a_rate_over_a_censored_wait_is_censored_and_without_a_bound():
+def test_a_rate_over_a_timed_out_wait_is_timed_out_and_without_a_bound():
     values = {("insert", "replica", "bytes_received"): [[1e6]], ("insert", "client", "elapsed_time"): [[4e9]]}
     rows = cell("replication", values)
-    rows.loc[rows["metric"] == "elapsed_time", "censored"] = True
+    rows.loc[rows["metric"] == "elapsed_time", "timed_out"] = True
     found = measures(rows).set_index("metric").loc["bandwidth"]
-    assert found["censored"]
+    assert found["timed_out"]
     assert np.isnan(found["value"]) and np.isnan(found["at_least"])
 
 
@@ -168,7 +169,7 @@ def test_formats_of_one_cell_are_paired_by_block():
         tuple(np.exp([logs.mean(), interval.low, interval.high]))
     )
     assert (found["a"], found["b"], found["blocks"], found["machine_days"]) == ("XML", "JSON", 5, 1)
-    assert found["label"] == "case=1, process=together, n=1000, xml_codec=lxml, json_codec=orjson"
+    assert found["label"] == "language=python, case=1, process=together, n=1000, xml_codec=lxml, json_codec=orjson"
     assert found["published"] == pytest.approx(7850 / 2080)
     assert sentence(Comparison.of(pd.DataFrame([found]))[0]) == (
         "XML took 4.02 (3.92 to 4.12) times as long as JSON, in 5 blocks of 1 machine-day; "
@@ -202,16 +203,27 @@ def test_a_comparison_is_of_the_blocks_that_both_sides_have():
     assert (found["blocks"], found["estimate"]) == (2, pytest.approx((2 * 2.1) ** 0.5))
 
 
-def test_a_block_that_other_programs_disturbed_is_left_out_and_counted():
+def test_a_block_that_other_programs_noisy_is_left_out_and_counted():
     rows = bookstore([100.0] * 6, [400, 401, 399, 400, 402, 9000])
-    rows["disturbed"] = rows["block"] == 5
+    rows["noisy"] = rows["block"] == 5
     found = only(compared(rows), metric="wall_time")
     assert (found["blocks"], found["noisy"]) == (5, 1) and found["high"] < 4.1
 
 
-def test_a_comparison_of_which_every_block_was_disturbed_says_so():
-    found = only(compared(bookstore([100.0] * 3, [400.0] * 3).assign(disturbed=True)), metric="wall_time")
+def test_a_comparison_of_which_every_block_was_noisy_says_so():
+    found = only(compared(bookstore([100.0] * 3, [400.0] * 3).assign(noisy=True)), metric="wall_time")
     assert (found["blocks"], found["reason"]) == (0, "other programs disturbed all 3 blocks")
+    assert found["noisy_estimate"] == pytest.approx(4) and np.isnan([found["estimate"], found["low"]]).all()
+
+
+def test_a_ratio_of_noisy_blocks_takes_the_blocks_of_both_sides_and_a_quiet_one_makes_it_needless():
+    rows = bookstore([100.0] * 3, [400.0] * 3)
+    # each side is quiet in another block: none is quiet on both
+    halves = rows.assign(noisy=(rows["block"] > 0) == (rows["format"] == "json"))
+    found = only(compared(halves), metric="wall_time")
+    assert (found["blocks"], found["noisy_estimate"]) == (0, pytest.approx(4))
+    found = only(compared(rows.assign(noisy=rows["block"] > 0)), metric="wall_time")
+    assert (found["blocks"], found["estimate"]) == (1, pytest.approx(4)) and np.isnan(found["noisy_estimate"])
 
 
 def test_memory_that_was_freed_is_compared_as_a_difference():
@@ -232,9 +244,9 @@ def test_a_missing_side_is_told():
 
 
 def test_a_wait_that_ran_out_is_no_time_and_no_ratio():
-    single = measured("crud", INSERT, [10, 11, 12], engine="mongodb", topology="single", **CRUD)
-    waited = measured("crud", ELAPSED, [30, 600, 31], engine="mongodb", topology="replicated", **CRUD)
-    waited["censored"] = waited["value"] == 600
+    single = measured("crud", INSERT, [10, 11, 12], database="mongodb", topology="single", **CRUD)
+    waited = measured("crud", ELAPSED, [30, 600, 31], database="mongodb", topology="replicated", **CRUD)
+    waited["timed_out"] = waited["value"] == 600
     found = only(compared(pd.concat([single, waited])))
     assert found["timed_out"] and np.isnan([found["estimate"], found["p"]]).all()
     assert found["reason"] == "a wait for the replica ran out in 1 block"
@@ -298,14 +310,14 @@ def test_holm_corrects_over_a_study_and_no_further():
     assert driven["p_holm"] == driven["p"]
 
 
-def test_engines_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
+def test_adapters_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
     rows = [
-        measured("crud", INSERT, [10, 11], engine="mongodb", topology="single", **CRUD),
-        measured("crud", INSERT, [20, 23], engine="postgresql+relational", topology="single", **CRUD),
-        measured("crud", INSERT, [1, 1.2], engine="mongodb", topology="replicated", **CRUD),
-        measured("crud", ELAPSED, [30, 31], engine="mongodb", topology="replicated", **CRUD),
-        measured("crud", ELAPSED, [60, 66], engine="postgresql+relational", topology="replicated", **CRUD),
-        measured("crud", INSERT, [0.1, 0.1], engine="noop", topology="single", **CRUD),
+        measured("crud", INSERT, [10, 11], database="mongodb", topology="single", **CRUD),
+        measured("crud", INSERT, [20, 23], database="postgresql+relational", topology="single", **CRUD),
+        measured("crud", INSERT, [1, 1.2], database="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [30, 31], database="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [60, 66], database="postgresql+relational", topology="replicated", **CRUD),
+        measured("crud", INSERT, [0.1, 0.1], database="noop", topology="single", **CRUD),
     ]
     rows[3] = rows[3].assign(cell_id=rows[2]["cell_id"].iloc[0])
     table = compared(pd.concat(rows))
@@ -322,7 +334,7 @@ def test_engines_are_compared_in_each_topology_over_the_time_until_the_replica_h
 
 
 def test_replication_compares_xml_with_json_on_both_nodes():
-    common = {"engine": "mongodb", "topology": "replicated", "n": 2000, "durability": "default"}
+    common = {"database": "mongodb", "topology": "replicated", "n": 2000, "durability": "default"}
     rows = []
     for model, factor in (("document", 1.0), ("xml_text", 1.2)):
         values = {
@@ -346,18 +358,14 @@ def test_no_observations_make_an_empty_table():
     assert aa_checks(measures(nothing)).empty
 
 
-def test_rows_of_old_files_where_another_program_ran_in_the_place_of_the_product_are_not_read():
-    alike = [measured("drivers", INSERT, [1, 1.1], driver="pymongo", n=n, stand_in=n == 20) for n in (10, 20)]
-    means = block_means(pd.concat(alike))
-    assert {json.loads(text)["n"] for text in means["parameters"]} == {10}
-
-
 def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ():
-    about = {"engine": "mongodb", "topology": "replicated", "durability": "default"}
+    about = {"database": "mongodb", "topology": "replicated", "durability": "default"}
     rows = [
-        measured("replication", ELAPSED, [factor, factor * 1.1], model=model, n=n, process=process, room=room, **about)
+        measured(
+            "replication", ELAPSED, [factor, factor * 1.1], model=model, n=n, process=process, network=network, **about
+        )
         for model, factor in (("document", 1.0), ("xml_fields", 2.0))
-        for n, process, room in (
+        for n, process, network in (
             (1, "apart", "none"),
             (1, "together", "none"),
             (2, "apart", "none"),
@@ -365,15 +373,15 @@ def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ
         )
     ]
     assert sorted(compared(pd.concat(rows))["label"]) == [
-        "engine=mongodb, topology=replicated, n=1, durability=default, process=apart",
-        "engine=mongodb, topology=replicated, n=1, durability=default, process=together",
-        "engine=mongodb, topology=replicated, n=1, durability=default, room=lan",
-        "engine=mongodb, topology=replicated, n=2, durability=default, process=apart",
+        "database=mongodb, topology=replicated, n=1, durability=default, network=lan",
+        "database=mongodb, topology=replicated, n=1, durability=default, process=apart",
+        "database=mongodb, topology=replicated, n=1, durability=default, process=together",
+        "database=mongodb, topology=replicated, n=2, durability=default, process=apart",
     ]
 
 
 def test_a_codec_that_cells_do_not_name_is_not_stated_as_missing_in_them():
-    about = {"lane": "java", "process": "apart", "n": 1, "json_codec": "jackson"}
+    about = {"language": "java", "process": "apart", "n": 1, "json_codec": "jackson"}
     rows = [
         measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="xmldecoder", **about),
         measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="jaxb", **about),

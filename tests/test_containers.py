@@ -17,7 +17,7 @@ import pymongo
 import pytest
 
 import local_engine
-from benchbook import databases, registry, results, rooms, servers
+from benchbook import databases, networks, registry, results, servers
 from benchbook.cli import main
 from benchbook.datasets import blog
 from benchbook.deployment import Topology
@@ -28,7 +28,7 @@ from benchbook.servers import containers, programs
 from benchbook.studies import replication
 from benchbook.studies.cell_store import Store
 from standing import outputs
-from test_rooms import OPTIONAL, holders
+from test_networks import OPTIONAL, holders
 from waiting import comes_true, gone
 
 SCHEMA = Schema("texts", (Field("_id", "string"), Field("text", "string")))
@@ -104,7 +104,7 @@ def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, produ
 def test_a_cell_says_which_image_it_was_measured_in(
     engine: containers.Engine, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chosen = ("engine=mongodb", "topology=single", "lane=python", "arm=a")
+    chosen = ("database=mongodb", "topology=single", "language=python", "arm=a")
     cells = ["crud", "--profile", "smoke", *(part for one in chosen for part in ("--where", one)), "--set", "n=50"]
     assert main(["run", *cells, "--noisy"]) == 0, capsys.readouterr().out
     with results.connect() as connection:
@@ -129,33 +129,33 @@ def test_what_dies_is_told_and_leaves_nothing(engine: containers.Engine) -> None
     assert not server.is_running() and not left(engine)
 
 
-@pytest.mark.parametrize("room", ["none", "lan-100m"])
-def test_the_next_start_ends_those_whose_owner_was_killed(engine: containers.Engine, room: str) -> None:
-    if why := rooms.lacking(room):
+@pytest.mark.parametrize("network", ["none", "lan-100m"])
+def test_the_next_start_ends_those_whose_owner_was_killed(engine: containers.Engine, network: str) -> None:
+    if why := networks.lacking(network):
         pytest.skip(why)
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, room], stdout=subprocess.PIPE, text=True)
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, network], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     pids = [int(text) for text in owner.stdout.readline().split()]
     assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
-    networks = {Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in pids}
-    assert len(networks) == (1 if room == "none" else 2)
+    namespaces = {Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in pids}
+    assert len(namespaces) == (1 if network == "none" else 2)
     owner.kill()
     owner.wait()
     owner.stdout.close()
     with servers.start("postgresql", "single"):
         assert comes_true(lambda: all(map(gone, pids)))
     assert not left(engine)
-    assert room == "none" or comes_true(lambda: not holders(networks))
+    assert network == "none" or comes_true(lambda: not holders(namespaces))
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_a_pair_of_containers_in_a_room_replicates_over_its_cards(engine: containers.Engine, product: str) -> None:
-    if why := rooms.lacking("lan-100m/1core"):
+def test_a_pair_of_containers_in_a_network_replicates_over_its_cards(engine: containers.Engine, product: str) -> None:
+    if why := networks.lacking("lan-100m/1core"):
         pytest.skip(why)
     cell = replication.Parameters(
-        engine=ENGINES[product], room="lan-100m/1core", model="xml_fields", n=100, process="apart", repetitions=1
+        database=ENGINES[product], network="lan-100m/1core", model="xml_fields", n=100, process="apart", repetitions=1
     )
-    with servers.start(product, "replicated", cell.room) as running:
+    with servers.start(product, "replicated", cell.network) as running:
         for node in running.deployment.nodes:
             place = running.deployment.places[node.role]
             assert node.pid and psutil.Process(node.pid).cpu_affinity() == [*place.processors]
@@ -175,10 +175,10 @@ def test_a_pair_of_containers_in_a_room_replicates_over_its_cards(engine: contai
         ({"shares_kernel": False}, "is in a virtual machine"),
     ],
 )
-def test_an_engine_whose_containers_join_no_room_is_told(
+def test_an_engine_whose_containers_join_no_network_is_told(
     engine: containers.Engine, other: dict[str, Any], why: str
 ) -> None:
-    if lacking := rooms.lacking("lan-100m"):
+    if lacking := networks.lacking("lan-100m"):
         pytest.skip(lacking)
     found = servers.here("mongodb")
     assert isinstance(found, servers.Found) and found.image and servers.unplaceable(found, "lan-100m") is None
@@ -192,7 +192,7 @@ def test_where_the_engine_hides_processes_it_tells_what_a_container_used(
     # as an engine in a virtual machine is, whose kernel is another
     monkeypatch.setattr(containers, "engine", lambda: replace(engine, shares_kernel=False))
     cell = replication.Parameters(
-        engine="postgresql+relational", model="xml_fields", n=50, process="apart", repetitions=1
+        database="postgresql+relational", model="xml_fields", n=50, process="apart", repetitions=1
     )
     with servers.start("postgresql", "replicated") as running:
         assert [node.pid for node in running.deployment.nodes] == [None, None]

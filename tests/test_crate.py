@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -11,6 +12,7 @@ from rocrate.rocrate import ROCrate
 from benchbook import paths
 from benchbook.analysis.reference import MEANS, REPETITIONS
 from benchbook.results import schema
+from benchbook.studies import SLUGS, load
 from tools import crate
 
 
@@ -21,6 +23,9 @@ def test_each_column_and_metric_has_one_line_in_the_dictionary() -> None:
     assert {one.name: one.unit for one in lines if one.kind == "metric"} == schema.UNITS
     assert [one.name for one in lines if one.kind == "value"] == schema.VALUES.names
     assert [one.name for one in lines if one.kind == "cell"] == schema.CELLS.names
+    fields = [load(slug).Parameters.model_fields for slug in SLUGS]
+    columns = {schema.parameter_column(name) for name in chain.from_iterable(fields)}
+    assert {one.name for one in lines if one.kind == "parameter"} == columns - {*schema.CELLS.names}
     of_means = set(parquet.read_schema(paths.reference() / MEANS).names)
     assert of_means <= {one.name for one in lines if one.kind != "metric"}
     assert {one.name for one in lines if one.kind == "block mean"} <= of_means

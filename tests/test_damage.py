@@ -16,7 +16,7 @@ import pytest
 
 from benchbook import analysis, cli, grid, results
 from benchbook.measure import timed
-from benchbook.results import folder
+from benchbook.results import files, folder
 from benchbook.studies import cell
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -30,14 +30,13 @@ def values() -> pd.DataFrame:
 
 
 def columns(one: grid.Cell, **others: Any) -> dict[str, Any]:
-    study, parameters = one.kind
     times = {"cell_started_at": NOW, "cell_ended_at": NOW + timedelta(seconds=2)}
-    known = {"study": study, "cell_id": one.identity, "block": one.block, "parameters": parameters, "state": "done"}
-    return {**known, **times, **others}
+    known = {"study": one.study, "cell_id": one.identity, "block": one.block, "state": "done"}
+    return {**known, **one.parameters.as_columns(), **times, **others}
 
 
 def write(one: grid.Cell, **others: Any) -> Path:
-    return results.write(columns(one, **others), values())
+    return results.write(columns(one, **others), values(), one.kind[1])
 
 
 def flip(path: Path, bit: int) -> None:
@@ -60,7 +59,7 @@ def without_rows(path: Path) -> None:
 def of_two_cells(path: Path) -> None:
     rows = pq.read_table(path).to_pandas()
     rows.loc[1, "cell_id"] = "another"
-    pq.write_table(results.typed(rows, results.OBSERVATIONS), path)
+    pq.write_table(results.typed(rows, files.infer_schema(rows)), path)
 
 
 def replaced(path: Path, make: Callable[[Path], Any]) -> None:
@@ -146,7 +145,11 @@ def test_what_is_damaged_is_named_set_aside_and_left_out_and_everything_else_goe
         (line,) = (line for line in told if str(one.path) in line)
         assert line.endswith(f"set aside as {one.path.name}.damaged, its cell will be measured again"), name
         assert not os.path.lexists(one.path) and os.path.lexists(f"{one.path}.damaged")
-    assert len(told) == len(gone) + 1 and "copy of" in told[-1] and told[-1].endswith("no result's name, not read")
+    assert (
+        len(told) == len(gone) + 1
+        and "copy of" in told[-1]
+        and told[-1].endswith("not read, because the name is not that of a result")
+    )
 
     rows = 5 * (len(cells) - len(gone) - 1)
     sql = "SELECT count(*) AS n, count(DISTINCT (cell_id, block)) * 5 AS m FROM all_observations"

@@ -19,12 +19,14 @@ import pandas as pd
 import pytest
 from lxml import html
 
+import dialect
 from benchbook import cli, processes
 from benchbook.analysis import Analysis
 from benchbook.analysis.intervals import mean_interval
 from benchbook.analysis.pairs import Pairs
 from benchbook.analysis.runs import Run
 from benchbook.analysis.sides import shared
+from benchbook.explorer import page as explorer_page
 from benchbook.explorer import questions
 from benchbook.explorer import site as explorer
 from benchbook.explorer.questions import Answers
@@ -36,6 +38,7 @@ from tools import pages
 from tools import site as beside
 
 ROOT = Path(__file__).parents[1]
+CHANGELOG = ROOT / "CHANGELOG.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- run -->\n)?```(\w*)\n(.*?)```", re.DOTALL)
 
@@ -55,10 +58,10 @@ def commands(page: Path) -> list[str]:
 
 COMPARED = {
     "bookstore": "by keys",
-    "crud": "engine against engine",
+    "crud": "database against database",
     "drivers": "by batch",
     "replication": "XML against JSON",
-    "tcp": "by xml codec",
+    "tcp": "by XML codec",
 }
 """The comparison of each study whose answers tests look at: all of them take half a minute."""
 
@@ -79,7 +82,7 @@ def site(reference: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
         beside.report(folder / "report", "../index.html")
-        for _ in explorer.write_answers(folder / explorer.ANSWERS, {"the reference run": reference}, is_compared):
+        for _ in explorer.write_answers(folder / explorer_page.ANSWERS, {"the reference run": reference}, is_compared):
             pass
         said, _ = building.communicate()
     assert building.returncode == 0, said
@@ -174,7 +177,7 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, co
         page.reload()
         page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=there)
         page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
-        page.get_by_text("1 of ").wait_for()
+        page.locator(".filter").get_by_text("1 of ").wait_for()
 
         # A choice that can be had stands; of one that cannot, each control stands at the nearest.
         for study, of_study in compared.items():
@@ -206,6 +209,8 @@ def test_the_reference_names_every_command_parameter_and_column(site: Path):
     assert all(name in said("parameters") for slug in SLUGS for name in load(slug).Parameters.model_fields)
     columns = said("observations")
     assert all(name in columns for name in (*schema.OBSERVATIONS.names, *schema.UNITS))
+    of_parameters = [schema.parameter_column(name) for slug in SLUGS for name in load(slug).Parameters.model_fields]
+    assert all(name in columns for name in of_parameters)
 
 
 def test_each_lesson_has_a_page_of_all_that_students_get_and_the_guide_leads_to_it(site: Path):
@@ -228,6 +233,40 @@ def test_each_lesson_has_a_page_of_all_that_students_get_and_the_guide_leads_to_
 def test_a_page_that_asks_for_what_there_is_not_is_refused():
     with pytest.raises(KeyError):
         pages.filled("<!-- reference: nothing -->")
+
+
+def read_prose(page: Path) -> str:
+    """Return a page's Markdown without tables and marks; of a notebook its cells of text."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = nbformat.reads(text, 4).cells
+        text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    return re.sub(r"^(\|.*| *\d+\. |: )", "\n\n", text, flags=re.MULTILINE)
+
+
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("page", [*PAGES, CHANGELOG, *NOTEBOOKS], ids=lambda page: page.stem)
+def test_no_page_has_a_word_of_the_dialect(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert dialect.find_dialect(read_prose(page) if page.suffix == ".ipynb" else text) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, CHANGELOG], ids=lambda page: page.stem)
+def test_no_sentence_of_a_page_is_too_long(page: Path):
+    assert dialect.find_long_sentences(read_prose(page)) == []
+
+
+def test_no_page_of_the_site_has_a_word_of_the_dialect(site: Path):
+    for page in [*site.glob("*.html"), *site.glob("reference/*.html")]:
+        if page.stem not in ("search", "genindex"):
+            (article,) = html.parse(page).getroot().iter("article")
+            for code in article.xpath(".//code | .//pre"):
+                code.text = "CODE"
+                code[:] = []
+            assert dialect.find_dialect(article.text_content()) == [], page.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -301,11 +340,17 @@ def test_the_tutorial_s_ratio_is_that_of_the_rule(tmp_path: Path, monkeypatch: p
 def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dict[str, Any]], reference: Analysis):
     table = reference.tables[reference.tables["study"] == "bookstore"]
     rows = table[(table["operation"] == "round_trip") & (table["metric"] == "wall_time") & table["low"].notna()]
-    by = ["lane", "case", "keys", "n", "json_codec"]
+    by = ["language", "case", "keys", "n", "json_codec"]
     settings = pd.DataFrame([*rows["settings"]], rows.index)[by]
-    report = rows.drop(columns="n").join(settings).rename(columns={"estimate": "ratio"}).set_index(by).sort_index()
+    report = (
+        rows.drop(columns=["n", "language"])
+        .join(settings)
+        .rename(columns={"estimate": "ratio"})
+        .set_index(by)
+        .sort_index()
+    )
     by_hand = ran["results"]
-    in_pandas = by_hand["cells"][by].join(by_hand["ratios"]).set_index(by).sort_index()
+    in_pandas = by_hand["ratios"].reset_index().set_index(by)[["ratio", "low", "high"]].sort_index()
     pd.testing.assert_frame_equal(in_pandas, report[["ratio", "low", "high"]], check_index_type=False)
     in_sql = duckdb.sql(by_hand["QUERY"]).df().set_index(by).sort_index()
     pd.testing.assert_series_equal(in_sql["ratio"], report["ratio"], check_index_type=False)

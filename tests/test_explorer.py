@@ -1,12 +1,10 @@
-"""The explorer's answers are those of the suite's tables, and its page works in a browser. A file's are measured."""
+"""The explorer's answers are those of the suite's tables, and its page works in a browser."""
 
-import asyncio
 import itertools
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -14,11 +12,11 @@ import pytest
 from benchbook import cli, grid, registry
 from benchbook.analysis import Analysis, Comparison
 from benchbook.analysis.runs import Run
-from benchbook.analysis.sides import shared
-from benchbook.explorer import documents, questions, site, your_documents
+from benchbook.analysis.sides import Measured, shared
+from benchbook.explorer import page, questions, site
 from benchbook.explorer.questions import Answer, Answers
+from benchbook.papers import exhibits
 from browsers import Watched, needs_browser, started
-from own_files import export
 from waiting import comes_true
 
 
@@ -39,7 +37,7 @@ def first_answer(answers: Answers, **wanted: Any) -> Answer:
 
 def test_the_answer_is_the_row_of_the_table_of_comparisons(reference: Analysis):
     answers = answers_about(reference, "crud", "replicated against single")
-    answer = first_answer(answers, operation="insert", engine="mongodb", n=1000)
+    answer = first_answer(answers, operation="insert", database="mongodb", n=1000)
     table = reference.tables[reference.tables["name"] == "replicated against single"]
     (row,) = [
         row
@@ -72,43 +70,38 @@ def test_no_two_quantities_to_choose_from_say_the_same(reference: Analysis, stud
         assert len(labels) == len(offered)
 
 
-def test_no_two_engines_to_choose_from_are_called_the_same():
-    called = [questions.call_level("engine", engine) for engine in registry.ENGINES]
+def test_no_two_databases_to_choose_from_are_called_the_same():
+    called = [questions.call_level("database", database) for database in registry.DATABASES]
     assert len({*called}) == len(called) and {"MongoDB", "MongoDB, mongoengine", "MySQL (tables)"} < {*called}
 
 
-def told(*ends: tuple[float, float], blocks: int = 5) -> str:
-    """Return what is said of as many levels beside the fastest, each with the interval of its ratio."""
-    about: dict[str, Any] = {"study": "crud", "name": "Which store?", "language": "python", "operation": "select"}
-    about |= {"role": "client", "metric": "elapsed_time", "unit": "ns", "label": "", "settings": {}, "n": 40}
-    rows = [
-        Comparison(a=f"S{at}", b="S1", estimate=1.02, low=low, high=high, blocks=blocks, **about)
-        for at, (low, high) in enumerate(ends, 2)
-    ]
-    return documents._sentence("to read", rows)
+def test_no_option_to_choose_from_is_a_raw_name_of_the_data(reference: Analysis):
+    measured = reference.measured["drivers"]
+    for pairs in questions.list_pairs(measured):
+        answers = questions.answer_all(measured, pairs)
+        labels = [questions.call_control(name) for name in answers.options]
+        labels += [
+            questions.call_option(pairs, name, option) for name in answers.options for option in answers.options[name]
+        ]
+        assert not any("_" in label for label in labels), pairs.name
+    assert questions.call_level("process", "together") == "both in one process"
 
 
-def test_levels_that_cannot_be_told_from_the_fastest_are_named_and_alike_only_within_the_margin():
-    surely = "S1 was the fastest to read; the next, S2 took 1.020 (1.010 to 1.030) times as long."
-    assert told((1.01, 1.03), (1.2, 1.3)) == surely
-    assert told((0.97, 1.07)).endswith("They are alike within 10%.")
-    assert told((0.2, 4.4)).endswith("More blocks narrow the interval, most on another day: --blocks 10.")
-    # One that was measured less surely is not passed over for the next.
-    apart = "S1 and S3 cannot be told apart to read in 5 blocks: S3 took 1.0 (0.1 to 30.7) times as long"
-    assert told((1.01, 1.03), (0.1, 30.7)).startswith(f"{apart}; S2 took longer. More")
-    assert told((0.9, 1.2), (0.8, 1.3)).startswith("S1, S2 and S3 cannot be told apart to read in 5 blocks. More")
-
-
-def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them():
-    said = told((np.nan, np.nan), blocks=3)
-    assert said == "S2 took 1.02 times as long to read as S1, in 3 blocks. 2 blocks more for an interval: --blocks 5."
+def test_noisy_blocks_alone_give_an_answer_that_is_marked_as_no_verdict(reference: Analysis):
+    means = reference.measured["crud"].means
+    quiet, noisy = (Measured("crud", means.assign(noisy=is_noisy)) for is_noisy in (False, True))
+    for measured, is_noisy in ((quiet, False), (noisy, True)):
+        (pairs,) = [one for one in questions.list_pairs(measured) if one.name == "database against database"]
+        shown = site.page_answers(measured, pairs)["answers"][0]
+        assert shown["noisy"] == is_noisy and shown["ratio"] > 0 and len(shown["blocks"]) > 1
+        assert ("no verdict" in shown["headline"]["open"]) == is_noisy
 
 
 @pytest.fixture
 def two_runs(reference: Analysis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Analysis]:
     """Return results of this machine and a reference run, both a part of the committed run; the command has them."""
     means = reference.means[reference.means["study"] == "crud"]
-    here = Run("here", Analysis(means[(means["engine"] != "couchdb") & (means["block"] < 6)]))
+    here = Run("here", Analysis(means[(means["database"] != "couchdb") & (means["block"] < 6)]))
     committed = Run("reference", Analysis(means))
     monkeypatch.setattr(Run, "of_results", lambda *_: here)
     monkeypatch.setattr(Run, "of_reference", lambda: committed)
@@ -140,24 +133,77 @@ def test_explore_writes_a_page_and_opens_it_unless_told_not_to_or_without_a_disp
     assert not opened.exists()
 
 
+def write_explorer(folder: Path, runs: dict[str, Analysis]) -> Path:
+    """Write the explorer of some runs with all answers."""
+    path = page.write(folder)
+    for _ in site.write_answers(folder / page.ANSWERS, runs):
+        pass
+    return path
+
+
+def test_explore_prints_its_page_before_it_reads_anything(
+    two_runs: dict[str, Analysis], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "figures" / "explorer" / "index.html"
+    printed = []
+    monkeypatch.setattr(grid, "finished", lambda: printed.append((capsys.readouterr(), path.is_file())) or {})
+    assert cli.main(["explore", "--no-open"]) == cli.DONE
+    (((out, err), is_there),) = printed
+    assert out == f"{path}\n" and is_there
+    assert err == "reading this machine's results ...\n"
+    steps = capsys.readouterr().err.splitlines()
+    assert steps[0] == "reading the reference run ..." and steps[-1] == "all answers are written"
+
+
 @needs_browser
-def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs: dict[str, Analysis], tmp_path: Path):
-    (page, *_) = site.write_page(tmp_path / "page", two_runs)
-    question = {"operation": "insert", "a": "mysql+relational", "b": "postgresql+relational", "n": 1000}
-    ours, theirs = (
-        site.headline(first_answer(answers_about(run, "crud", "engine against engine"), **question).comparison)
-        for run in two_runs.values()
-    )
+def test_the_page_opens_with_the_study_s_headline_and_a_claim_leads_to_its_comparison(
+    reference: Analysis, tmp_path: Path
+):
+    means = reference.means[reference.means["study"] == "bookstore"]
+    analysis = Analysis(means)
+    claims = {claim.id: claim for claim in site.list_claims(analysis, "bookstore")}
+    headline = claims[exhibits.HEADLINES["bookstore"].claim].line
+    path = write_explorer(tmp_path / "page", {REFERENCE: analysis})
     with started() as browser:
         watched = Watched(browser, "file:", "data:", "blob:")
-        watched.page.goto(page.as_uri())
+        watched.page.goto(path.as_uri())
+        answer = watched.page.locator(".bb-answer")
+        answer.get_by_text(headline.here).first.wait_for()
+        lines = watched.page.locator(".bb-claims li")
+        first = lines.first.inner_text()
+        shown = [headline.verdict, headline.counts, headline.says, f"printed {headline.printed}", headline.measured]
+        assert [part for part in shown if part not in first] == []
+        # Behind the fold there is a line for each claim, and a link from each that is among the comparisons.
+        watched.page.get_by_text(str(len(claims)) + " claims: ").click()
+        assert lines.count() == 1 + len(claims)
+        linked = [line for line in lines.all() if line.get_by_role("link").count()]
+        assert len(linked) > len(claims) / 2
+        for line in linked[-3:]:
+            here = line.get_by_role("link").inner_text()
+            line.get_by_role("link").click()
+            answer.get_by_text(here).first.wait_for()
+        assert watched.complaints == []
+
+
+@needs_browser
+def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs: dict[str, Analysis], tmp_path: Path):
+    path = write_explorer(tmp_path / "page", two_runs)
+    question = {"operation": "insert", "a": "mysql+relational", "b": "postgresql+relational", "n": 1000}
+    answers = [
+        first_answer(answers_about(run, "crud", "database against database"), **question) for run in two_runs.values()
+    ]
+    ours, theirs = (site.headline(answer.comparison) for answer in answers)
+    chosen = {name: site.as_value(option) for name, option in answers[0].chosen.items()}
+    with started() as browser:
+        watched = Watched(browser, "file:", "data:", "blob:")
+        watched.page.goto(f"{path.as_uri()}#{urlencode({'study': 'crud', **chosen})}")
         answer, beside = watched.page.locator(".bb-answer"), watched.page.locator(".bb-beside")
         beside.get_by_text("In the reference run: ").wait_for()
         assert ours["words"] in answer.inner_text()
         assert f"{theirs['value']}, {theirs['between']}" in beside.inner_text()
 
         # The reference run has more, such as a database that did not run here; the address keeps which run it is.
-        watched.page.get_by_label("Numbers of", exact=True).select_option(REFERENCE)
+        watched.page.get_by_label("Run", exact=True).select_option(REFERENCE)
         beside.get_by_text("In this machine's results: ").wait_for()
         assert theirs["words"] in answer.inner_text()
         watched.page.get_by_label("This", exact=True).select_option(label="CouchDB")
@@ -176,92 +222,16 @@ def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs
 
 @needs_browser
 def test_the_page_waits_for_answers_that_are_still_being_written(two_runs: dict[str, Analysis], tmp_path: Path):
-    pages = site.write_page(tmp_path / "page", two_runs)
-    page = next(pages)
+    folder = tmp_path / "page"
+    path = page.write(folder)
     with started() as browser:
         shown = browser.new_page()
-        shown.goto(page.as_uri())
+        shown.goto(path.as_uri())
+        shown.get_by_text("Reading the results").wait_for()
+        pages = site.write_answers(folder / page.ANSWERS, two_runs)
+        next(pages)
         shown.locator(".bb-ratio").wait_for()
-        shown.get_by_label("Numbers of", exact=True).select_option(REFERENCE)
+        shown.get_by_label("Run", exact=True).select_option(REFERENCE)
         shown.locator(".bb-waiting").wait_for()
         assert [*pages]
         shown.get_by_text("In this machine's results: ").wait_for()
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["missing.csv"], "missing.csv: there is no such file"),
-        (["export.csv", "json-or-xlm"], "did you mean 'json-or-xml'?"),
-        (["export.csv", "--blocks", "0"], "a number above 0, not 0"),
-    ],
-)
-def test_a_file_or_a_question_that_there_is_not_is_refused_before_anything_runs(
-    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    export(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BENCHBOOK_HOME", str(Path(__file__).parents[1]))
-    assert cli.main(["ask", *words]) == cli.USAGE
-    assert says in capsys.readouterr().err
-
-
-TOLD = (
-    r"XML \(\w+\) took [\d.,]+ \([^()]+\) times as long to read as JSON \(\w+\)"
-    r"|(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 5 blocks: "
-)
-"""What is said of reading; on a busy machine few blocks may not tell the two apart."""
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield a file of records; what is measured of it is kept for all tests."""
-    folder = tmp_path_factory.mktemp("own")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
-        yield export(folder)
-
-
-def test_json_or_xml_is_answered_in_a_terminal_with_what_is_understood_of_the_file(
-    measured: Path, capsys: pytest.CaptureFixture[str]
-):
-    assert cli.main(["ask", str(measured)]) == cli.DONE
-    said, progress = capsys.readouterr()
-    assert "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma" in said
-    assert re.search(r"Betrag +float +– +–\n.*Menge +integer +\d+ %", said, re.DOTALL)
-    assert "Leer is empty in every row, and left out." in said
-    assert "JSON or XML? 40 records, handled as one document, in a file." in said
-    assert re.search(TOLD, said)
-    assert re.search(r"Size: XML [\d.]+ KB, JSON [\d.]+ KB: [\d.]+ times\.", said)
-    assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", said)
-    assert "cells: 5, 5 done" in progress
-
-
-def test_the_notebook_s_widgets_understand_a_file_measure_it_and_show_the_answer(measured: Path):
-    page = your_documents.YourDocuments()
-    page._measure.click()
-    assert "no file: pick one, or write its path" in page._status.value
-    page._path.value = str(measured.with_name("missing.csv"))
-    assert "missing.csv" in page._understood.value
-    page._path.value = f"{measured}#decimal=point"
-    assert "decimal point" in page._understood.value and '<td data-head="type">text</td>' in page._understood.value
-    page._path.value = str(measured)
-    assert "decimal comma" in page._understood.value
-    assert page._records.value == 40
-    asyncio.run(answered(page))
-    assert re.search(TOLD, page._answers.value)
-    assert "Time of 40 records" in page._answers.value
-    # A store's cells are planned with their servers, which only the main thread may start.
-    page._questions["json-or-xml"].value = False
-    page._questions["which-driver"].value = True
-    page._records.value = 10
-    asyncio.run(answered(page))
-    assert "Driver or object mapper?" in page._answers.value
-
-
-async def answered(page: your_documents.YourDocuments) -> None:
-    """Click, and wait until the answers are there, as a kernel's loop does."""
-    page._measure.click()
-    assert page._measure.disabled
-    await page._task
-    assert not page._measure.disabled

@@ -14,10 +14,10 @@ SHOWN = {
     "bookstore": {"format", "case"},
     "tcp": {"format", "json_codec", "xml_codec", "process"},
     "drivers": {"driver", "attributes"},
-    "crud": {"engine", "topology", "timeout_s"},
-    "replication": {"engine", "model", "timeout_s"},
+    "crud": {"database", "topology", "timeout_s"},
+    "replication": {"database", "model", "timeout_s"},
 }
-OF_ALL = {"seed", "repetitions", "lane", "arm", "dataset_file", "n"}
+OF_ALL = {"seed", "repetitions", "language", "arm", "dataset_file", "n"}
 
 
 @pytest.mark.parametrize("study", studies.SLUGS)
@@ -46,7 +46,6 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
         cell_id=python["cell_id"] + "x",
         transport="batched",
         value=python["value"] * (1 + python["format"].eq("xml")),
-        parameters=python["parameters"].str.replace('"framed"', '"batched"'),
     )
     frames = [
         exhibits.TABLES["tcp_table8_p_values"](Analysis.of(pd.concat(parts, ignore_index=True))).frame
@@ -59,12 +58,13 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
 
 def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.DataFrame:
     """Return the cells of a codec of study `tcp` as if it had been another, `factor` times as slow."""
-    rows = frame[(frame["study"] == "tcp") & frame["parameters"].str.contains(f'"{of}"')]
+    of_format = "json_codec" if of in ("orjson", "jackson") else "xml_codec"
+    rows = frame[(frame["study"] == "tcp") & (frame[of_format] == of)]
     slower = rows["codec"].eq(of) & rows["unit"].eq("ns")
     return rows.assign(
         codec=rows["codec"].replace(of, codec),
         cell_id=rows["cell_id"] + codec,
-        parameters=rows["parameters"].str.replace(f'"{of}"', f'"{codec}"'),
+        **{of_format: codec},
         value=rows["value"].mask(slower, rows["value"] * factor),
     )
 
@@ -95,7 +95,7 @@ def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_
 
 
 def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_two_stacks):
-    node = on_two_stacks[(on_two_stacks["lane"] == "node") & (on_two_stacks["metric"] == "memory_change")]
+    node = on_two_stacks[(on_two_stacks["language"] == "node") & (on_two_stacks["metric"] == "memory_change")]
     heap = node.assign(metric="heap_change", value=node["value"].mask(node["operation"] == "delete", -node["value"]))
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
     frame = exhibits.TABLES["drivers_pairs"](Analysis.of(mine)).frame
@@ -128,7 +128,7 @@ def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percen
 def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
     java, names, _ = constructed.STACKS["bookstore"]
     warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
-    warm["parameters"] = warm["parameters"].str.replace('"together"', '"warm"')
+    warm["process"] = "warm"
     exhibit = exhibits.TABLES["bookstore_cold"](Analysis.of(pd.concat([observed, warm], ignore_index=True)))
     assert (exhibit.frame["Java: within 30 %"] == "not run").all()
     assert "not run in this profile: Java" in exhibit.notes
@@ -146,6 +146,6 @@ def test_an_intervals_ends_far_out_are_cut_off():
 
 def test_replications_cost_through_node_is_a_row_of_its_own(observed):
     crud = observed[observed["study"] == "crud"]
-    both = pd.concat([crud, constructed.on("node", {}, crud[crud["engine"] == "mongodb"])], ignore_index=True)
+    both = pd.concat([crud, constructed.on("node", {}, crud[crud["database"] == "mongodb"])], ignore_index=True)
     drawn = exhibits.FIGURES["crud_ratios_replication"](Analysis.of(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])

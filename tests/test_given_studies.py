@@ -12,9 +12,9 @@ import psycopg
 import pymongo
 import pytest
 
-from benchbook import databases, lanes, servers
+from benchbook import databases, languages, servers
 from benchbook.cli import main
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.deployment import FRESH_DATABASE, Deployment
 from benchbook.servers.address import location, variable
 from benchbook.studies import crud, drivers
@@ -69,12 +69,12 @@ def give(monkeypatch: pytest.MonkeyPatch, deployment: Deployment) -> Owner:
 
 
 SMALL: dict[str, Any] = {"n": 20, "repetitions": 1}
-ALONE: dict[str, Any] = {"lane": "node", "driver": "mongoclient+mongoose", "process": "operation", "calls": "bulk"}
+ALONE: dict[str, Any] = {"language": "node", "driver": "mongoclient+mongoose", "process": "operation", "calls": "bulk"}
 CELLS: list[tuple[str, Callable[[], object]]] = [
-    ("postgresql", lambda: crud.run(crud.Parameters(engine="postgresql+relational", **SMALL))),
+    ("postgresql", lambda: crud.run(crud.Parameters(database="postgresql+relational", **SMALL))),
     ("mongodb", lambda: drivers.run(drivers.Parameters(attributes=6, **SMALL))),
-    ("mongodb", lambda: crud.run(crud.Parameters(lane="node", **SMALL))),
-    ("mongodb", lambda: drivers.run(drivers.Parameters(lane="node", driver="mongoclient+mongoose", **SMALL))),
+    ("mongodb", lambda: crud.run(crud.Parameters(language="node", **SMALL))),
+    ("mongodb", lambda: drivers.run(drivers.Parameters(language="node", driver="mongoclient+mongoose", **SMALL))),
     ("mongodb", lambda: drivers.run(drivers.Parameters(**ALONE, **SMALL))),
 ]
 
@@ -88,8 +88,8 @@ def test_a_cell_leaves_a_given_server_as_it_was(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if "node" in request.node.callspec.id and isinstance(found := lanes.find("node"), lanes.Missing):
-        pytest.skip(f"lane node is not installed with the suite: {found.why}")
+    if "node" in request.node.callspec.id and isinstance(found := languages.find("node"), languages.Missing):
+        pytest.skip(f"language node is not installed with the suite: {found.why}")
     user = give(monkeypatch, request.getfixturevalue(product))
     before = user.all()
     run()
@@ -103,14 +103,14 @@ def test_a_cell_that_is_stopped_leaves_a_given_server_as_it_was(
     def insert(record: object) -> None:
         raise error
 
-    def stops(engine: Engine) -> None:
-        engine.insert = insert  # type: ignore[method-assign]
+    def stops(adapter: Adapter) -> None:
+        adapter.insert = insert  # type: ignore[method-assign]
 
     user = give(monkeypatch, postgresql)
     before = user.all()
     tamper(monkeypatch, stops)
     with pytest.raises(error):
-        crud.run(crud.Parameters(engine="postgresql+jsonb", **SMALL))
+        crud.run(crud.Parameters(database="postgresql+jsonb", **SMALL))
     assert user.all() == before
 
 
@@ -124,7 +124,7 @@ def test_an_account_that_may_make_no_schema_is_told_the_grant(
         try:
             said = r"make_database: permission denied .*; its user needs GRANT CREATE ON DATABASE"
             with pytest.raises(databases.UnreachableError, match=said):
-                crud.run(crud.Parameters(engine="postgresql+jsonb", **SMALL))
+                crud.run(crud.Parameters(database="postgresql+jsonb", **SMALL))
         finally:
             root.execute("GRANT CREATE ON DATABASE postgres TO lea")
     assert user.all() == before
@@ -141,14 +141,14 @@ def test_an_account_of_one_database_of_mongodbs_is_told_the_role(
         try:
             said = r"make_database: not authorized .*; its user needs the role readWriteAnyDatabase"
             with pytest.raises(databases.UnreachableError, match=said):
-                crud.run(crud.Parameters(engine="mongodb", **SMALL))
+                crud.run(crud.Parameters(database="mongodb", **SMALL))
         finally:
             client["admin"].command("grantRolesToUser", "lea", roles=[ANYWHERE])
     assert user.all() == before
 
 
-def run(engines_: str) -> "subprocess.Popen[str]":
-    chosen = ["--set", f"engine={engines_}", "--set", "topology=single", "--set", "n=50,60", "--where", "arm=a"]
+def run(databases_: str) -> "subprocess.Popen[str]":
+    chosen = ["--set", f"database={databases_}", "--set", "topology=single", "--set", "n=50,60", "--where", "arm=a"]
     command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "smoke", *chosen]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from benchbook import cli, grid, lanes, results, rooms, servers, studies
+from benchbook import cli, grid, languages, networks, results, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError, contents
 
@@ -19,15 +19,15 @@ GRID = """\
 study: crud
 parameters: {seed: 1, blocks: 2, repetitions: 3}
 grid:
-  - {engine: [noop], n: [10, 20]}
-  - {engine: [mongodb], topology: [single, replicated], n: [10]}
+  - {database: [noop], n: [10, 20]}
+  - {database: [mongodb], topology: [single, replicated], n: [10]}
 overrides:
   - {when: {n: 20}, set: {repetitions: 1}, why: "long"}
 profiles:
   quick: {n: [5], repetitions: 2, blocks: 1}
   all: {}
-  twice: {aa: [{engine: mongodb, topology: single}]}
-  bare: {overrides: [], grid: [{engine: noop, n: [20]}]}
+  twice: {aa: [{database: mongodb, topology: single}]}
+  bare: {overrides: [], grid: [{database: noop, n: [20]}]}
 """
 Writer = Callable[[str], Path]
 
@@ -46,7 +46,7 @@ def write(home: Path) -> Writer:
 def points(profile: str = "all", **options: Any) -> list[tuple[Any, ...]]:
     cells = grid.plan(["crud"], profile, **options).cells
     found = [
-        (c.parameters.engine, c.parameters.topology, c.parameters.n, c.parameters.repetitions, c.arm) for c in cells
+        (c.parameters.database, c.parameters.topology, c.parameters.n, c.parameters.repetitions, c.arm) for c in cells
     ]  # type: ignore[attr-defined]
     return sorted(found)
 
@@ -69,14 +69,14 @@ def test_a_profile_replaces_values_the_grid_or_the_overrides(write: Writer):
 
 
 def test_a_point_that_two_products_give_is_one_cell(write: Writer):
-    write(GRID.replace("  - {engine: [mongodb]", "  - {engine: [noop], n: [20, 10]}\n  - {engine: [mongodb]"))
+    write(GRID.replace("  - {database: [mongodb]", "  - {database: [noop], n: [20, 10]}\n  - {database: [mongodb]"))
     assert len(points()) == 8
 
 
 def test_a_second_arm_is_the_same_cell_with_another_identity(write: Writer):
     write(GRID)
     cells = [
-        cell for cell in grid.plan(["crud"], "twice", ["engine=mongodb", "topology=single"]).cells if cell.block == 0
+        cell for cell in grid.plan(["crud"], "twice", ["database=mongodb", "topology=single"]).cells if cell.block == 0
     ]
     a, b = sorted(cells, key=lambda cell: cell.arm)
     assert (a.arm, b.arm) == ("a", "b") and a.identity != b.identity
@@ -85,7 +85,7 @@ def test_a_second_arm_is_the_same_cell_with_another_identity(write: Writer):
 
 def test_where_filters_and_set_replaces(write: Writer):
     write(GRID)
-    assert points(where=["engine=noop"], changes=["n=7,8", "blocks=1"]) == [
+    assert points(where=["database=noop"], changes=["n=7,8", "blocks=1"]) == [
         ("noop", "single", 7, 3, "a"),
         ("noop", "single", 8, 3, "a"),
     ]
@@ -121,22 +121,26 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
         (("n: [10, 20]", "n: []"), 4, "n: should have at least one value"),
         (("n: [10, 20]", "n: [10], n: [20]"), 4, "duplicate key 'n'"),
         (("n: [10, 20]", "n: [10], article_index: no"), 4, "valid boolean, not 'no'"),
-        (("engine: [noop]", "engine: [nop]"), 4, "did you mean 'noop'?"),
-        (("engine: [noop]", "engine: [noop], constraints: [off]"), 4, "constraints: off is for relational engines"),
-        (("  - {engine: [mongodb]", "  - {engin: [mongodb]"), 5, "no parameter 'engin': did you mean 'engine'?"),
+        (("database: [noop]", "database: [nop]"), 4, "did you mean 'noop'?"),
+        (
+            ("database: [noop]", "database: [noop], constraints: [off]"),
+            4,
+            "constraints: off is for relational databases",
+        ),
+        (("  - {database: [mongodb]", "  - {engin: [mongodb]"), 5, "no parameter 'engin': did you mean 'database'?"),
         (("when: {n: 20}", "when: {m: 20}"), 7, "no parameter 'm'"),
         ((', why: "long"', ""), 7, "why is missing"),
         (("quick: {n: [5]", "quick: {nn: [5]"), 9, "no parameter 'nn': did you mean 'n'?"),
-        (("aa: [{engine: mongodb", "aa: [{engine: couchdb"), 11, "cannot get a second arm"),
-        (("aa: [{engine", "aa: [{engin"), 11, "did you mean 'engine'?"),
+        (("aa: [{database: mongodb", "aa: [{database: couchdb"), 11, "cannot get a second arm"),
+        (("aa: [{database", "aa: [{engin"), 11, "did you mean 'database'?"),
         (
             ("overrides:\n", "exclude: [{when: {n: 1}}]\noverrides:\n"),
             6,
             "why is missing",
         ),
-        (("overrides:\n", "exclude: [{when: {engin: noop}, why: w}]\noverrides:\n"), 6, "did you mean 'engine'?"),
+        (("overrides:\n", "exclude: [{when: {engin: noop}, why: w}]\noverrides:\n"), 6, "did you mean 'database'?"),
         (("overrides:\n", "aa: [{m: 1}]\noverrides:\n"), 6, "no parameter 'm'"),
-        (("all: {}", "all: {if_available: [{engin: [noop]}]}"), 10, "did you mean 'engine'?"),
+        (("all: {}", "all: {if_available: [{engin: [noop]}]}"), 10, "did you mean 'database'?"),
         (("profiles:", "profiles: ["), 10, "expected"),
         (("seed: 1,", "seed: !!int 1,"), 2, "tags"),
         (("seed: 1,", "seed: &s 1, n: *s,"), 2, "aliases are not allowed"),
@@ -210,7 +214,7 @@ def test_a_notebook_that_cannot_be_read_is_named(home: Path, monkeypatch: pytest
     (home / "notebooks" / "04_crud.ipynb").write_text(text)
     identities._notebook_code.cache_clear()
     with pytest.raises(InputError) as refused:
-        grid.plan(["crud"], "smoke", ["engine=noop"])
+        grid.plan(["crud"], "smoke", ["database=noop"])
     assert str(refused.value).startswith("notebooks/04_crud.ipynb") and says in str(refused.value)
 
 
@@ -249,9 +253,9 @@ def test_a_file_of_records_is_the_same_whatever_folder_its_path_is_read_in(
     (home / "own.csv").write_text("a\nx\n")
     (tmp_path / "own.csv").write_text("a\ny\n")
     monkeypatch.chdir(tmp_path)
-    (one,) = grid.plan(["crud"], "all", ["engine=noop", "n=10"], ["blocks=1"]).cells
+    (one,) = grid.plan(["crud"], "all", ["database=noop", "n=10"], ["blocks=1"]).cells
     (other,) = grid.plan(
-        ["crud"], "all", ["engine=noop", "n=10", "dataset_file=own.csv"], ["blocks=1", "dataset_file=own.csv"]
+        ["crud"], "all", ["database=noop", "n=10", "dataset_file=own.csv"], ["blocks=1", "dataset_file=own.csv"]
     ).cells
     found = [cell.parameters.model_dump()["dataset_file"] for cell in (one, other)]
     assert found == [str(home / "own.csv"), str(tmp_path / "own.csv")]
@@ -263,11 +267,14 @@ def test_a_file_of_records_is_the_same_whatever_folder_its_path_is_read_in(
     [
         ({"slugs": ["crut"]}, "crut: no such study: did you mean 'crud'?"),
         ({"profile": "quik"}, "did you mean 'quick'?"),
-        ({"where": ["engin=noop"]}, "--where engin=noop: no parameter 'engin': did you mean 'engine'?"),
-        ({"where": ["arm=a,engine=noop"]}, "'engine=noop' is another parameter's: write --where engine=noop beside it"),
-        ({"where": ["engine=nop"]}, "no cell is like that: of engine, did you mean 'noop'?"),
-        ({"where": ["engine=noop,nop"]}, "no cell is like that: of engine, did you mean 'noop'?"),
-        ({"where": ["engine"]}, "write --where NAME=VALUE"),
+        ({"where": ["engin=noop"]}, "--where engin=noop: no parameter 'engin': did you mean 'database'?"),
+        (
+            {"where": ["arm=a,database=noop"]},
+            "'database=noop' is another parameter's: write --where database=noop beside it",
+        ),
+        ({"where": ["database=nop"]}, "no cell is like that: of database, did you mean 'noop'?"),
+        ({"where": ["database=noop,nop"]}, "no cell is like that: of database, did you mean 'noop'?"),
+        ({"where": ["database"]}, "write --where NAME=VALUE"),
         ({"changes": ["n=many"]}, "--set n=many: n should be a valid integer, not 'many'"),
         ({"changes": ["blcks=1"]}, "did you mean 'blocks'?"),
         ({"changes": ["n=1" + "_" * 100_000]}, "n should be a valid integer"),
@@ -291,22 +298,22 @@ def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
     assert says in str(refused.value)
 
 
-def test_a_lane_that_is_set_takes_the_grids_cells_of_it_or_turns_all_into_it_with_its_own_codecs(home: Path):
+def test_a_language_that_is_set_takes_the_grids_cells_of_it_or_turns_all_into_it_with_its_own_codecs(home: Path):
     def codecs(profile: str, *changes: str) -> set[tuple[Any, ...]]:
         cells = [one.parameters.model_dump() for one in grid.plan(["bookstore"], profile, changes=changes).cells]
-        return {(one["lane"], one["json_codec"], one["xml_codec"], one["keys"]) for one in cells}
+        return {(one["language"], one["json_codec"], one["xml_codec"], one["keys"]) for one in cells}
 
     java, moxy, python = (("java", "jackson", "jaxb"), ("java", "moxy", "jaxb"), ("python", "orjson", "lxml"))
-    assert {one[:3] for one in codecs("decide", "lane=java")} == {java, moxy}
-    assert {one[:3] for one in codecs("decide", "lane=python")} == {python}
-    assert {one[:3] for one in codecs("quick", "lane=java,python")} == {java, python}
+    assert {one[:3] for one in codecs("decide", "language=java")} == {java, moxy}
+    assert {one[:3] for one in codecs("decide", "language=python")} == {python}
+    assert {one[:3] for one in codecs("quick", "language=java,python")} == {java, python}
     # crud's cells of this profile are all Python's.
-    turned = [one.parameters.model_dump() for one in grid.plan(["crud"], "quick", changes=["lane=node"]).cells]
-    assert {(one["lane"], one["engine"], one["topology"]) for one in turned} == {
+    turned = [one.parameters.model_dump() for one in grid.plan(["crud"], "quick", changes=["language=node"]).cells]
+    assert {(one["language"], one["database"], one["topology"]) for one in turned} == {
         ("node", "mongodb", "single"),
         ("node", "mongodb", "replicated"),
     }
-    assert all("lane" in one.why for one in grid.plan(["crud"], "quick", changes=["lane=node"]).skipped)
+    assert all("language" in one.why for one in grid.plan(["crud"], "quick", changes=["language=node"]).skipped)
 
 
 PROFILES = ["smoke", "quick", "decide", "evening", "night", "paper"]
@@ -345,39 +352,39 @@ def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: str):
     cells = [cell.parameters for cell in grid.plan(["crud"], profile).cells]
-    stored = {cell.n for cell in cells if cell.engine != "noop"}
-    assert {cell.n for cell in cells if cell.engine == "noop"} == stored
+    stored = {cell.n for cell in cells if cell.database != "noop"}
+    assert {cell.n for cell in cells if cell.database == "noop"} == stored
 
 
-STANDS_IN = GRID + "  lanes: {without: {java: [{engine: [noop], n: [30]}]}}\n"
+STANDS_IN = GRID + "  languages: {without: {java: [{database: [noop], n: [30]}]}}\n"
 
 
-def test_what_stands_in_for_a_lane_is_a_cell_where_that_is_not_found_alone(
+def test_what_stands_in_for_a_language_is_a_cell_where_that_is_not_found_alone(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(STANDS_IN)
-    monkeypatch.setattr(lanes, "find", lambda lane: lanes.Found("java 17", ("java",)))
-    assert points("lanes") == points() and grid.plan(["crud"], "lanes").skipped == []
+    monkeypatch.setattr(languages, "find", lambda language: languages.Found("java 17", ("java",)))
+    assert points("languages") == points() and grid.plan(["crud"], "languages").skipped == []
     fresh()
-    monkeypatch.setattr(lanes, "find", lambda lane: lanes.Missing("no Java"))
-    assert {point for point in points("lanes") if point not in points()} == {("noop", "single", 30, 3, "a")}
+    monkeypatch.setattr(languages, "find", lambda language: languages.Missing("no Java"))
+    assert {point for point in points("languages") if point not in points()} == {("noop", "single", 30, 3, "a")}
     write(STANDS_IN.replace("java:", "jav:"))
-    with pytest.raises(InputError, match="no lane or room 'jav': did you mean 'java'"):
-        grid.plan(["crud"], "lanes")
+    with pytest.raises(InputError, match="no language or network 'jav': did you mean 'java'"):
+        grid.plan(["crud"], "languages")
 
 
-def test_what_stands_in_for_a_room_is_a_cell_where_that_cannot_be_had_alone(
+def test_what_stands_in_for_a_network_is_a_cell_where_that_cannot_be_had_alone(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(STANDS_IN.replace("java:", "lan-100m:"))
-    monkeypatch.setattr(rooms, "lacking", lambda room: None)
-    assert points("lanes") == points()
+    monkeypatch.setattr(networks, "lacking", lambda network: None)
+    assert points("languages") == points()
     fresh()
-    monkeypatch.setattr(rooms, "lacking", lambda room: f"room {room}: no")
-    assert {point for point in points("lanes") if point not in points()} == {("noop", "single", 30, 3, "a")}
+    monkeypatch.setattr(networks, "lacking", lambda network: f"network {network}: no")
+    assert {point for point in points("languages") if point not in points()} == {("noop", "single", 30, 3, "a")}
 
 
-FOUND = GRID + "  found: {if_available: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"
+FOUND = GRID + "  found: {if_available: [{database: [couchdb, noop], n: [10]}], aa: [{database: couchdb}]}\n"
 
 
 @pytest.mark.parametrize(
@@ -416,15 +423,15 @@ def test_set_and_where_reach_what_is_wanted_where_found(
 ):
     write(FOUND)
     monkeypatch.setattr(servers, "find", lambda product, topology: servers.Found(product, "1", "address", {}))
-    asked = points("found", where=["engine=couchdb", "arm=a"], changes=["n=7", "blocks=1"])
+    asked = points("found", where=["database=couchdb", "arm=a"], changes=["n=7", "blocks=1"])
     assert asked == [("couchdb", "single", 7, 3, "a")]
 
 
-def test_a_pair_of_engines_needs_the_servers_of_both(
+def test_a_pair_of_databases_needs_the_servers_of_both(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     pair = "mongodb/mysql+relational"
-    write(GRID + f"  found: {{if_available: [{{engine: [{pair}], n: [10]}}]}}\n")
+    write(GRID + f"  found: {{if_available: [{{database: [{pair}], n: [10]}}]}}\n")
     versions = {"mongodb": "6.0.5", "mysql": "8.0"}
 
     def find(product: str, topology: str) -> servers.Found | servers.Missing:
@@ -434,7 +441,7 @@ def test_a_pair_of_engines_needs_the_servers_of_both(
 
     def pairs() -> list[grid.Cell]:
         cells = grid.plan(["crud"], "found").cells
-        return [cell for cell in cells if cell.parameters.engine == pair]
+        return [cell for cell in cells if cell.parameters.database == pair]
 
     monkeypatch.setattr(servers, "find", find)
     before = {cell.identity for cell in pairs()}
@@ -451,7 +458,7 @@ def test_a_pair_of_engines_needs_the_servers_of_both(
 
 
 CUT = GRID.replace("profiles:", 'exclude: [{when: {n: 20}, why: "too long"}]\nprofiles:').replace(
-    "engine: [noop], n", "engine: [couchdb], n"
+    "database: [noop], n", "database: [couchdb], n"
 )
 
 
@@ -500,7 +507,7 @@ def identity(home: Path, fresh: Callable[[], None]) -> Callable[..., str]:
 
     def now(**options: Any) -> str:
         fresh()
-        parameters = studies.load("crud").Parameters(**{"engine": "noop", **options})
+        parameters = studies.load("crud").Parameters(**{"database": "noop", **options})
         return grid.identity("crud", parameters, options.pop("server", "1.0"))
 
     return now
@@ -524,7 +531,7 @@ def test_identity_changes_with_parameters_arm_server_and_host(
         identity(n=2),
         identity(arm="b"),
         identity(seed=2),
-        grid.identity("crud", parameters(engine="noop"), "2.0"),
+        grid.identity("crud", parameters(database="noop"), "2.0"),
     }
     monkeypatch.setattr("benchbook.grid.identities.host", lambda: "elsewhere")
     assert len({base, *others, identity()}) == 6
@@ -537,14 +544,14 @@ def test_a_server_is_known_by_its_version():
 def test_identity_changes_with_the_versions_of_the_libraries(
     identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
-    base = identity(engine="mongodb")
+    base = identity(database="mongodb")
     real = identities._library_version
     monkeypatch.setattr(identities, "_library_version", lambda name: "99" if name == "pymongo" else real(name))
-    assert identity(engine="mongodb") != base
+    assert identity(database="mongodb") != base
     monkeypatch.setattr(identities, "_library_version", lambda name: "99" if name == "psycopg" else real(name))
-    assert identity(engine="mongodb") == base, "no cell of MongoDB uses psycopg"
+    assert identity(database="mongodb") == base, "no cell of MongoDB uses psycopg"
     monkeypatch.setattr(identities.platform, "python_version", lambda: "3.99.0")
-    assert identity(engine="mongodb") != base
+    assert identity(database="mongodb") != base
 
 
 def test_identity_changes_with_the_records_that_are_given(identity: Callable[..., str], tmp_path: Path):
@@ -614,5 +621,5 @@ def test_a_command_reads_a_file_of_records_once(home: Path, monkeypatch: pytest.
     monkeypatch.setattr("benchbook.runner.batch.Batch.run", lambda self: None)
     settings = [f"dataset_file={own}", "n=2,3"]
     arguments = [word for one in settings for word in ("--set", one)]
-    cli.main([command, "bookstore", "tcp", "--profile", "smoke", "--where", "lane=python", *arguments])
+    cli.main([command, "bookstore", "tcp", "--profile", "smoke", "--where", "language=python", *arguments])
     assert opened == [own]

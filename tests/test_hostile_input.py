@@ -21,7 +21,7 @@ few = settings(
 GRID = "study: tcp\nparameters: {seed: 1}\ngrid:\n  - {n: [10], format: [json]}\nprofiles:\n  quick: {blocks: 1}\n"
 SCRAPS = [
     *("[", "]", "{", "}", "&a", "*a", "!!int", "n", "seed", "blocks", "format", "dataset_file", "exclude", "when"),
-    *("set", "why", "engine", "arm", "1e999", ".nan", "-1", "true", "null", "0x1", "1_0", "1.5", "own.csv"),
+    *("set", "why", "database", "arm", "1e999", ".nan", "-1", "true", "null", "0x1", "1_0", "1.5", "own.csv"),
     *("/dev", "é", ": ", "- ", "\n", "  ", "? ", "| ", '"', "'", "#", "\0", "\ufeff", "\x85", "\ud800"),
     *("aa: [{n: 10}]", "9" * 50, "9" * 5000),
 ]
@@ -81,7 +81,7 @@ def test_any_file_of_records(home: Path, capfd: pytest.CaptureFixture[str], data
     path.unlink(missing_ok=True)
     path.write_bytes(data)
     works_or_says_why(
-        capfd, "plan", "tcp", "--profile", "smoke", "--where", "lane=python", "--set", f"dataset_file={path}"
+        capfd, "plan", "tcp", "--profile", "smoke", "--where", "language=python", "--set", f"dataset_file={path}"
     )
 
 

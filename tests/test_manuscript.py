@@ -142,6 +142,8 @@ def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path,
     listed = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES}
     assert "drivers, Fig. 2: execution time" in "\n".join(listed)
+    titles = [line for line in listed if re.match(r"(\w+_)?verdicts", line)]
+    assert len(titles) > 5 and not any(re.search(r"\d+ of \d+", title) for title in titles), "no other run's counts"
     for asked, advice in (
         (["figure", "overveiw"], "did you mean 'overview'?"),
         (["figure", "crud_fig2"], "did you mean 'crud_fig2_insert_single'? benchbook figure lists them"),
@@ -248,6 +250,19 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(commi
     for key, advice in ((unjudged, "not comparable"), ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000")):
         assert cli.main(["number", key, "--reference"]) == cli.USAGE
         assert advice in capsys.readouterr().err
+
+
+def test_numbers_are_found_by_words_of_their_key_or_description(committed, keyed, capsys, monkeypatch):
+    monkeypatch.setattr(selection, "run", lambda asked: Run("reference", committed))
+    monkeypatch.setattr(numbers, "numbers", lambda analysis: keyed)
+    assert cli.main(["number", "--find", "mongodb", "INSERT", "--reference"]) == cli.DONE
+    _, *found = capsys.readouterr().out.splitlines()
+    assert 0 < len(found) < len(keyed) / 4
+    assert all("mongodb" in line.lower() and "insert" in line.lower() for line in found)
+    for words, advice in ((["mongodb", "insrt"], "no key has all of these words: mongodb insrt"), ([], "expected at")):
+        assert cli.main(["number", "--find", *words, "--reference"]) == cli.USAGE
+        assert advice in capsys.readouterr().err
+    assert cli.main(["number", "claims.all", "--find", "x", "--reference"]) == cli.USAGE
 
 
 def test_latex_macros_hold_every_number_and_where_they_come_from(committed, keyed):

@@ -1,4 +1,4 @@
-"""The Java lane is built of what its lock file names, and of nothing else; nothing runs before it is checked."""
+"""The Java language is built of what its lock file names, and of nothing else; nothing runs before it is checked."""
 
 import hashlib
 import os

@@ -21,11 +21,13 @@ from benchbook.inputs import InputError
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-MADE = [line.split()[2:] for line in PAGE.splitlines() if line.startswith("benchbook new ")] + [["engine", "my_store"]]
-"""What the page makes, a codec of each format, an engine, a study; and an engine whose name no address begins with."""
+MADE = [line.split()[2:] for line in PAGE.splitlines() if line.startswith("benchbook new ")] + [
+    ["database", "my_store"]
+]
+"""What the page makes, and a database whose name no address begins with."""
 
 THEN = {row.split(" | ")[0].strip("| "): re.findall(r"`benchbook ([^`]+)`", row.rpartition(" | ")[2])
-        for row in PAGE.splitlines() if re.match(r"\| (codec|engine|study) ", row)}  # fmt: skip
+        for row in PAGE.splitlines() if re.match(r"\| (codec|database|study) ", row)}  # fmt: skip
 """What the page then has one do with each kind."""
 
 
@@ -71,7 +73,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def servers(environment: Environment) -> Iterator[dict[str, str]]:
-    """Yield the addresses of the engines' example servers, by the variables that give them."""
+    """Yield the addresses of the databases' example servers, by the variables that give them."""
     with ExitStack() as stack:
         urls = {}
         for name in ("tinystore", "my_store"):
@@ -125,7 +127,7 @@ def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environm
     written = notebook.read_text()
     notebook.write_text(written.replace("study.run(", "(study.run)("))
     same = identities("packing")
-    notebook.write_text(written.replace("n=n,", "n=n + 0,"))
+    notebook.write_text(written.replace("globals()", "{**globals(), 'n': n + 0}"))
     other = identities("packing")
     notebook.write_text(written)
     assert of_study == same
@@ -133,8 +135,8 @@ def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environm
 
 
 def test_what_the_page_has_one_do_with_each_kind_works_as_written(environment: Environment, servers: dict[str, str]):
-    assert [*THEN] == ["codec", "engine", "study"] and THEN["engine"][0] == "doctor"
-    (row,) = [row for row in environment.said("doctor", **servers) if row["engine"] == "tinystore"]
+    assert [*THEN] == ["codec", "database", "study"] and THEN["database"][0] == "doctor"
+    (row,) = [row for row in environment.said("doctor", **servers) if row["database"] == "tinystore"]
     assert (row["available"], row["from"]) == (True, "address")
 
     small = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
@@ -145,22 +147,22 @@ def test_what_the_page_has_one_do_with_each_kind_works_as_written(environment: E
     for words in asked:
         ran = environment.ran("-I", "-m", "benchbook.cli", *words.split(), *small, **servers)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-    sql = "SELECT study, codec, engine, operation FROM observations"
+    sql = "SELECT study, codec, database, operation FROM observations"
     rows = environment.said("results", "--sql", sql, **servers)
     assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"orjson", "lxml", "ujson", "minidom"}
-    assert {row["engine"] for row in rows if row["study"] == "crud"} == {"tinystore", "my_store"}
+    assert {row["database"] for row in rows if row["study"] == "crud"} == {"tinystore", "my_store"}
     assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
     judged = environment.said("claims", "--profile", "smoke")
     assert {claim["study"] for claim in judged} == set(studies.SLUGS), "the papers' claims, beside another study's arms"
 
 
-def test_an_engine_is_found_at_its_address_and_of_two_servers_none_is_started(
+def test_a_database_is_found_at_its_address_and_of_two_servers_none_is_started(
     environment: Environment, servers: dict[str, str]
 ):
-    (row,) = [row for row in environment.said("doctor", **servers) if row["engine"] == "tinystore"]
+    (row,) = [row for row in environment.said("doctor", **servers) if row["database"] == "tinystore"]
     assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
     two = environment.said(
-        "plan", "crud", "--set", "engine=tinystore", "--set", "topology=replicated", "--set", "constraints=on"
+        "plan", "crud", "--set", "database=tinystore", "--set", "topology=replicated", "--set", "constraints=on"
     )
     assert {cell["state"] for cell in two} == {"skipped"}
 
@@ -169,9 +171,9 @@ def test_an_engine_is_found_at_its_address_and_of_two_servers_none_is_started(
     ("words", "why"),
     [
         (["codec", "orjson"], "'orjson' is the name of another codec"),
-        (["engine", "mongodb"], "'mongodb' is the name of another engine"),
+        (["database", "mongodb"], "'mongodb' is the name of another database"),
         (["study", "crud"], "'crud' is the name of another study"),
-        (["codec", "../up"], "a name is of small letters"),
+        (["codec", "../up"], "a name has small letters"),
         (["codec", "fine", "--folder", "."], "exists"),
     ],
 )

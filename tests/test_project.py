@@ -39,7 +39,8 @@ def tracked(pattern: str) -> list[Path]:
 
 def test_the_readme_is_a_front_door_and_every_link_of_the_docs_leads_somewhere():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    assert len(pages[0].read_text().splitlines()) <= 120
+    front = pages[0].read_text()
+    assert len(front.splitlines()) <= 120 and len(front.split()) <= 900
     for page in pages:
         targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
         assert targets and all((page.parent / target).exists() for target in targets), page.name
@@ -161,14 +162,14 @@ def test_the_citation_is_valid_and_names_the_five_papers_as_the_data_do():
     assert listed == list(yaml.safe_load((ROOT / "data" / "papers.yaml").read_text()).values())
 
 
-def test_the_changelog_keeps_its_form():
+def test_the_changelog_keeps_its_form_and_is_short():
     text = (ROOT / "CHANGELOG.md").read_text()
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[0] == "[Unreleased]"
+    newest, *releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert newest == "[Unreleased]"
+    assert releases and all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", release) for release in releases)
     kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-    entries = re.findall(r"^- (.*?)(?=\n- |\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    assert entries
-    assert all(re.search(r"\(\d{4}-\d\d-\d\d\)\.$", entry) for entry in entries)
+    assert len(text.splitlines()) < 120
 
 
 def test_the_container_sets_up_as_setup_does_for_an_ordinary_user_on_a_pinned_base():

@@ -52,7 +52,7 @@ def test_misprints_are_kept_and_noted(table):
     assert {"32,57", "33,31", "32,76", "36", "75.77 minutes", "65%"} <= set(noted["printed"])
 
 
-def test_crud_prints_three_sizes_of_six_engines_in_seven_tables():
+def test_crud_prints_three_sizes_of_six_databases_in_seven_tables():
     tables = published("crud").query("unit == 'ms'")
     assert len(tables) == 7 * 6 * 3
     assert (tables["value"] > 0).all()

@@ -22,7 +22,7 @@ from benchbook.runner.quiet import NotQuietError
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("results_folder")
-CHOSEN = ["lane=python", "process=together", "arm=a"]
+CHOSEN = ["language=python", "process=together", "arm=a"]
 BUSY = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
 
 
@@ -87,7 +87,7 @@ def run(cells: list[Cell], patience_s: float | None = 60.0) -> Summary:
 
 def written() -> pd.DataFrame:
     with results.connect() as connection:
-        return results.frame(connection, "SELECT block, state, disturbed, foreign_load, cell_started_at FROM cells")
+        return results.frame(connection, "SELECT block, state, noisy, background_load, cell_started_at FROM cells")
 
 
 def test_what_a_process_uses_is_foreign_unless_it_is_the_runs_own():
@@ -123,32 +123,32 @@ def test_a_cell_beside_a_busy_process_is_marked_and_with_noisy_nothing_else():
     with busy():
         ran = benchbook("run", "bookstore", "--profile", "smoke", *chosen, "--noisy")
     rows = written()
-    assert ran.returncode == cli.DONE and rows["disturbed"].all() and (rows["foreign_load"] > QUIET).all(), ran
+    assert ran.returncode == cli.DONE and rows["noisy"].all() and (rows["background_load"] > QUIET).all(), ran
     count = len(rows)
-    assert f"while other processes were busy: {count}, 0 measured again, {count} stay marked" in ran.stdout
+    assert f"{count} cells ran while other programs were busy. {count} noisy: " in ran.stdout
 
 
-def test_a_disturbed_cell_is_measured_again_at_its_blocks_end_and_replaced(monkeypatch: pytest.MonkeyPatch):
+def test_a_noisy_cell_is_measured_again_at_its_blocks_end_and_replaced(monkeypatch: pytest.MonkeyPatch):
     cells = planned("blocks=2")
     half = len(cells) // 2
     Others(1.5, *[0.0] * half, *[0.0] * half).lay(monkeypatch)
     summary = run(cells)
     rows = written()
-    assert len(rows) == len(cells) and not rows["disturbed"].any() and rows["foreign_load"].eq(0).all()
-    assert (summary.done, summary.beside_others, summary.repeated, summary.disturbed) == (len(cells), 1, 1, [])
+    assert len(rows) == len(cells) and not rows["noisy"].any() and rows["background_load"].eq(0).all()
+    assert (summary.done, summary.beside_others, summary.repeated, summary.noisy) == (len(cells), 1, 1, [])
     first, second = (rows.loc[rows["block"].eq(block), "cell_started_at"] for block in (0, 1))
     assert first.max() < second.min(), "before the next block begins"
 
 
 @pytest.mark.parametrize(("again", "stands"), [(2.5, 1.5), (0.5, 0.5)])
-def test_of_two_disturbed_measurements_the_less_disturbed_stands_and_there_is_no_third(
+def test_of_two_noisy_measurements_the_less_noisy_stands_and_there_is_no_third(
     monkeypatch: pytest.MonkeyPatch, again: float, stands: float
 ):
     (cell, *_) = planned()
     Others(1.5, again).lay(monkeypatch)
     summary = run([cell])
-    assert written()[["disturbed", "foreign_load"]].values.tolist() == [[True, stands]]
-    assert (summary.done, summary.repeated, summary.disturbed) == (1, 1, [cell])
+    assert written()[["noisy", "background_load"]].values.tolist() == [[True, stands]]
+    assert (summary.done, summary.repeated, summary.noisy) == (1, 1, [cell])
 
 
 def test_a_cell_that_fails_when_measured_again_keeps_its_first_values(
@@ -159,8 +159,8 @@ def test_a_cell_that_fails_when_measured_again_keeps_its_first_values(
     outcomes = iter([batch.execute, lambda *_, **__: Ended("ValueError: boom")])
     monkeypatch.setattr(batch, "execute", lambda *how, **options: next(outcomes)(*how, **options))
     summary = run([cell])
-    assert written()[["state", "disturbed"]].values.tolist() == [["done", True]] and not summary.failed
-    assert "failed when measured again, its first values stand: bookstore (block 1): ValueError: boom" in (
+    assert written()[["state", "noisy"]].values.tolist() == [["done", True]] and not summary.failed
+    assert "failed when measured again, so its first values stay: bookstore (block 1): ValueError: boom" in (
         capsys.readouterr().out
     )
 
@@ -172,8 +172,10 @@ def test_a_machine_that_is_never_quiet_is_refused_with_who_is_busy_and_what_to_d
     assert "waiting until others use less than 0.1 processors: other processes use" in ran.stdout
     assert ran.stdout.count("waiting until") == 1, "a log says it once"
     (line,) = ran.stderr.splitlines()
-    assert line.startswith("stopped, for other processes use ") and "python" in line
-    assert "measure beside them with --noisy" in line and line.endswith("the same command goes on from there")
+    assert line.startswith("stopped: other processes use ") and "python" in line
+    assert "stop them, or add --noisy, which measures all the same" in line and line.endswith(
+        "Finished cells are kept: the same command continues"
+    )
 
 
 def test_a_run_that_waits_long_says_once_for_what_and_that_noisy_goes_on():
@@ -181,7 +183,7 @@ def test_a_run_that_waits_long_says_once_for_what_and_that_noisy_goes_on():
         ran = benchbook("run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=3, long_s=1)
     (line,) = [line for line in ran.stdout.splitlines() if "--noisy" in line]
     assert re.search(r"^waiting until others use less than 0.1 processors: .*python.* \d\.\d\d.*; for \d+ s now", line)
-    assert "and for 3 s at most: stop them, or run again with --noisy, which measures beside them" in line
+    assert "and for 3 s at most: stop them, or add --noisy, which measures all the same" in line
 
 
 def test_on_a_terminal_too_a_long_wait_is_said_on_a_line_of_its_own(
@@ -209,7 +211,7 @@ def test_ctrl_c_ends_a_wait_and_leaves_nothing():
         process.send_signal(signal.SIGINT)
         printed = process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == cli.INTERRUPTED, printed
-    assert "stopped: what is finished is kept" in printed and not results.states("bookstore")
+    assert "stopped. Finished cells are kept" in printed and not results.states("bookstore")
 
 
 def test_a_wait_ends_when_the_others_do_and_a_quiet_cell_spares_the_next_one(monkeypatch: pytest.MonkeyPatch):
@@ -231,7 +233,7 @@ def test_a_wait_ends_when_the_others_do_and_a_quiet_cell_spares_the_next_one(mon
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(quiet.time, "sleep", lambda _: None)
     monkeypatch.setattr(quiet, "load", lambda *_: used(1.0, 1.0))
-    with pytest.raises(NotQuietError, match=r"use 1.00 processors .* was not quiet for [\d.]+ s \(stop"):
+    with pytest.raises(NotQuietError, match=r"use 1.00 processors .* was not quiet for [\d.]+ s: stop"):
         quiet.Watch(lambda *_: None, 0.0).begin([])
 
 
@@ -239,5 +241,7 @@ def test_doctor_says_who_keeps_the_machine_busy():
     with busy():
         printed = benchbook("doctor").stdout
     assert re.search(
-        r"^other processes use \d\.\d\d processors \(.*python.*\): a run waits until it is less", printed, re.M
+        r"^Busy: other processes use \d\.\d\d processors \(.*python.*\)\. A run waits until they use less",
+        printed,
+        re.M,
     )

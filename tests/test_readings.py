@@ -80,8 +80,8 @@ def test_a_ranking_reads_the_cells_of_all_that_are_ranked_and_run_here(paper: li
     cells = as_if_here(cell for cell in paper if cell.study == "crud" and "sqlserver" not in cell.product)
     of_size = [one for one in readings(cells, wanted) if one.label == "n=1000" and one.language == "python"]
     read = frozenset().union(*(reading.cells for reading in of_size))
-    engines = {cell.parameters.model_dump()["engine"] for cell in cells if cell.kind in read}
-    assert engines == {"mongodb", "mysql+relational", "postgresql+relational"}
+    databases = {cell.parameters.model_dump()["database"] for cell in cells if cell.kind in read}
+    assert databases == {"mongodb", "mysql+relational", "postgresql+relational"}
 
 
 def test_second_arms_are_read_by_no_claim(paper: list[Cell]) -> None:

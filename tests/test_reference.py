@@ -1,4 +1,4 @@
-"""The reference run: the README says what stands in its data, and it is judged where nothing ran."""
+"""The reference run: the README has its numbers and verdicts, and it is judged where nothing ran."""
 
 import ast
 import contextlib
@@ -18,11 +18,13 @@ from IPython.display import Markdown
 
 import constructed
 from benchbook import analysis, cli, grid, inputs, paths, results
-from benchbook.analysis import DECIDED, Analysis, reference, run_diff
+from benchbook.analysis import VERDICTS, Analysis, reference, run_diff
 from benchbook.analysis.runs import Run
 from benchbook.papers import exhibits, numbers
-from benchbook.plots.names import STACKS
+from benchbook.plots import claim_lines, ratios
+from benchbook.plots.claim_lines import write_line
 from benchbook.report import merge, words
+from benchbook.results import files
 from benchbook.studies import SLUGS, bookstore
 from test_project import ROOT
 from tools import crate
@@ -32,12 +34,8 @@ from tools.reference import PAGE, machine_days, page
 REFERENCE = ROOT / "figures" / "reference"
 ABSOLUTE = re.compile(r"""(?:^|[\s"'(=>:])(/(?!(?:proc|sys|dev)/)[\w.+@~-]+/[\w.+@~-][^\s"'<]*)""")
 README = (ROOT / "README.md").read_text()
-NUMBER = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
-SAID = [
-    tuple(text.replace(",", "") for text in found)
-    for row in re.findall(r"^\| \[0\d_.*$", README, re.MULTILINE)
-    for found in re.findall(rf"{NUMBER} \({NUMBER} to {NUMBER}\)", row)
-]
+STUDIES = [row.strip("| ").split(" | ") for row in re.findall(r"^\| \[0\d_.*$", README, re.MULTILINE)]
+"""The README's table of studies: notebook, question, ratio, the paper's, verdict."""
 
 
 def absolute_paths(folder: Path) -> set[str]:
@@ -54,34 +52,7 @@ def test_the_committed_run_names_no_path_of_the_machine_that_it_was_made_on():
     assert absolute_paths(REFERENCE) == set()
 
 
-@pytest.fixture(scope="module")
-def drawn() -> pd.DataFrame:
-    tables = (pd.read_csv(file) for file in sorted(REFERENCE.glob("*ratios*.csv")))
-    return pd.concat([table.loc[table["source"] == "here", ["value", "low", "high"]] for table in tables])
-
-
-def test_the_readme_gives_ratios_with_their_intervals():
-    assert len(SAID) >= 10
-
-
-@pytest.mark.parametrize("said", SAID, ids=" ".join)
-def test_a_ratio_of_the_readme_is_drawn(said: tuple[str, str, str], drawn: pd.DataFrame):
-    alike = pd.Series(data=True, index=drawn.index)
-    for name, text in zip(("value", "low", "high"), said, strict=True):
-        decimals = len(text.partition(".")[2])
-        alike &= (drawn[name] - float(text)).abs() <= 0.5000001 * 10**-decimals
-    assert alike.any(), f"{said[0]} ({said[1]} to {said[2]}) is in no figure's data"
-
-
-BOOKS, OBJECTS = "bookstore.round-trip.xml-slower", "tcp_ratios.n-100000.time-server.xml"
-HEADLINES = [
-    *(f"{BOOKS}.{cell}.n-10000" for cell in ("java.case-1", "java.case-2", "python.case-1")),
-    *(f"{OBJECTS}-{codec}-json-jackson" for codec in ("jaxb", "xmldecoder")),
-    *(f"drivers.{operation}.time.mapper-more.node.attributes-89.n-10000" for operation in ("insert", "find")),
-    *(f"crud_ratios_replication.insert.{product}" for product in ("mongodb", "couchdb", "postgresql")),
-    *(f"replication_ratios.{product}.cpu-time-primary" for product in ("mongodb", "rethinkdb")),
-]
-"""The key of each ratio of the README, in its order."""
+BOOKS = "bookstore.round-trip.xml-slower"
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +60,35 @@ def committed() -> Analysis:
     return Run.of_reference().analysis
 
 
-def test_a_headline_is_one_number_in_the_readme_and_by_the_command(committed: Analysis):
-    found = [numbers.number(committed, key) for key in HEADLINES]
-    assert [one.text for one in found] == [f"{value} ({low} to {high})" for value, low, high in SAID]
+@pytest.mark.parametrize(("study", "row"), zip(SLUGS, STUDIES, strict=True), ids=SLUGS)
+def test_the_readme_has_each_study_s_headline_and_the_verdict_on_its_claim(
+    study: str, row: list[str], committed: Analysis
+):
+    notebook, _, here, paper, verdict = row
+    line = write_line(exhibits.judge_headline(committed, study))
+    assert study in notebook and f" {line.here} " in here
+    assert paper == (line.printed or "no number")
+    assert verdict == line.verdict
+
+
+def test_the_readme_s_does_it_hold_is_the_count_of_verdicts(committed: Analysis):
+    counts = claim_lines.count_verdicts(committed.verdicts)
+    counts = counts[["study", "claims", *VERDICTS]]
+    rows = [[str(cell or "–") for cell in row] for row in counts.itertuples(index=False)]
+    section = README.partition("## Does it hold?")[2].partition("\n## ")[0]
+    table = [line.strip("| ").replace("**", "").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    assert table == [[*counts], *rows]
+    assert f"The papers make {counts['claims'].iloc[-1]} claims." in section
+
+
+def test_the_readme_names_each_claim_that_does_not_hold_with_its_ratio(committed: Analysis):
+    failed = claim_lines.list_failed(committed.verdicts)
+    listed = re.findall(r"^- \*\*.*?(?=^- |\n\n)", README, re.MULTILINE | re.DOTALL)
+    assert len(listed) == len(failed)
+    for claim, said in zip(failed, listed, strict=True):
+        line = write_line(claim)
+        text = " ".join(said.split())
+        assert text.startswith(f"- **{claim.study}:** {line.says}. ") and line.here in text
 
 
 @pytest.mark.parametrize("study", SLUGS)
@@ -111,27 +108,11 @@ def test_no_two_marks_of_a_figure_have_the_same_label(name: str):
     assert not points.duplicated(["panel", "level", "series", "source"]).any()
 
 
-FINAL = {
-    cell["id"]: cell["source"]
-    for cell in nbformat.read(ROOT / "notebooks" / "99_merged_metrics.ipynb", as_version=4)["cells"]
-}
-
-
-@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers"])
-def test_the_final_notebook_says_of_each_study_in_which_language_its_claims_were_judged(
-    study: str, committed: Analysis
-):
-    verdicts = committed.verdicts[committed.verdicts["study"] == study]
-    _, said = re.split(r"\bhere\b", FINAL[f"{study}-head"], maxsplit=1, flags=re.IGNORECASE)
-    for language in verdicts.loc[verdicts["verdict"].isin(DECIDED), "language"].unique():
-        assert STACKS[language] in said
-
-
 @pytest.mark.parametrize("found", [True, False])
 def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
     found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    if not found:  # no server, no lane: a plan of nothing
+    if not found:  # no server, no language: a plan of nothing
         monkeypatch.setattr(grid, "plan", lambda *_: grid.Plan([], []))
     merged = merge.merge(paths.REFERENCE)
     means = pd.read_parquet(REFERENCE / reference.MEANS)
@@ -144,27 +125,46 @@ def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
 
 
 def test_the_committed_page_of_verdicts_says_what_the_code_says_today(committed: Analysis):
-    today = page("decide", committed.verdicts, [], pd.DataFrame()).splitlines()
+    today = page("decide", committed.verdicts, committed.comparisons, [], pd.DataFrame()).splitlines()
     kept = (REFERENCE / PAGE).read_text().splitlines()
     rows = [line for line in today if line.startswith("| ")]
     assert len(rows) > len(committed.verdicts) and [row for row in rows if row not in kept] == []
 
 
-def test_the_report_s_findings_are_the_numbers_of_their_keys_and_say_of_what(committed: Analysis, nothing_ran: Path):
-    leads = {one.study: one for one in words.leads(merge.Merged("decide", [], Run("decide", committed), nothing_ran))}
-    inserting = "drivers.insert.time.mapper-more.node.attributes-89.n-100000"
-    for study, key in {"bookstore": HEADLINES[1], "tcp": HEADLINES[4], "drivers": inserting}.items():
-        one = numbers.number(committed, key)
-        value, low, high = one.parts
-        assert leads[study].ratio == f"{value} times"
-        assert leads[study].about.startswith(f"99 % interval {low} to {high}; {one.blocks} blocks")
-    where = [leads[study].about.rpartition("; ")[2].rstrip(".") for study in ("bookstore", "tcp", "drivers", "crud")]
-    assert where == ["n = 10,000, Java", "n = 100,000, Java", "n = 100,000, Node.js", "n = 100,000, Python"]
+@pytest.mark.parametrize("study", SLUGS)
+def test_a_study_s_headline_is_one_number_in_report_figure_claims_and_by_the_command(
+    study: str, committed: Analysis, nothing_ran: Path
+):
+    one = numbers.number(committed, f"{study}.headline")
+    claim = exhibits.judge_headline(committed, study)
+    assert one.text == write_line(claim).here == numbers.number(committed, claim.id).text
+    value, low, high = one.parts
+    merged = merge.Merged("decide", [], Run("decide", committed), nothing_ran)
+    lead = words.leads(merged)[SLUGS.index(study)]
+    assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, f"{value} times")
+    assert f"99 % interval {low} to {high}" in lead.about and lead.about.endswith(f"{ratios.place(claim)}.")
+    assert f"**{one.text} times**" in words.answer(merged, study)
+    drawn = exhibits.FIGURES["overview"](committed).frame
+    assert claim.estimate in drawn.loc[drawn["source"] == "here", "value"].tolist()
 
 
-@pytest.mark.parametrize(("headline", "case", "language"), [(HEADLINES[1], 2, "java"), (HEADLINES[2], 1, "python")])
-def test_notebook_01_says_each_ratio_once_and_beside_it_the_readme_s(
-    headline: str, case: int, language: str, committed: Analysis, nothing_ran: Path
+def test_a_study_s_page_says_from_the_data_in_what_it_ran(committed: Analysis, nothing_ran: Path):
+    merged = merge.Merged("decide", [], Run("decide", committed), nothing_ran)
+    said = words.ran_in(merged, "bookstore")
+    assert said == "Measured in Java (Jackson, JAXB, MOXy), as the paper, and in Python (lxml, orjson)."
+    assert "Node.js" in words.ran_in(merged, "drivers") and "as the paper" not in words.ran_in(merged, "replication")
+
+
+def test_a_study_that_did_not_run_is_its_question_and_the_command_that_runs_it(nothing_ran: Path):
+    nothing = Run("quick", Analysis.of(constructed.observations(("bookstore",))))
+    said = words.answer(merge.Merged("quick", [], nothing, nothing_ran), "tcp")
+    assert said.startswith("**The paper asks:**") and "`benchbook run tcp --profile quick`" in said
+    assert words.ran_in(merge.Merged("quick", [], nothing, nothing_ran), "tcp") == ""
+
+
+@pytest.mark.parametrize(("case", "language"), [(2, "java"), (1, "python")])
+def test_notebook_01_says_each_ratio_once_and_beside_it_the_reference_run_s(
+    case: int, language: str, committed: Analysis, nothing_ran: Path
 ):
     """Its drawn cells are given one block of the reference run, as if it had been measured there."""
     asked = committed.comparisons.query(
@@ -172,25 +172,24 @@ def test_notebook_01_says_each_ratio_once_and_beside_it_the_readme_s(
         local_dict={"BOOKS": BOOKS, "language": language, "label": f"case={case}, n=10000"},
     )["settings"].iloc[0]
     rows = pd.read_parquet(REFERENCE / "repetitions.parquet", filters=[("study", "=", "bookstore"), ("block", "=", 5)])
-    given = rows["parameters"].map(json.loads)
-    telling = ("case", "n", "lane", "process", "keys", "json_codec", "xml_codec", "arm")
-    rows = rows[[all(one.get(name) == asked.get(name) for name in telling) for one in given]]
+    for name in ("case", "n", "language", "process", "keys", "json_codec", "xml_codec"):
+        rows = rows[rows[name] == asked[name]]
+    rows = rows[rows["cell_arm"] == "a"]
     assert rows["cell_id"].nunique() == 1
-    # It is from before there were rooms.
-    parameters = {"room": "none", **json.loads(rows["parameters"].iloc[0])}
+    parameters = {"dataset_file": None, **bookstore.Parameters.read_levels(rows.iloc[0])}
     names = {**parameters, "observations": rows[[name for name in rows if name in results.VALUES.names or name in (
         "format", "codec", "arm")]].reset_index(drop=True), "bookstore": bookstore}  # fmt: skip
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         shown = [last(cell.source, names) for cell in nbformat.read(ROOT / "notebooks" / "01_bookstore.ipynb", 4).cells
-                 if "draw" in cell.metadata.get("tags", [])]  # fmt: skip
+                 if "draw" in cell.metadata.get("tags", []) and cell.id != "sizes"]  # fmt: skip
     (answer,) = [one.data for one in shown if isinstance(one, Markdown)]
-    line = next(line for line in answer.splitlines() if "time, round trip, client" in line)
+    line = next(line for line in answer.splitlines() if line.startswith("| time, round trip |"))
     times = rows[(rows["operation"] == "round_trip") & (rows["metric"] == "wall_time")]
     geometric = np.exp(np.log(times["value"]).groupby(times["format"]).mean())
     said = re.findall(r"([\d.]+) times as long", printed.getvalue()) + re.findall(r"\*\*([\d.]+)\*\*", line)
     assert [float(one) for one in said] == [pytest.approx(geometric["xml"] / geometric["json"], rel=0.03)]
-    assert line.rstrip(" |").endswith(numbers.number(committed, headline).text)
+    assert line.rstrip(" |").endswith(numbers.number(committed, f"{BOOKS}.{language}.case-{case}.n-10000").text)
 
 
 def last(code: str, names: dict[str, Any]) -> Any:
@@ -236,7 +235,7 @@ def test_the_committed_run_is_judged_on_a_machine_where_nothing_ran(
     assert cli.main(["claims", "--json", "--profile", "smoke"]) == cli.DONE
     printed = capsys.readouterr()
     mine = json.loads(printed.out)
-    assert printed.err.startswith("benchbook: nothing of the profile smoke ran here: benchbook run --profile smoke")
+    assert printed.err.startswith("benchbook: no cell of the profile smoke ran here: benchbook run --profile smoke")
     known = [one.id for one in analysis.claims() if not one.fact]
     assert [one["id"] for one in committed] == [one["id"] for one in mine] == known
     assert {tuple(one) for one in [*committed, *mine]} == {tuple(mine[0])}
@@ -257,23 +256,27 @@ def test_without_a_committed_run_the_command_says_what_to_do(
     assert "lay another folder out with benchbook init, and copy it from there" in said and "git" not in said
 
 
-def test_claims_are_a_line_each_and_a_claim_alone_has_every_comparison(capsys: pytest.CaptureFixture[str]):
+def test_claims_of_a_study_are_a_line_each_and_a_claim_alone_has_every_comparison(capsys: pytest.CaptureFixture[str]):
     def printed(*words: str) -> str:
         assert cli.main(["claims", "--reference", *words]) == cli.DONE
         return capsys.readouterr().out
 
     rows = claims(capsys, "--reference")
-    every = printed()
-    assert "\nin the reference run: " in every and "\nfacts, which cannot fail here and are not counted:\n" in every
+    summary = printed()
+    assert summary.startswith("Does it hold? Claims by study and verdict, in the reference run:\n")
+    failed = {str(one["id"]) for one in rows if one["verdict"] == "does not hold"}
+    assert {line.split()[-1] for line in summary.splitlines() if line.startswith("does not hold ")} == failed
+    every = printed(*SLUGS)
+    assert "\nFacts, which cannot fail here and are not counted: bookstore." in every
     assert all(sum(str(one["id"]) in line.split() for line in every.splitlines()) == 1 for one in rows)
-    assert all(str(one["words"]) in every for one in rows)
+    assert all(str(one["words"]) in every and str(one["says"]).rstrip(".") in every for one in rows)
     one = next(row for row in rows if row["study"] == "drivers" and row["verdict"] == "undecided")
     alone = printed(str(one["id"]))
     words = " ".join(alone.split())
-    assert words.startswith(f"{one['id']}: undecided (") and str(one["says"]) in words
+    assert words.startswith(f"undecided {str(one['says']).rstrip('.')} {one['words']} ")
     assert len(alone.splitlines()) > len(one["comparisons"])
     fact = next(one for one in analysis.claims() if one.fact)
-    assert printed(fact.id).startswith(f"{fact.id}: a fact, counted nowhere: ")
+    assert " ".join(printed(fact.id).split()).startswith(f"fact, not counted {fact.says} In the paper: {fact.where}.")
     assert [row["id"] for row in claims(capsys, "--reference", "tcp", str(rows[0]["id"]))] == [
         row["id"] for row in rows if row["study"] == "tcp" or row is rows[0]
     ]
@@ -306,7 +309,7 @@ def test_repetitions_and_block_means_are_kept_with_their_machine_days(nothing_ra
         reference.means(nothing_ran)[stored.columns].iloc[: len(stored)], stored, check_dtype=False
     )
     kept = pq.read_table(nothing_ran / reference.REPETITIONS)
-    assert kept.schema.remove_metadata() == results.OBSERVATIONS
+    assert files.has_columns(kept.schema.remove_metadata())
     pd.testing.assert_frame_equal(analysis.block_means(kept.to_pandas()), stored, check_dtype=False)
     days = machine_days(analysis.measures(stored))
     assert [(one["machine_day"], one["blocks"]) for one in days] == [

@@ -42,7 +42,7 @@ LINE = '    "newcomer": "newcomer.adapter:Newcomer",\n'
 
 @pytest.fixture
 def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """Let what is started from here use a copy of the library with one more engine in it."""
+    """Let what is started from here use a copy of the library with one more database in it."""
     library = tmp_path / "lib" / "benchbook"
     shutil.copytree(Path(benchbook.__path__[0]), library, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(library.parent))
@@ -67,7 +67,7 @@ def said(*arguments: str) -> Any:
 @pytest.mark.usefixtures("newcomer")
 def test_doctor_finds_it_missing_and_at_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     def row() -> dict[str, Any]:
-        (found,) = [row for row in said("doctor") if row["engine"] == "newcomer"]
+        (found,) = [row for row in said("doctor") if row["database"] == "newcomer"]
         return found
 
     missing = row()
@@ -80,7 +80,7 @@ def test_doctor_finds_it_missing_and_at_its_address(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("newcomer")
 @pytest.mark.parametrize(("study", "topology"), [("crud", "single"), ("replication", "replicated")])
 def test_the_studies_take_it(study: str, topology: str) -> None:
-    chosen = ["--set", "engine=newcomer", "--set", "n=50", "--set", f"topology={topology}"]
+    chosen = ["--set", "database=newcomer", "--set", "n=50", "--set", f"topology={topology}"]
     cells = said("plan", study, "--profile", "smoke", *chosen)
     assert cells and all("newcomer" in json.dumps(cell) for cell in cells)
 
@@ -94,7 +94,7 @@ sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
 from benchbook.analysis import claim_files
 from benchbook.plots import names
 pairs = {a for one in claim_files.pairs("crud") for a, b in one.every_pair() if b == "newcomer"}
-print(json.dumps([sorted(pairs), names.engine("newcomer")]))
+print(json.dumps([sorted(pairs), names.database("newcomer")]))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     today = sorted(registry.STORES)
@@ -106,7 +106,7 @@ def test_stores_are_databases_by_themselves() -> None:
 
 
 def test_an_adapter_is_experimental_where_no_version_of_its_product_was_tested() -> None:
-    experimental = {name for name in registry.ENGINES if registry.is_experimental(name)}
+    experimental = {name for name in registry.DATABASES if registry.is_experimental(name)}
     assert experimental == {"couchbase", "sqlserver+relational", "arangodb"}
     assert registry.product("couchdb").tested_on == "3.5.0"
     assert not registry.is_experimental("noop") and not registry.is_experimental("unheard of")

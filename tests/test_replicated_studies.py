@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchbook import registry
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.studies import crud, replication
 from cases import PAIRED, Case, by_key
 from standing import Announce, outputs, tamper
@@ -15,10 +15,10 @@ Contents = dict[str, dict[str, Any]]
 
 
 def watching(states: list[tuple[Contents, Contents]]) -> Any:
-    """Return what lets an engine note both nodes' records after each wait that follows a study's writes."""
+    """Return what lets a database note both nodes' records after each wait that follows a study's writes."""
 
-    def tampered(engine: Engine) -> None:
-        insert, wait_for, begun = engine.insert, engine.wait_for, []
+    def tampered(adapter: Adapter) -> None:
+        insert, wait_for, begun = adapter.insert, adapter.wait_for, []
 
         def inserting(record: dict[str, Any]) -> None:
             begun.append(record)
@@ -28,10 +28,10 @@ def watching(states: list[tuple[Contents, Contents]]) -> Any:
             caught_up = wait_for(position, deadline_s)
             if begun:  # not the wait in `create`
                 assert caught_up
-                states.append((by_key(engine.read_all()), by_key(engine.read_all("replica"))))
+                states.append((by_key(adapter.read_all()), by_key(adapter.read_all("replica"))))
             return caught_up
 
-        engine.insert, engine.wait_for = inserting, waiting  # type: ignore[method-assign]
+        adapter.insert, adapter.wait_for = inserting, waiting  # type: ignore[method-assign]
 
     return tampered
 
@@ -39,7 +39,7 @@ def watching(states: list[tuple[Contents, Contents]]) -> Any:
 def hold_a_stored_resolution(frame: Any) -> None:
     """Hold that each end of a wait is stored with the resolution that it was found with."""
     waits = frame[frame["metric"].isin(["catch_up_time", "elapsed_time"])]
-    assert len(waits) and not waits["censored"].any()
+    assert len(waits) and not waits["timed_out"].any()
     assert (waits["resolution"] > 0).all() and waits["resolution"].map(math.isfinite).all()
 
 
@@ -47,7 +47,7 @@ def hold_a_stored_resolution(frame: Any) -> None:
 def test_crud_ends_each_operation_with_equal_nodes(
     case: Case, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parameters = crud.Parameters(engine=case[0], topology="replicated", n=20, repetitions=1)
+    parameters = crud.Parameters(database=case[0], topology="replicated", n=20, repetitions=1)
     announce(*crud.deployment(parameters))
     states: list[tuple[Contents, Contents]] = []
     tamper(monkeypatch, watching(states))
@@ -63,7 +63,7 @@ def test_crud_ends_each_operation_with_equal_nodes(
 @pytest.mark.parametrize("case", [case for case in PAIRED if case[0] in registry.STORES], ids="-".join)
 def test_replication_ends_with_equal_nodes(case: Case, announce: Announce, monkeypatch: pytest.MonkeyPatch) -> None:
     model = "xml_text" if case[0].endswith("+relational") else "document"
-    parameters = replication.Parameters(engine=case[0], topology=case[1], process="apart", model=model, n=20)
+    parameters = replication.Parameters(database=case[0], topology=case[1], process="apart", model=model, n=20)
     announce(*replication.deployment(parameters))
     states: list[tuple[Contents, Contents]] = []
     tamper(monkeypatch, watching(states))

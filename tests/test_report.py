@@ -1,5 +1,7 @@
 """The final notebook runs on any subset of the studies, and its page loads nothing from anywhere."""
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -48,16 +50,16 @@ def measured(study: str, *changes: str) -> None:
     """Run the smoke cells of a study that needs no server, and write their results as a runner does."""
     for cell in grid.plan([study], "smoke", (), changes).cells:
         columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
-        columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
-        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(ENVIRONMENT)}
-        results.write(columns, studies.load(study).run(cell.parameters))
+        columns |= {"host": "here", "arm": cell.arm, "state": "done", "environment": json.dumps(ENVIRONMENT)}
+        columns |= cell.parameters.as_columns()
+        results.write(columns, studies.load(study).run(cell.parameters), cell.kind[1])
 
 
 def failed(study: str) -> None:
     """Write of a study's first smoke cell that it failed."""
     (cell, *_) = grid.plan([study], "smoke").cells
     columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
-    results.write(columns | {"parameters": "{}", "reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
+    results.write(columns | {"reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +86,21 @@ def test_a_report_says_each_step_while_it_is_built(built: Path):
     drawn = [step for step in steps if re.fullmatch(rf"drawing figures: \d+ of {len(exhibits.FIGURES)}", step)]
     assert drawn and steps[: len(drawn)] == drawn
     titles = [step.partition(":")[2].strip() for step in steps[len(drawn) :] if step.startswith("notebook: ")]
-    assert len(drawn) + len(titles) == len(steps) and titles[0] == "Verdicts"
+    assert len(drawn) + len(titles) == len(steps) and titles[0].startswith("t-tests")
     assert [title.partition(":")[0] for title in titles if title.startswith(studies.SLUGS)] == list(studies.SLUGS)
 
 
 def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, monkeypatch, capsys):
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(built.parents[2] / "results"))
     assert cli.main(["claims", "--profile", "smoke"]) == cli.DONE
-    line = capsys.readouterr().out.strip().splitlines()[-1]
-    where, _, line = line.partition(": ")
-    assert where == "in the profile smoke" and re.fullmatch(r"\d+ claims: .*not run \d+", line)
-    assert line in built.read_text(encoding="utf-8")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all ")]
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
+    shown = [int(cell.text_content()) if cell.text_content().isdigit() else 0 for cell in last[1:]]
     found = merge.merge("smoke").analysis
     counts = Counts.of(found.verdicts)
-    assert str(counts) == line
+    assert shown == [counts.claims, *counts.by_verdict.values()]
+    assert line.split()[1:] == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]
     assert numbers.number(found, "claims.decided").value == counts.decided
     of_study = (found.verdicts["study"] == "bookstore").sum()
     assert numbers.number(found, "bookstore.claims.all").value == of_study
@@ -118,10 +121,17 @@ def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     loaded = document.xpath("//@src | //@srcset | //@poster | //@data | //link/@href")
     assert all(address.startswith("data:") for address in loaded)
-    (style,) = document.iter("style")
-    assert "url(" not in style.text and "@import" not in style.text
-    drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
-    assert {figure.get("id") for figure in document.xpath("//figure[.//img]")} == drawn | {"bookstore_own"}
+    style = "".join(style.text for style in document.iter("style"))
+    assert "url(" not in style and "@import" not in style
+    (policy,) = document.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    scripts = [script.text for script in document.xpath("//script[not(@type)]")]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    assert len(scripts) == 2 and policy.startswith(f"script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}'; ")
+    assert "unsafe" not in policy.replace("style-src 'unsafe-inline'", "")
+    of_page = [name for name in exhibits.FIGURES if name == "overview" or name.startswith("bookstore_")]
+    drawn = {name for name in of_page if not pd.read_csv(built.parent / f"{name}.csv").empty}
+    shown = {figure.get("id").removesuffix("-drawn") for figure in document.xpath("//figure[.//img]")}
+    assert shown == drawn | {"bookstore_own"}
     assert not document.xpath("//iframe | //object | //link | //script[@src]")
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert {f"{name}.svg" for name in drawn} <= beside and all((built.parent / name).exists() for name in beside)
@@ -181,8 +191,8 @@ def test_figures_of_the_executed_notebook_are_readable_where_the_page_is_not_aro
         page.goto(copy.as_uri())
         for medium in ("screen", "print"):
             page.emulate_media(media=medium)
-            for name in ("verdicts", "bookstore_case1", "bookstore_own"):
-                assert dark_on_white(page.locator(f"#{name} .scroll")), (medium, name)
+            for name in ("bookstore_case1", "bookstore_own"):
+                assert dark_on_white(page.locator(f"#{name} img")), (medium, name)
 
 
 def test_the_reference_runs_page_begins_with_five_findings():
@@ -219,8 +229,10 @@ def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
 
 
 def test_nothing_of_the_code_is_shown(built: Path):
-    text = built.read_text(encoding="utf-8")
-    assert "import" not in text.replace("important", "")
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    for script in document.xpath("//script[not(@type)]"):
+        script.drop_tree()
+    assert "import" not in document.text_content().replace("important", "")
 
 
 def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path, monkeypatch: pytest.MonkeyPatch):
@@ -246,7 +258,7 @@ def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path
 
 PAYLOAD = """x`</script><svg onload="document.title='PWN'"></svg>![i](http://127.0.0.1:9/i)[l](javascript:alert(1))"""
 MARKS = "svg[onload], img[src^='http'], a[href^='javascript:']"
-DESCRIBED = ("run_id", "campaign", "host", "engine_version", "driver_version", "runtime", "dataset")
+DESCRIBED = ("run_id", "host", "database_version", "driver_version", "runtime", "dataset")
 
 
 def hostile(table: pa.Table, column: str) -> pa.Table:
@@ -258,7 +270,7 @@ def hostile(table: pa.Table, column: str) -> pa.Table:
         texts = {name: PAYLOAD for name, value in known.items() if isinstance(value, str)}
         text = json.dumps(known | texts | {"governor": PAYLOAD, "suite": PAYLOAD})
     repetition = 1000 + table.column_names.index(column)  # else one repetition has several values
-    return pa.Table.from_pylist([row | {"repetition": repetition, column: text}], schema=results.OBSERVATIONS)
+    return pa.Table.from_pylist([row | {"repetition": repetition, column: text}], schema=table.schema)
 
 
 @needs_browser
@@ -269,14 +281,14 @@ def test_no_text_of_a_result_runs_in_a_page(
     measured("bookstore")
     whole = [files.read(one.path) for one in results_folder.whole()]
     given, taken = tmp_path / "given.parquet", []
-    for column in (field.name for field in results.OBSERVATIONS if field.type == pa.string()):
+    for column in (field.name for field in whole[0].schema if field.type == pa.string()):
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / column))
         files.write_table(given, hostile(whole[0], column))
         status = cli.main(["results", "import", str(given)])
         assert status == cli.DONE or (status == cli.USAGE and "row 0" in capsys.readouterr().err), column
         taken += [column] * (status == cli.DONE)
-    assert {"engine", "environment", "reason", "source", *DESCRIBED} <= {*taken}
-    assert not {"lane", "arm", "format", "parameters", "study", "cell_id", "state"} & {*taken}
+    assert {"database", "environment", "reason", "source", *DESCRIBED} <= {*taken}
+    assert not {"language", "arm", "format", "json_codec", "study", "cell_id", "state"} & {*taken}
 
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "all"))
     for table in whole:
@@ -341,11 +353,13 @@ def test_a_report_names_the_row_and_file_of_an_odd_level_before_it_is_drawn(
     measured("bookstore")
     (one, *_) = results_folder.whole()
     table = files.read(one.path)
-    lanes = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
-    files.write_table(one.path, table.set_column(table.column_names.index("lane"), "lane", lanes), one.facts)
+    languages = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
+    files.write_table(
+        one.path, table.set_column(table.column_names.index("language"), "language", languages), one.facts
+    )
     assert cli.main(["report", "--profile", "smoke"]) == cli.FAILED
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith(f"benchbook: {one.path}: row {len(table) - 1}: lane is '<img src=x>'")
+    assert line.startswith(f"benchbook: {one.path}: row {len(table) - 1}: language is '<img src=x>'")
 
 
 def test_a_notebook_that_draws_nothing_is_no_report(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -405,20 +419,20 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
 
 def test_what_a_profile_excludes_by_now_is_not_read_though_it_ran(house: Path, home: Path):
     measured("bookstore")
-    before = merge.merge("smoke").means["parameters"]
-    apart = before.str.contains('"process": "apart"')
+    before = merge.merge("smoke").means["process"]
+    apart = before == "apart"
     assert 0 < apart.sum() < len(before)
     grids = home / "papermill_params" / "bookstore.yaml"
     excluded = '  smoke:\n    exclude:\n      - {when: {process: apart}, why: "not today"}\n'
     grids.write_text(grids.read_text().replace("  smoke:\n", excluded))
-    assert set(merge.merge("smoke").means["parameters"]) == set(before[~apart])
+    assert set(merge.merge("smoke").means["process"]) == set(before[~apart])
 
 
 def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home: Path):
     merged = merge.merge("decide")
     table = merge.unfinished(merged)
     assert table["Cells"].sum() == len(merged.cells) and len(table) < 50
-    why = "three minutes a cell: JAXB shows scenario 1"
+    why = "three minutes per cell: JAXB shows scenario 1"
     (which,) = table.loc[(table["Study"] == "tcp") & (table["Why"] == why), "Which"]
     assert {"xml_codec: xmldecoder", "n: 1,000,000", "blocks: 12"} <= set(which.split("; "))
 
@@ -449,7 +463,7 @@ def test_nothing_that_is_shown_is_taken_for_markup(tmp_path: Path):
         show.exhibit(tmp_path, "verdicts"),
     ):
         document = lxml.html.fragment_fromstring(shown.data, create_parent="div")
-        assert not document.xpath("//script")
+        assert not document.xpath("//script[not(@type='application/json')]")
         assert "<script>" in document.text_content() + "".join(document.xpath("//@aria-label"))
 
 

@@ -1,4 +1,4 @@
-"""A server is restarted under an engine: nothing hangs, the engine has its records or tells, and a new one works."""
+"""A server is restarted under a database: nothing hangs, the database has its records or tells, and a new one works."""
 
 import signal
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from benchbook.deployment import Deployment
 from cases import COMMENTS, REAL, by_key, changed, filled
 from waiting import comes_true
 
-ENGINES = list({servers.product_of(name): name for name in reversed(REAL)}.values())
+DATABASES = list({servers.product_of(name): name for name in reversed(REAL)}.values())
 """One for each product that is here."""
 
 STOPS_ON = {"postgresql": signal.SIGINT}
@@ -38,8 +38,8 @@ def restarted(deployment: Deployment, log: Path) -> Iterator[None]:
         processes.stop(again, STOPS_ON.get(deployment.product, signal.SIGTERM))
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_after_a_restart_an_engine_has_its_records_or_tells_and_a_new_one_works(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", DATABASES)
+def test_after_a_restart_a_database_has_its_records_or_tells_and_a_new_one_works(name: str, tmp_path: Path) -> None:
     with (
         servers.start(servers.product_of(name), "single") as running,
         databases.open(name, running.deployment) as before,
@@ -63,9 +63,9 @@ def test_after_a_restart_an_engine_has_its_records_or_tells_and_a_new_one_works(
                 assert by_key(after.read_all()) == {one: {**old, **changed(COMMENTS)} for one, old in records.items()}
 
 
-def held_or_told(engine: databases.Engine, records: dict[str, dict[str, object]]) -> None:
-    """Hold that an engine whose server was restarted has all records, at once or after it told of the restart."""
+def held_or_told(adapter: databases.Adapter, records: dict[str, dict[str, object]]) -> None:
+    """Hold that a database whose server was restarted has all records, at once or after it told of the restart."""
     try:
-        assert by_key(engine.read_all()) == records
+        assert by_key(adapter.read_all()) == records
     except databases.UnreachableError as told:
-        assert engine.where in str(told)
+        assert adapter.where in str(told)

@@ -36,7 +36,7 @@ def values(*formats: str) -> pd.DataFrame:
 
 def columns(**others: Any) -> dict[str, Any]:
     times = {"cell_started_at": NOW, "cell_ended_at": NOW + timedelta(seconds=2)}
-    return {"study": "crud", "cell_id": "abc", "block": 0, "state": "done", "parameters": "{}", **times, **others}
+    return {"study": "crud", "cell_id": "abc", "block": 0, "state": "done", **times, **others}
 
 
 def names(folder: Path) -> set[str]:
@@ -167,12 +167,12 @@ def test_cells_that_were_measured_before_are_taken_in_once(
     for source in (kept, results_folder):
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {source.name}"))
         assert cli.main(["results", "import", str(source)]) == cli.DONE
-        assert capsys.readouterr().out == "cells: 2 taken in, 0 here before\n"
+        assert capsys.readouterr().out == "imported 2 cells; 0 were already present\n"
         assert results.states("crud") == {"abc.0": "done", "def.3": "failed"}
         pd.testing.assert_frame_equal(everything(), written)
         results.write(columns(cell_id="def", block=3), values())
         assert cli.main(["results", "import", str(source), str(source)]) == cli.DONE
-        assert capsys.readouterr().out == "cells: 0 taken in, 4 here before\n"
+        assert capsys.readouterr().out == "imported 0 cells; 4 were already present\n"
         assert results.states("crud") == {"abc.0": "done", "def.3": "done"}, "a failure does not replace a success"
 
 
@@ -190,7 +190,7 @@ def test_a_damaged_cell_of_another_folder_is_named_and_not_taken_in(
 @pytest.mark.parametrize(
     ("held", "why"),
     [
-        (pd.DataFrame({"a": [1]}), "it has a column 'a', which observations have not"),
+        (pd.DataFrame({"a": [1]}), "it has no column 'cell_id'"),
         (pd.DataFrame({"value": [1.0]}), "it has no column 'cell_id'"),
         (columns(cell_id="../../x"), "row 0, sorted by cell, is of no cell: crud ../../x.0, done"),
         (columns(state="perhaps"), "row 0, sorted by cell, is of no cell: crud abc.0, perhaps"),
@@ -218,8 +218,8 @@ def test_what_holds_no_cells_is_refused_whole(
     ("odd", "why"),
     [
         ({"durability": "`<svg onload=alert(1)>"}, "row 1: durability is '`<svg onload=alert(1)>': the study"),
-        ({"parameters": '{"calls": "=1+1"}'}, "row 1: calls in parameters is '=1+1': the study crud knows single"),
-        ({"parameters": "[]"}, "row 1: parameters is not a JSON object: '[]'"),
+        ({"calls": "=1+1"}, "row 1: calls is '=1+1': the study crud knows single"),
+        ({"cell_database": "oracle"}, "row 1: cell_database is 'oracle': the study crud knows mongodb"),
         ({"environment": "<b>"}, "row 1: environment is not a JSON object: '<b>'"),
     ],
 )  # fmt: skip
@@ -227,7 +227,7 @@ def test_a_level_that_its_study_does_not_know_is_not_taken_in(
     results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: dict[str, str], why: str
 ):
     rows = pd.DataFrame([columns(cell_id="fine", durability="strict"), columns(block=1, **odd)])
-    files.write_table(tmp_path / "given.parquet", results.typed(rows, results.OBSERVATIONS))
+    files.write_table(tmp_path / "given.parquet", results.typed(rows, files.infer_schema(rows)))
     assert cli.main(["results", "import", str(tmp_path / "given.parquet")]) == cli.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "given.parquet: " in line and why in line and results.states("crud") == {}
@@ -235,17 +235,17 @@ def test_a_level_that_its_study_does_not_know_is_not_taken_in(
 
 def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Path, tmp_path: Path):
     odd = ["=1+1", "+cmd|' /C calc'!A0", "-1+1", "@SUM(1)", "\t=1", "-0.5 (-1 to 2) MB", "plain"]
-    rows = pd.DataFrame([columns(cell_id=f"c{at}", engine=text) for at, text in enumerate(odd)])
+    rows = pd.DataFrame([columns(cell_id=f"c{at}", database=text) for at, text in enumerate(odd)])
     for row in rows.to_dict("records"):
         results.write(row)
     written, expected = tmp_path / "all.csv", [f"'{text}" for text in odd[:5]] + odd[5:]
-    query = "SELECT engine, -1.5 AS value FROM all_observations ORDER BY cell_id"
+    query = "SELECT database, -1.5 AS value FROM all_observations ORDER BY cell_id"
     assert cli.main(["results", "--sql", query, "--output", str(written)]) == cli.DONE
     frame = pd.read_csv(written)
-    assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
-    save(Exhibit("a table", rows[["engine"]].assign(value=-1.5)), tmp_path / "table", {})
+    assert list(frame["database"]) == expected and set(frame["value"]) == {-1.5}
+    save(Exhibit("a table", rows[["database"]].assign(value=-1.5)), tmp_path / "table", {})
     frame = pd.read_csv(tmp_path / "table.csv")
-    assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
+    assert list(frame["database"]) == expected and set(frame["value"]) == {-1.5}
 
 
 def test_no_flipped_bit_of_an_export_is_taken_in(
@@ -313,7 +313,7 @@ def test_memory_that_runs_out_while_cells_are_taken_in_is_a_refusal(
 
     monkeypatch.setattr(results_command, "take_in", fail)
     assert cli.main(["results", "import", str(file)]) == cli.USAGE
-    assert f"no observations that can be read: {str(error) or 'memory ran out'}" in capsys.readouterr().err
+    assert f"no observations that can be read: {str(error) or 'not enough memory'}" in capsys.readouterr().err
 
 
 def test_another_students_cells_are_refused_and_imported_under_another_host_name(
@@ -341,7 +341,10 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
 
     assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == cli.DONE
     assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == cli.DONE
-    assert capsys.readouterr().out == "cells: 2 taken in, 0 here before\ncells: 0 taken in, 2 here before\n"
+    assert (
+        capsys.readouterr().out
+        == "imported 2 cells; 0 were already present\nimported 0 cells; 2 were already present\n"
+    )
     frame = everything()
     assert dict(frame.groupby("host")["block"].nunique()) == {"ben": 2, "lab (a processor)": 2}
     assert frame["cell_id"].nunique() == 2, "blocks of one cell stay blocks of one cell"

@@ -1,6 +1,7 @@
 """Two runs compared: what did not change is not named, and what did is."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ def run(means: pd.DataFrame) -> Analysis:
 
 def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
     """Return the run with XML's round trip slower in one cell."""
-    marks = ('"case": 2', '"n": 1000,', '"lane": "python"', '"arm": "a"', '"process": "together"', '"keys": "paper"')
-    cell = means["parameters"].map(lambda text: all(mark in text for mark in marks)) & (means["format"] == "xml")
+    wanted = {"case": 2, "n": 1000, "language": "python", "cell_arm": "a", "process": "together", "keys": "paper"}
+    cell = (means[[*wanted]] == pd.Series(wanted)).all(axis=1) & (means["format"] == "xml")
     of_it = cell & (means["study"] == "bookstore") & (means["operation"] == "round_trip")
     of_it &= means["metric"] == "wall_time"
     assert of_it.any()
@@ -57,27 +58,61 @@ def test_what_got_slower_is_named_and_nothing_else(
     assert table["label"].iloc[0] == row["label"], "the largest change comes first"
 
 
-def test_the_command_names_what_changed_and_writes_every_row(
-    means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def folders(means: pd.DataFrame, tmp_path: Path) -> list[str]:
+    """Two runs: in the second, XML's round trip takes five times as long in one cell."""
     for name, factor in (("before", 1.0), ("after", 5.0)):
         (tmp_path / name).mkdir()
         table = pa.Table.from_pandas(slower(means, factor).drop(columns=["begun", "machine_day"]))
         files.write_table(tmp_path / name / reference.MEANS, table)
-    folders = [str(tmp_path / name) for name in ("before", "after")]
+    return [str(tmp_path / name) for name in ("before", "after")]
+
+
+def test_the_command_says_in_words_what_changed_and_writes_every_row(
+    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == cli.DONE
-    printed = capsys.readouterr().out
-    assert "1 changed (Holm's p below .01, in each study)" in printed
-    assert printed.count(" times ") == 2, "the ratio and the value"
-    assert "bookstore: round_trip, wall_time of the client; " in printed
+    verdicts, ratios, times, runs = capsys.readouterr().out.split("\n\n")
+    assert verdicts.startswith("Verdicts: ") and re.match(r"Ratios: 1 of \d+ changed beyond noise, ", ratios)
+    assert re.search(r"^  5\.00 times slower  bookstore round trip wall time of the client: ", ratios, re.MULTILINE)
+    assert "case 2" in ratios and "n 1000" in ratios
+    assert re.fullmatch(r"Times and sizes: 1 of \d+ changed; --times lists them\. .*", times)
+    assert runs.startswith("Before: ") and "\nAfter: " in runs
+    assert cli.main(["compare", *folders, "--times"]) == cli.DONE
+    assert capsys.readouterr().out.count(" times slower  ") == 2, "the ratio and the time"
     assert cli.main(["compare", *folders, "--json"]) == cli.DONE
     rows = json.loads(capsys.readouterr().out)
     assert {row["compared"] for row in rows} == {"ratio", "value"}
     assert len(rows) == len(pd.read_csv(tmp_path / "rows.csv"))
 
 
+def test_verdicts_that_changed_come_first_with_what_they_were(
+    folders: list[str], means: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faster = (means["study"] == "bookstore") & (means["format"] == "xml") & (means["metric"] == "wall_time")
+    table = means.assign(**{name: means[name].where(~faster, means[name] / 20) for name in ("value", "at_least")})
+    written = pa.Table.from_pandas(table.drop(columns=["begun", "machine_day"]))
+    files.write_table(Path(folders[1]) / reference.MEANS, written)
+    assert cli.main(["compare", *folders]) == cli.DONE
+    first, change, counts, *_ = capsys.readouterr().out.splitlines()
+    assert re.match(r"Verdicts: [1-9]\d* of \d+ claims changed", first)
+    assert change.startswith("  holds -> does not hold: XML takes longer than JSON to be marshalled")
+    assert counts.endswith(" | bookstore.round-trip.xml-slower") and "10 of 10 for -> the opposite; 0 of 10" in counts
+
+
+def test_a_change_that_rounds_to_nothing_is_counted_and_not_listed(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = run_diff.ratios
+    monkeypatch.setattr(run_diff, "ratios", lambda *runs: real(*runs).assign(estimate=1.004, p_holm=0.001))
+    assert cli.main(["compare", *folders]) == cli.DONE
+    ratios = capsys.readouterr().out.split("\n\n")[1]
+    (count,) = re.findall(r"(\d+) of them by less than 1 %", ratios)
+    assert int(count) > 100 and ratios.count("\n") == 0
+
+
 def test_the_command_says_what_it_cannot_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compare", "refrence", str(tmp_path)]) == cli.USAGE
     assert "refrence: there is no such folder" in capsys.readouterr().err
     assert cli.main(["compare", "reference", str(tmp_path)]) == cli.NOTHING_RUNS
-    assert "holds no finished cell that can be compared" in capsys.readouterr().err
+    assert "has no finished cell that can be compared" in capsys.readouterr().err

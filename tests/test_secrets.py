@@ -33,9 +33,9 @@ LARGEST = 20_000
 DATA = {"primary", "replica"}
 """Folders of the servers' data, which are not looked into."""
 
-ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+jsonb", "mysql": "mysql+json", "mariadb": "mariadb+json",
+DATABASES = {"mongodb": "mongodb", "postgresql": "postgresql+jsonb", "mysql": "mysql+json", "mariadb": "mariadb+json",
            "couchdb": ""}  # fmt: skip
-"""Products that stay up, and the engine with which a run measures one."""
+"""Products that stay up, and the database with which a run measures one."""
 
 SECRETS = tuple(re.compile(pattern) for pattern in (
     rb"://[^:/@\s'\"]*:([^@/\s'\"]{8,})@",  # in an address
@@ -170,11 +170,11 @@ def printed(process: "subprocess.Popen[bytes]") -> bytes:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes as files")
 def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_path: Path, temporary: Path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "home" / "notebooks")
-    products = [product for product in ENGINES if here(product, "replicated")]
+    products = [product for product in DATABASES if here(product, "replicated")]
     stranger, known = Stranger(temporary), Known(temporary)
     with ExitStack() as standing:
         standing.callback(known.end)
-        run = standing.enter_context(running(filter(None, map(ENGINES.get, products)), tmp_path))
+        run = standing.enter_context(running(filter(None, map(DATABASES.get, products)), tmp_path))
         kept = {product: standing.enter_context(up(product)) for product in products}
         (tmp_path / "lab").mkdir()
         lab = standing.enter_context(served(tmp_path / "lab", BENCHBOOK_HOME=str(tmp_path / "home")))
@@ -196,10 +196,10 @@ def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_pa
 
 
 @contextmanager
-def running(engines: Iterable[str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
+def running(databases: Iterable[str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """Run a small cell on a pair of each."""
-    chosen = ("arm=a", "lane=python", "topology=replicated", "calls=single", "constraints=on", "durability=default",
-              "delete=each", "room=none", f"engine={','.join(engines)}")  # fmt: skip
+    chosen = ("arm=a", "language=python", "topology=replicated", "calls=single", "constraints=on", "durability=default",
+              "delete=each", "network=none", f"database={','.join(databases)}")  # fmt: skip
     small = ("n=10", "repetitions=1", "blocks=1")
     command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "paper", "--noisy"]
     command += [part for condition in chosen for part in ("--where", condition)]

@@ -61,8 +61,8 @@ def write(deployment: Deployment, value: int) -> None:
     elif deployment.product == "rethinkdb":
         with connected(url) as link:
             if "benchbook" not in r.db_list().run(link):  # there replication is a table's
-                with databases.open("rethinkdb", deployment) as engine:
-                    engine.create(Schema("numbers", (Field("_id", "string"),)))
+                with databases.open("rethinkdb", deployment) as adapter:
+                    adapter.create(Schema("numbers", (Field("_id", "string"),)))
             r.db("benchbook").table("numbers").insert({"_id": str(value)}).run(link)
     elif deployment.product == "couchdb":
         if HTTPNode(url).ask("PUT", "/values", none=(412,)):

@@ -59,12 +59,15 @@ def test_whose_makers_terms_are_not_accepted_yet_says_so(product: str, monkeypat
     assert f"{product} needs 2 GB of memory, of which 1.50 GB are free" in reason
 
 
-def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) -> None:
-    cli.main(["doctor"])
+def test_doctor_says_what_never_met_a_server(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "find", lambda product, topology="single": servers.Missing(product, "absent"))
+    cli.main(["doctor", "--missing"])
     lines = capfd.readouterr().out.splitlines()
-    for name in databases.NAMES:
-        (line,) = [line for line in lines if line.startswith(f"{name} ")]
-        assert (registry.EXPERIMENTAL in line) == registry.is_experimental(name)
+    for product in registry.PRODUCTS:
+        (line,) = [line for line in lines if line.startswith(f"  {registry.product(product).title} ")]
+        assert line.endswith(" (experimental)") == registry.is_experimental(f"{product}")
 
 
 @pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
@@ -78,6 +81,6 @@ def test_without_its_driver_a_product_is_left_out_in_one_line_that_names_the_ext
         monkeypatch.setattr(programs, "_contained", lambda *_: servers.Found(product, "16", "container", {}))
     reason = why_missing(product)
     assert reason == f"{registry.product(product).title}'s driver is not installed: install benchbook[{product}]"
-    (engine,) = [name for name in databases.NAMES if registry.parsed(name).product == product]
-    with pytest.raises(databases.EngineError, match=re.escape(reason)):
-        databases.load(engine)
+    (database,) = [name for name in databases.NAMES if registry.parsed(name).product == product]
+    with pytest.raises(databases.AdapterError, match=re.escape(reason)):
+        databases.load(database)

@@ -88,7 +88,7 @@ def test_a_pairs_primary_is_no_single_server(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     product = pair.deployment.product
-    if product == "couchdb":  # its nodes replicate when an engine has told them to
+    if product == "couchdb":  # its nodes replicate when a database has told them to
         return
     give_all(monkeypatch, pair.deployment)
     with pytest.raises(servers.ServerError, match=rf"{variable(product)} \(.* is replicated to ") as error:
@@ -106,7 +106,7 @@ def test_a_pairs_primary_is_no_single_server(
     request.addfinalizer(planning._server.cache_clear)
     assert planning._server(product, "single").missing == why and not planning._server(product, "replicated").missing
     main(["doctor", "--json"])
-    rows = [row for row in json.loads(capsys.readouterr().out) if servers.product_of(row["engine"]) == product]
+    rows = [row for row in json.loads(capsys.readouterr().out) if servers.product_of(row["database"]) == product]
     assert rows and all(row["available"] and row["from"] == "address" and row["why"] == why for row in rows)
 
 
@@ -221,9 +221,9 @@ def test_a_server_is_reached_at_an_ipv6_address(lone: servers.Running, monkeypat
         monkeypatch.setenv(variable(lone.deployment.product), url)
         with servers.session(lone.deployment.product, "single") as deployment:
             name = next(name for name in databases.NAMES if servers.product_of(name) == lone.deployment.product)
-            with databases.open(name, deployment) as engine:
-                assert engine.where == f"{name} at [::1]:{port}"
-                assert not databases.list_run_databases(engine)  # type: ignore[arg-type]
+            with databases.open(name, deployment) as adapter:
+                assert adapter.where == f"{name} at [::1]:{port}"
+                assert not databases.list_run_databases(adapter)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", servers.PRODUCTS)
@@ -278,28 +278,28 @@ def test_a_given_server_that_went_away_is_noticed(monkeypatch: pytest.MonkeyPatc
         assert "does not answer" in complaint
 
 
-@pytest.mark.parametrize("engine", ["mongodb+mongoengine", "mongodb"])
+@pytest.mark.parametrize("database", ["mongodb+mongoengine", "mongodb"])
 def test_a_session_takes_what_the_runner_announced(
-    engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     told = Deployment("mongodb", "single")
     (tmp_path / "deployment.json").write_text(told.to_json())
     monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment.json"))
-    with servers.session(engine, "single") as deployment:
+    with servers.session(database, "single") as deployment:
         assert deployment == told
     with (
         pytest.raises(servers.ServerError, match="announces single mongodb, not replicated mongodb"),
-        servers.session(engine, "replicated"),
+        servers.session(database, "replicated"),
     ):
         pass
 
 
-def test_the_engine_that_does_nothing_needs_no_server() -> None:
+def test_the_database_that_does_nothing_needs_no_server() -> None:
     with servers.session("noop", "none") as deployment:
         assert deployment == NONE
 
 
-def test_an_engine_or_topology_that_is_not_known_is_refused() -> None:
+def test_a_database_or_topology_that_is_not_known_is_refused() -> None:
     with pytest.raises(servers.ServerError, match=r"oracle.*mongodb, postgresql"):
         servers.product_of("oracle")
     with pytest.raises(servers.ServerError, match="oracle"):

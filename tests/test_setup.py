@@ -17,7 +17,7 @@ OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BENCHBOOK_TESTS", "CONDA_DEFAULT
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return one that is not set up: few packages, lanes and MySQL as if they were there."""
+    """Return one that is not set up: few packages, languages and MySQL as if they were there."""
     folder = tmp_path / "first"
     folder.mkdir()
     for name in FILES:
@@ -54,6 +54,8 @@ def code_of(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
 def test_a_copied_or_moved_folder_sets_up_its_own_environment(checkout: Path, tmp_path: Path) -> None:
     first = run(checkout, "make", "setup")
     assert first.returncode == 0, first.stderr
+    says, *commands = first.stdout.splitlines()
+    assert says == "setup: done. Next, one of:" and commands[0].startswith("  make run ")
     (link := tmp_path / "link").symlink_to(checkout)
     assert run(link, "make", "--question", "setup").returncode == 0, "the same folder by another name"
     assert run(tmp_path, "make", "--question", "-C", "link", "setup").returncode == 0
@@ -66,7 +68,7 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(checkout: Path, tm
 
     second = run(copy, "make", "setup")
     assert second.returncode == 0, second.stderr
-    assert "making .venv anew" in second.stderr
+    assert "making .venv again" in second.stderr
     assert code_of(copy, tmp_path).stdout == f"{copy}\n"
     assert f"{copy}/.venv" in (copy / ".venv" / "bin" / "benchbook").read_text()
     assert run(copy, "make", "--question", "setup").returncode == 0
@@ -79,7 +81,7 @@ def test_without_a_home_that_can_be_written_what_is_fetched_is_kept_in_the_folde
     (checkout / ".cache" / "uv").symlink_to(kept)  # what it would fetch
     ended = run(checkout, "make", "setup", HOME="/proc/nowhere")
     assert ended.returncode == 0, ended.stderr
-    assert "/proc/nowhere takes no cache: what is fetched is kept in .cache here" in ended.stderr
+    assert "/proc/nowhere cannot be written: downloads are kept in .cache here" in ended.stderr
 
 
 def test_what_tests_alone_need_is_set_up_after_a_run_too(checkout: Path) -> None:

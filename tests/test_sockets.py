@@ -27,15 +27,15 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
     deployment = announce("postgresql", "replicated", own=True)
     data = phones.smartphones(2000, 1)
     primary = urlsplit(deployment.node().url).port
-    with databases.open("postgresql+jsonb", deployment) as engine:
-        engine.create(data.schema)
+    with databases.open("postgresql+jsonb", deployment) as adapter:
+        adapter.create(data.schema)
         ours = own_ports()
         read = ReceivedBytes(lambda port, peer: peer == primary and port not in ours, "replica's connection")
-        (counter,) = engine.counters("replica")
+        (counter,) = adapter.counters("replica")
         # Around what is said, so that what arrives between the two readings is in what was received.
         received, said = read(), counter.read()
-        engine.insert_many(data.records)
-        assert engine.wait_for(engine.position(), 60)
+        adapter.insert_many(data.records)
+        assert adapter.wait_for(adapter.position(), 60)
         said, received = counter.read() - said, read() - received
     assert said > 500_000
     assert said <= received < 1.1 * said

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import constructed
 from benchbook import analysis, results, studies
 from benchbook.analysis import reference
-from benchbook.analysis.block_means import OF_A_REPETITION, OF_THE_RUN, UNIT, drop_former_parameters
-from benchbook.grid import planning
+from benchbook.analysis.block_means import OF_A_REPETITION, OF_THE_RUN, UNIT
 from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import provenance
@@ -43,46 +42,39 @@ def rows(quantities: list[list[tuple[float | None, bool | None]]]) -> pd.DataFra
         {
             "repetition": repetition, "operation": "insert", "role": "client", "unit": "ns", "count": 10 + repetition,
             "metric": ("wall_time", "cpu_user", "elapsed_time")[place], "format": ("json", "xml", None)[place],
-            "codec": (None, "lxml", None)[place], "value": value, "censored": censored, "resolution": 1.0,
+            "codec": (None, "lxml", None)[place], "value": value, "timed_out": timed_out, "resolution": 1.0,
             "source": "clock" if value is not None else "not measured: the replica was lost",
             "started_at": START + timedelta(seconds=repetition),
         }
         for place, listed in enumerate(quantities)
-        for repetition, (value, censored) in enumerate(listed)
+        for repetition, (value, timed_out) in enumerate(listed)
     )  # fmt: skip
 
 
-def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done", campaign: str | None = None) -> None:
-    columns = {
-        "study": "crud",
-        "campaign": campaign,
-        "cell_id": cell_id,
-        "block": block,
-        "state": state,
-        "parameters": '{"n": 10}',
-    }
-    columns |= {"engine": "mongodb", "n": 10, "environment": json.dumps({"cpu": "Test", "load": [block]})}
+def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done") -> None:
+    columns = {"study": "crud", "cell_id": cell_id, "block": block, "state": state}
+    columns |= {"database": "mongodb", "n": 10, "environment": json.dumps({"cpu": "Test", "load": [block]})}
     results.write(columns, values)
 
 
 def of_another_version(path: Path) -> None:
     """Take from a file a column that another version had no name for yet."""
-    table = pq.read_table(path).drop_columns(["campaign"])
+    table = pq.read_table(path).drop_columns(["image_digest"])
     files.write_table(path, table, files.facts(table))
 
 
 def of_every_row() -> pd.DataFrame:
     """Return the reference: pandas' means of all single values."""
     rows = results.observations()
-    rows = rows.assign(censored=rows["censored"].fillna(False).astype(bool))
-    rows = rows[(rows["value"].notna() | rows["censored"]) & rows["state"].eq("done")].reset_index(drop=True)
+    rows = rows.assign(timed_out=rows["timed_out"].fillna(False).astype(bool))
+    rows = rows[(rows["value"].notna() | rows["timed_out"]) & rows["state"].eq("done")].reset_index(drop=True)
     unit = rows.groupby(UNIT, dropna=False, sort=False).ngroup()
-    grouped, censored = rows["value"].groupby(unit), rows["censored"].groupby(unit).any()
+    grouped, timed_out = rows["value"].groupby(unit), rows["timed_out"].groupby(unit).any()
     carried = rows.loc[~unit.duplicated(), rows.columns.difference([*OF_A_REPETITION, *OF_THE_RUN])]
     found = carried.set_index(unit[~unit.duplicated()]).assign(
-        disturbed=rows["disturbed"].fillna(False).astype(bool).groupby(unit).any(),
-        rows=grouped.size(), at_least=grouped.mean(), censored=censored,
-        value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
+        noisy=rows["noisy"].fillna(False).astype(bool).groupby(unit).any(),
+        rows=grouped.size(), at_least=grouped.mean(), timed_out=timed_out,
+        value=grouped.mean().mask(timed_out), count=rows["count"].groupby(unit).mean(),
         started_at=rows["started_at"].groupby(unit).min(), last_started_at=rows["started_at"].groupby(unit).max(),
     )  # fmt: skip
     return found.sort_values(SORTED, ignore_index=True)
@@ -111,11 +103,11 @@ def test_the_means_are_those_of_every_row(
 
 
 def test_files_of_another_version_are_named_and_left_out():
-    for block, campaign in enumerate((None, "2026-11-22T21:14:00Z", None)):
-        written("abc", block, rows([[(1.0, False)]]), campaign=campaign)
+    for block in range(3):
+        written("abc", block, rows([[(1.0, False)]]))
     of_another_version(results.path("crud", "abc", 0))
-    assert list(analysis.stored_means()["campaign"].fillna("")) == ["2026-11-22T21:14:00Z", ""]
-    assert list(results.observations()["campaign"].fillna("-")) == ["2026-11-22T21:14:00Z", "-"]
+    assert list(analysis.stored_means()["block"]) == [1, 2]
+    assert list(results.observations()["block"]) == [1, 2]
     (line,) = folder.set_aside()
     assert "abc.0.parquet is damaged (it is of another version of benchbook, whose results have other columns)" in line
     assert results.lost() == {"abc.0"}
@@ -133,7 +125,7 @@ def test_only_finished_cells_of_the_identities_asked_for_have_means():
 
 def test_nothing_run_has_typed_means_and_no_comparison():
     means = analysis.stored_means()
-    assert means.empty and {"value", "censored", "rows", "environment"} <= set(means)
+    assert means.empty and {"value", "timed_out", "rows", "environment"} <= set(means)
     assert analysis.paper_comparisons(analysis.measures(means)).empty
 
 
@@ -143,8 +135,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd
     every = constructed.observations()
     twin = every[every["study"] == "crud"].copy()
     twin["cell_id"] += "b"
-    twin["parameters"] = twin["parameters"].str.replace('"arm": "a"', '"arm": "b"')
-    every = pd.concat([every, twin.assign(arm="b")], ignore_index=True)
+    every = pd.concat([every, twin.assign(arm="b", cell_arm="b")], ignore_index=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("observed")))
         for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
@@ -175,7 +166,7 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(
 ):
     every, means = of_each
     marks = ["cell_id", "block", "operation", "role", "format", "codec"]
-    drawn = [*marks, "n", "censored", *means.means.query("study == @study")["metric"].unique()]
+    drawn = [*marks, "n", "timed_out", *means.means.query("study == @study")["metric"].unique()]
     expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (every, means))
     same(found.reset_index(drop=True), expected.reset_index(drop=True))
     name = next(one for one in exhibits.TABLES if one.startswith(study))
@@ -186,24 +177,13 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(
 def test_a_mean_with_a_wait_that_ran_out_has_no_value():
     written("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
     (mean,) = analysis.stored_means().to_dict("records")
-    assert mean["censored"] and np.isnan(mean["value"])
+    assert mean["timed_out"] and np.isnan(mean["value"])
     assert mean["at_least"] == pytest.approx(1003 / 3)
 
 
-def test_parameters_that_have_gone_are_dropped_where_they_changed_nothing():
-    stated = [
-        {"fault": "none", "n": 10, "probe_rate": 0.0},
-        {"n": 10},
-        {"fault": "cut/2s", "n": 10},
-        {"n": 10, "probe_rate": 50.0},
-    ]
-    frame = pd.DataFrame({"parameters": [*(json.dumps(parameters) for parameters in stated), None]})
-    *current, absent = drop_former_parameters(frame)["parameters"]
-    assert [json.loads(text) for text in current] == [{"n": 10}, *stated[1:]]
-    assert current[0] == current[1] and pd.isna(absent)
-
-
 def test_every_cell_of_the_reference_run_has_parameters_of_today():
-    means = reference.means()
-    for study, text in means[["study", "parameters"]].drop_duplicates().itertuples(index=False):
-        assert planning.kind(study, studies.load(study).Parameters.model_validate_json(text)) == (study, text)
+    for row in reference.means().drop_duplicates("cell_id").to_dict("records"):
+        model = studies.load(row["study"]).Parameters
+        parameters = model.model_validate(model.read_levels(row))
+        stated = {name: level for name, level in parameters.as_columns().items() if row[name] != level}
+        assert not stated, row["cell_id"]

@@ -16,7 +16,7 @@ from benchbook.schemas import AnyBookstore
 from benchbook.studies import bookstore
 from benchbook.wire.protocol import WireError
 from own_files import FILES
-from test_rooms import needs_root
+from test_networks import needs_root
 
 
 def run(**parameters: Any) -> pd.DataFrame:
@@ -43,7 +43,8 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(case, sink, 
         assert set(found) == bookstore.expected(parameters)
     assert set(frame["repetition"]) == {0, 1, 2}
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
-    assert set(frame["parameters"]) == {parameters.as_json()}
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
     assert set(frame["count"]) == {10}
     assert set(frame["dataset"]) == {f"bookstore-{case}"}
     assert frame["dataset_sha256"].nunique() == 1
@@ -122,8 +123,8 @@ def test_apart_there_is_one_format(kind):
         {"json_codec": "lxml"},
         {"case": 3},
         {"n": 0},
-        {"room": "lan"},
-        {"lane": "java", "room": "lan-100m"},
+        {"network": "lan"},
+        {"language": "java", "network": "lan-100m"},
         {"books": 3},
     ],
 )
@@ -190,8 +191,8 @@ def test_own_records_take_the_books_place(tmp_path, codecs, sink):
 
 @needs_root
 @pytest.mark.parametrize("parameters", [{}, {"sink": "memory", "case": 2}, {"keys": "nested"}, {"n": 10_000}])
-def test_in_a_room_what_was_marshalled_is_sent_and_unmarshalled_by_a_server(parameters):
-    asked = bookstore.Parameters(**{"n": 10, "repetitions": 3, "room": "lan-100m", **parameters})
+def test_in_a_network_what_was_marshalled_is_sent_and_unmarshalled_by_a_server(parameters):
+    asked = bookstore.Parameters(**{"n": 10, "repetitions": 3, "network": "lan-100m", **parameters})
     frame = bookstore.run(asked)
     for _, rows in frame.groupby(["repetition", "format"]):
         found = list(rows[["operation", "role", "metric"]].itertuples(index=False, name=None))
@@ -215,7 +216,7 @@ def test_what_a_server_reads_is_compared_with_what_it_was_to_be(sink, monkeypatc
     encode = codec.encode_bookstore
     monkeypatch.setattr(codec, "encode_bookstore", lambda store: encode(store)[:-20])
     with pytest.raises(WireError, match="FormatError"):
-        run(sink=sink, room="lan-100m")
+        run(sink=sink, network="lan-100m")
 
     def lie(store: AnyBookstore) -> bytes:
         store.books[-1].title, kept = "another", store.books[-1].title
@@ -226,26 +227,26 @@ def test_what_a_server_reads_is_compared_with_what_it_was_to_be(sink, monkeypatc
 
     monkeypatch.setattr(codec, "encode_bookstore", lie)
     with pytest.raises(bookstore.RoundTripError, match="lxml"):
-        run(sink=sink, room="lan-100m")
+        run(sink=sink, network="lan-100m")
 
 
 @needs_root
 def test_own_records_are_sent_too(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps({"text": text, "number": i}) + "\n" for i, text in enumerate(AWKWARD)))
-    frame = run(dataset_file=str(file), n=20, room="lan-1g")
+    frame = run(dataset_file=str(file), n=20, network="lan-1g")
     assert set(frame["dataset"]) == {"own-mine"} and {"send"} < set(frame["operation"])
 
 
-def test_what_the_java_lane_lacks_is_said_with_what_helps():
-    with pytest.raises(ValidationError, match=r"room: lan-100m is for lane: python \(--set lane=python\)"):
-        bookstore.Parameters(lane="java", room="lan-100m")
+def test_what_the_java_language_lacks_is_said_with_what_helps():
+    with pytest.raises(ValidationError, match=r"network: lan-100m is for language: python \(--set language=python\)"):
+        bookstore.Parameters(language="java", network="lan-100m")
 
 
-@pytest.mark.parametrize("room", ["none", pytest.param("lan-100m", marks=needs_root)])
-def test_nothing_is_left_behind(room, tmp_path, monkeypatch):
+@pytest.mark.parametrize("network", ["none", pytest.param("lan-100m", marks=needs_root)])
+def test_nothing_is_left_behind(network, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = {process.pid for process in psutil.Process().children()}
-    run(room=room)
+    run(network=network)
     assert {process.pid for process in psutil.Process().children()} <= before
     assert list(Path(tmp_path).iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from pymongo import MongoClient
 
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.databases.mysql.log import connect
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
@@ -18,7 +18,7 @@ from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
 from cases import MET, PAIRED
 from own_files import orders
-from standing import Announce, lane_needed, needed, outputs, started, tamper
+from standing import Announce, language_needed, needed, outputs, started, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
 
@@ -33,31 +33,32 @@ OTHERS = (
 def ran(announce: Announce, **fields: Any) -> Any:
     """Run a small cell, hold it against what it declares, and return its rows."""
     parameters = crud.Parameters(**(SMALL | fields))
-    if parameters.lane == "node":
-        lane_needed("node", "npm", "node")
+    if parameters.language == "node":
+        language_needed("node", "npm", "node")
     announce(*crud.deployment(parameters))
     frame = crud.run(parameters)
     for repetition in range(parameters.repetitions):
         assert outputs(frame, repetition) == crud.expected(parameters)
-    assert set(frame["parameters"]) == {parameters.as_json()}
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
     return frame
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
-@pytest.mark.parametrize("engine", [*STORES, *OTHERS, *MET])
-def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, announce: Announce):
-    frame = ran(announce, engine=engine, topology=topology)
+@pytest.mark.parametrize("database", [*STORES, *OTHERS, *MET])
+def test_every_repetition_delivers_what_is_declared(database: Any, topology: Any, announce: Announce):
+    frame = ran(announce, database=database, topology=topology)
     assert set(frame["count"]) == {30}
     assert (frame["value"] > 0).all()
-    assert not frame["censored"].any()
-    assert set(frame["engine"]) == {engine}
+    assert not frame["timed_out"].any()
+    assert set(frame["database"]) == {database}
     assert set(frame["topology"]) == {topology}
     assert ("select" in set(frame["operation"])) == (topology == "single")
 
 
-@pytest.mark.parametrize("engine", STORES)
-def test_elapsed_time_is_the_clients_time_and_the_catching_up(engine: Any, announce: Announce):
-    frame = ran(announce, engine=engine, topology="replicated")
+@pytest.mark.parametrize("database", STORES)
+def test_elapsed_time_is_the_clients_time_and_the_catching_up(database: Any, announce: Announce):
+    frame = ran(announce, database=database, topology="replicated")
     times = frame.pivot(index=["repetition", "operation"], columns="metric", values="value")
     assert (times["wall_time"] + times["catch_up_time"] == times["elapsed_time"]).all()
 
@@ -77,33 +78,33 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("engine", "variant"),
+    ("database", "variant"),
     [
-        (engine, variant)
-        for engine in STORES
+        (database, variant)
+        for database in STORES
         for variant in VARIANTS
-        if engine != "couchdb" or "durability" not in variant  # CouchDB has none to choose
+        if database != "couchdb" or "durability" not in variant  # CouchDB has none to choose
     ],
 )
-def test_variants_hold_the_same_contents(engine: Any, variant: dict[str, Any], announce: Announce):
-    ran(announce, engine=engine, repetitions=1, **variant)
+def test_variants_hold_the_same_contents(database: Any, variant: dict[str, Any], announce: Announce):
+    ran(announce, database=database, repetitions=1, **variant)
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
-@pytest.mark.parametrize("engine", ["postgresql+relational", "mariadb+relational"])
-def test_relational_tables_do_without_constraints(engine: Any, topology: Any, announce: Announce):
-    ran(announce, engine=engine, topology=topology, constraints="off", repetitions=1)
+@pytest.mark.parametrize("database", ["postgresql+relational", "mariadb+relational"])
+def test_relational_tables_do_without_constraints(database: Any, topology: Any, announce: Announce):
+    ran(announce, database=database, topology=topology, constraints="off", repetitions=1)
 
 
 def ran_pair(announce: Announce, pair: str, topology: Any, **fields: Any) -> Any:
-    """Run a small cell of a pair, hold the rows of each engine against what it declares, and return all rows."""
-    parameters = crud.Parameters(**(SMALL | {"engine": pair, "topology": topology} | fields))
+    """Run a small cell of a pair, hold the rows of each database against what it declares, and return all rows."""
+    parameters = crud.Parameters(**(SMALL | {"database": pair, "topology": topology} | fields))
     for product in (crud.deployment(parameters)[0], *crud.beside(parameters)):
         needed(product, topology)
     announce(*crud.deployment(parameters))
     frame = crud.run(parameters)
-    assert set(frame["engine"]) == set(pair.split("/"))
-    for _, rows in frame.groupby("engine"):
+    assert set(frame["database"]) == set(pair.split("/"))
+    for _, rows in frame.groupby("database"):
         for repetition in range(parameters.repetitions):
             assert outputs(rows, repetition) == crud.expected(parameters)
     return frame
@@ -111,25 +112,25 @@ def ran_pair(announce: Announce, pair: str, topology: Any, **fields: Any) -> Any
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
 @pytest.mark.parametrize("pair", crud.PAIRS)
-def test_a_pair_takes_turns_in_one_process_and_each_row_states_its_own_engine(
+def test_a_pair_takes_turns_in_one_process_and_each_row_states_its_own_database(
     pair: str, topology: Any, announce: Announce
 ):
     frame = ran_pair(announce, pair, topology, delete="each")
     assert (frame["value"] > 0).all()
-    # A, B, B, A: no engine always goes first.
-    order = frame.groupby(["repetition", "engine"])["started_at"].min().sort_values().index.to_list()
+    # A, B, B, A: no database always goes first.
+    order = frame.groupby(["repetition", "database"])["started_at"].min().sort_values().index.to_list()
     assert [repetition for repetition, _ in order] == [0, 0, 1, 1]
     assert order[0][1] == order[3][1] != order[1][1] == order[2][1]
     # Each is measured on its own servers, and there are none left.
-    versions = frame.groupby("engine")["engine_version"].unique()
+    versions = frame.groupby("database")["database_version"].unique()
     assert versions.map(len).eq(1).all() and versions.iloc[0] != versions.iloc[1]
 
 
-def test_servers_of_a_pairs_second_engine_end_with_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+def test_servers_of_a_pairs_second_database_end_with_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
     pids = []
 
-    def noting(engine: Engine) -> None:
-        pids.extend(node.pid for node in engine.deployment.nodes if engine.name == "postgresql+relational")
+    def noting(adapter: Adapter) -> None:
+        pids.extend(node.pid for node in adapter.deployment.nodes if adapter.name == "postgresql+relational")
 
     tamper(monkeypatch, noting)
     before = os.environ.get("TMPDIR")
@@ -139,47 +140,47 @@ def test_servers_of_a_pairs_second_engine_end_with_the_cell(announce: Announce, 
     assert os.environ.get("TMPDIR") == before
 
 
-def test_an_engine_of_a_pair_that_lies_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
-    tamper(monkeypatch, lambda engine: drops_a_record(engine) if engine.name == "postgresql+relational" else None)
+def test_a_database_of_a_pair_that_lies_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    tamper(monkeypatch, lambda adapter: drops_a_record(adapter) if adapter.name == "postgresql+relational" else None)
     with pytest.raises(WrongContentsError, match="primary after insert: 1 of 30 records are missing"):
         ran_pair(announce, "mongodb/postgresql+relational", "single")
 
 
-def test_a_pairs_second_engine_is_measured_though_the_firsts_replica_is_lost(
+def test_a_pairs_second_database_is_measured_though_the_firsts_replica_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     pair = "mongodb/postgresql+relational"
-    parameters = crud.Parameters(engine=pair, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
+    parameters = crud.Parameters(database=pair, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
     with started(*crud.deployment(parameters)) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         stops = stops_the_replica(running.deployment, for_good=True)
-        tamper(monkeypatch, lambda engine: stops(engine) if engine.name == "mongodb" else None)
+        tamper(monkeypatch, lambda adapter: stops(adapter) if adapter.name == "mongodb" else None)
         frame = crud.run(parameters)
         go_on(running.deployment.node("replica").pid)
-    for engine, rows in frame.groupby("engine"):
+    for adapter, rows in frame.groupby("database"):
         assert all(outputs(rows, repetition) == crud.expected(parameters) for repetition in range(2))
         measured = rows["value"].notna()
-        assert measured.all() if engine == "postgresql+relational" else set(rows[measured]["operation"]) == {"insert"}
+        assert measured.all() if adapter == "postgresql+relational" else set(rows[measured]["operation"]) == {"insert"}
 
 
 def test_the_mapper_does_the_same(announce: Announce):
-    ran(announce, engine="mongodb+mongoengine", repetitions=1, delete="each")
+    ran(announce, database="mongodb+mongoengine", repetitions=1, delete="each")
 
 
 @pytest.mark.parametrize(("delete", "calls"), [("each", 30), ("all", 0)])
-@pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational"])
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+relational"])
 def test_comments_are_deleted_in_a_call_each_or_in_one(
-    engine: Any, delete: Any, calls: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
+    database: Any, delete: Any, calls: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
     keys: list[str] = []
 
-    def counting(engine: Engine) -> None:
-        delete = engine.delete
-        engine.delete = lambda key: (keys.append(key), delete(key))  # type: ignore[method-assign]
+    def counting(adapter: Adapter) -> None:
+        delete = adapter.delete
+        adapter.delete = lambda key: (keys.append(key), delete(key))  # type: ignore[method-assign]
 
     tamper(monkeypatch, counting)
-    ran(announce, engine=engine, repetitions=1, delete=delete)
+    ran(announce, database=database, repetitions=1, delete=delete)
     assert len(set(keys)) == len(keys) == calls
 
 
@@ -191,14 +192,14 @@ def test_comments_are_deleted_on_node_in_a_call_each_or_in_one(delete: Any, call
             return int(client["admin"].command("serverStatus")["opcounters"]["delete"])
 
         # The harness' store is made once by the adapter, which deletes what it finds.
-        ran(announce, lane="node", repetitions=1, delete=delete)
+        ran(announce, language="node", repetitions=1, delete=delete)
         before = counted()
-        ran(announce, lane="node", repetitions=2, delete=delete)
+        ran(announce, language="node", repetitions=2, delete=delete)
         assert 2 * calls <= counted() - before < 2 * calls + 5
 
 
-@pytest.mark.parametrize("engine", ["mysql+json", "mysql+relational"])
-def test_a_single_mysql_writes_a_binary_log_only_when_it_is_asked_to(engine: Any, announce: Announce):
+@pytest.mark.parametrize("database", ["mysql+json", "mysql+relational"])
+def test_a_single_mysql_writes_a_binary_log_only_when_it_is_asked_to(database: Any, announce: Announce):
     with closing(connect(announce("mysql", "single").node().url)) as session, session.cursor() as cursor:
 
         def logged() -> int:
@@ -206,30 +207,30 @@ def test_a_single_mysql_writes_a_binary_log_only_when_it_is_asked_to(engine: Any
             return sum(int(row[1]) for row in cursor.fetchall())
 
         before = logged()
-        ran(announce, engine=engine, delete="each")
+        ran(announce, database=database, delete="each")
         marked = logged() - before
-        ran(announce, engine=engine, delete="each", binary_log="always")
+        ran(announce, database=database, delete="each", binary_log="always")
         assert marked < 30 * 1000 < 2 * 30 * 1000 < logged() - before - marked, "30 comments of 1 KB, twice"
 
 
 def test_a_primary_writes_its_binary_log_whatever_is_asked(announce: Announce):
-    ran(announce, engine="mysql+relational", topology="replicated", repetitions=1, binary_log="needed")
+    ran(announce, database="mysql+relational", topology="replicated", repetitions=1, binary_log="needed")
 
 
 def test_a_deletion_that_reaches_nothing_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
     tamper(monkeypatch, leaves_a_deletion_out)
     with pytest.raises(WrongContentsError, match=r"primary after delete: record '.*' is there, and should not be"):
-        ran(announce, engine="mongodb", delete="each")
+        ran(announce, database="mongodb", delete="each")
 
 
 def test_the_loop_alone_needs_no_server(announce: Announce):
-    frame = ran(announce, engine="noop")
-    assert crud.deployment(crud.Parameters(engine="noop")) == ("none", "none")
+    frame = ran(announce, database="noop")
+    assert crud.deployment(crud.Parameters(database="noop")) == ("none", "none")
     assert set(frame["topology"]) == {"single"}
 
 
-def drops_a_record(engine: Engine) -> None:
-    insert, dropped = engine.insert, []
+def drops_a_record(adapter: Adapter) -> None:
+    insert, dropped = adapter.insert, []
 
     def lying(record: dict[str, Any]) -> None:
         if dropped:
@@ -237,31 +238,31 @@ def drops_a_record(engine: Engine) -> None:
         else:
             dropped.append(record)
 
-    engine.insert = lying  # type: ignore[method-assign]
+    adapter.insert = lying  # type: ignore[method-assign]
 
 
-def leaves_an_update_out(engine: Engine) -> None:
-    update, first = engine.update, engine.ids
-    engine.update = lambda one, changes: None if one == first()[0] else update(one, changes)  # type: ignore[method-assign]
+def leaves_an_update_out(adapter: Adapter) -> None:
+    update, first = adapter.update, adapter.ids
+    adapter.update = lambda one, changes: None if one == first()[0] else update(one, changes)  # type: ignore[method-assign]
 
 
-def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
-    find = engine.find
-    engine.find = lambda field, value: find(field, value)[1:]  # type: ignore[method-assign]
+def leaves_one_out_of_what_it_finds(adapter: Adapter) -> None:
+    find = adapter.find
+    adapter.find = lambda field, value: find(field, value)[1:]  # type: ignore[method-assign]
 
 
-def deletes_nothing(engine: Engine) -> None:
-    engine.delete_all = lambda: 30  # type: ignore[method-assign]
+def deletes_nothing(adapter: Adapter) -> None:
+    adapter.delete_all = lambda: 30  # type: ignore[method-assign]
 
 
-def leaves_a_deletion_out(engine: Engine) -> None:
-    delete, first = engine.delete, engine.ids
-    engine.delete = lambda key: None if key == first()[0] else delete(key)  # type: ignore[method-assign]
+def leaves_a_deletion_out(adapter: Adapter) -> None:
+    delete, first = adapter.delete, adapter.ids
+    adapter.delete = lambda key: None if key == first()[0] else delete(key)  # type: ignore[method-assign]
 
 
-def says_that_a_replica_follows_which_does_not(engine: Engine) -> None:
-    read_all = engine.read_all
-    engine.read_all = lambda role="primary": [] if role == "replica" else read_all(role)  # type: ignore[method-assign]
+def says_that_a_replica_follows_which_does_not(adapter: Adapter) -> None:
+    read_all = adapter.read_all
+    adapter.read_all = lambda role="primary": [] if role == "replica" else read_all(role)  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(
@@ -278,21 +279,21 @@ def says_that_a_replica_follows_which_does_not(engine: Engine) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational", "couchdb"])
-def test_an_engine_that_lies_fails_the_cell(
-    engine: Any, topology: Any, lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+relational", "couchdb"])
+def test_a_database_that_lies_fails_the_cell(
+    database: Any, topology: Any, lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
     tamper(monkeypatch, lie)
     with pytest.raises(WrongContentsError, match=error):
-        ran(announce, engine=engine, topology=topology)
+        ran(announce, database=database, topology=topology)
 
 
 def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
     """Stop the replica's process when the first record is inserted; let it go on after the first wait, or never."""
     pid = deployment.node("replica").pid
 
-    def tampered(engine: Engine) -> None:
-        insert, wait_for, done = engine.insert, engine.wait_for, []
+    def tampered(adapter: Adapter) -> None:
+        insert, wait_for, done = adapter.insert, adapter.wait_for, []
 
         def inserting(record: dict[str, Any]) -> None:
             if not done:
@@ -308,17 +309,17 @@ def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
                 go_on(pid)
             return caught_up
 
-        engine.insert, engine.wait_for = inserting, waiting  # type: ignore[method-assign]
+        adapter.insert, adapter.wait_for = inserting, waiting  # type: ignore[method-assign]
 
     return tampered
 
 
-@pytest.mark.parametrize("engine", list({product_of(name): name for name, topology in PAIRED}.values()))
+@pytest.mark.parametrize("database", list({product_of(name): name for name, topology in PAIRED}.values()))
 @pytest.mark.parametrize("for_good", [False, True])
-def test_a_replica_that_is_cut_off_is_censored(
-    engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_replica_that_is_cut_off_is_timed_out(
+    database: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
+    parameters = crud.Parameters(database=database, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
     with started(*crud.deployment(parameters)) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
@@ -328,47 +329,47 @@ def test_a_replica_that_is_cut_off_is_censored(
     for repetition in range(2):
         assert outputs(frame, repetition) == crud.expected(parameters)
     first = frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].set_index("metric")
-    assert first["censored"].to_dict() == {"wall_time": False, "catch_up_time": True, "elapsed_time": True}
+    assert first["timed_out"].to_dict() == {"wall_time": False, "catch_up_time": True, "elapsed_time": True}
     assert first.loc["catch_up_time", "value"] >= 1e9
     rest = frame.drop(frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].index)
-    assert rest["censored"].all() == for_good
+    assert rest["timed_out"].all() == for_good
     assert rest["value"].isna().all() == for_good
     if for_good:
         assert rest["source"].str.startswith("not measured: ").all()
 
 
-@pytest.mark.parametrize("engine", STORES)
-def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path, announce: Announce):
-    frame = ran(announce, engine=engine, dataset_file=str(orders(tmp_path, 3)), n=5, repetitions=1)
+@pytest.mark.parametrize("database", STORES)
+def test_own_records_take_the_place_of_the_comments(database: Any, tmp_path: Path, announce: Announce):
+    frame = ran(announce, database=database, dataset_file=str(orders(tmp_path, 3)), n=5, repetitions=1)
     assert set(frame["dataset"]) == {"own-orders"}
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
-@pytest.mark.parametrize("engine", [name for name in STORES if name.endswith("+relational")])
-def test_arrays_of_own_records_are_tables(engine: Any, topology: Any, tmp_path: Path, announce: Announce):
+@pytest.mark.parametrize("database", [name for name in STORES if name.endswith("+relational")])
+def test_arrays_of_own_records_are_tables(database: Any, topology: Any, tmp_path: Path, announce: Announce):
     file = str(orders(tmp_path, 3))
-    frame = ran(announce, engine=engine, topology=topology, dataset_file=file, arrays="table", n=5, repetitions=1)
+    frame = ran(announce, database=database, topology=topology, dataset_file=file, arrays="table", n=5, repetitions=1)
     assert set(frame["count"]) == {5}
 
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"engine": "mysql5"}, "engine"),
+        ({"database": "mysql5"}, "database"),
         ({"topology": "ring"}, "topology"),
         ({"comments_per_article": 11}, "comments_per_article"),
         ({"timeout_s": 0.0}, "timeout_s"),
-        ({"constraints": "off"}, "constraints: off is for relational engines; mongodb has no constraints"),
-        ({"arrays": "table", "engine": "postgresql+relational"}, "arrays: table is for relational engines and own"),
+        ({"constraints": "off"}, "constraints: off is for relational databases; mongodb has no constraints"),
+        ({"arrays": "table", "database": "postgresql+relational"}, "arrays: table is for relational databases and own"),
         ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
-        ({"engine": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),
-        ({"engine": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
-        ({"engine": "noop", "durability": "strict"}, "noop stores nothing"),
-        ({"engine": "mongodb/mongodb"}, "engine"),
-        ({"engine": "mongodb/postgresql+relational", "constraints": "off"}, "mongodb has no constraints to drop"),
-        ({"engine": "mongodb/mysql+relational", "binary_log": "always"}, "for a single MySQL"),
-        ({"engine": "mongodb/mysql+relational", "room": "lan-100m"}, "in a room take one engine"),
-        ({"engine": "mongodb/mysql+relational", "lane": "node"}, "lane: node takes engine: mongodb"),
+        ({"database": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),
+        ({"database": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
+        ({"database": "noop", "durability": "strict"}, "noop stores nothing"),
+        ({"database": "mongodb/mongodb"}, "database"),
+        ({"database": "mongodb/postgresql+relational", "constraints": "off"}, "mongodb has no constraints to drop"),
+        ({"database": "mongodb/mysql+relational", "binary_log": "always"}, "for a single MySQL"),
+        ({"database": "mongodb/mysql+relational", "network": "lan-100m"}, "in a network take one database"),
+        ({"database": "mongodb/mysql+relational", "language": "node"}, "language: node takes database: mongodb"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):

@@ -12,22 +12,22 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook import databases, paths
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.datasets import own_records, players
-from benchbook.lanes import LaneError
+from benchbook.languages import LanguageError
 from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.cell_store import WrongContentsError
 from cases import NAMES
 from own_files import FILES
-from standing import Announce, lane_needed, outputs, tamper
+from standing import Announce, language_needed, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 
 
 @pytest.mark.parametrize("calls", ["bulk", "single"])
 @pytest.mark.parametrize("attributes", [89, 6])
-@pytest.mark.parametrize("driver", drivers.ENGINES)
+@pytest.mark.parametrize("driver", drivers.DATABASES)
 def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any, calls: Any, announce: Announce):
     announce("mongodb", "single")
     parameters = drivers.Parameters(process="apart", driver=driver, attributes=attributes, calls=calls, **SMALL)
@@ -35,14 +35,15 @@ def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any
     for repetition in range(2):
         assert outputs(frame, repetition) == drivers.expected(parameters)
     assert set(frame["count"]) == {40}
-    assert set(frame["parameters"]) == {parameters.as_json()}
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
-    assert not frame["censored"].any()
+    assert not frame["timed_out"].any()
     assert set(frame["dataset"]) == {drivers.dataset(parameters)} == {f"wide-{attributes}"}
     assert set(frame["driver"]) == {driver}
     assert frame["driver_version"].str.match(rf"{driver} \d").all()
     assert set(frame["topology"]) == {"single"}
-    assert frame["engine_version"].str.match(r"\d").all()
+    assert frame["database_version"].str.match(r"\d").all()
 
 
 def test_a_pair_takes_turns_over_one_client(announce: Announce, monkeypatch: pytest.MonkeyPatch):
@@ -50,7 +51,7 @@ def test_a_pair_takes_turns_over_one_client(announce: Announce, monkeypatch: pyt
     clients, repetition = set(), drivers._turn
 
     def watched(parameters: Any, store: Any, *rest: Any) -> None:
-        clients.add(id(store.engine._sessions["primary"]))
+        clients.add(id(store.adapter._sessions["primary"]))
         repetition(parameters, store, *rest)
 
     monkeypatch.setattr(drivers, "_turn", watched)
@@ -60,7 +61,7 @@ def test_a_pair_takes_turns_over_one_client(announce: Announce, monkeypatch: pyt
     for arm in (native, mapper):
         rows = frame[frame["driver"] == arm]
         assert all(outputs(rows, repetition) == drivers.expected(parameters) for repetition in range(2))
-        assert set(rows["engine"]) == {drivers.ENGINES[arm]}
+        assert set(rows["database"]) == {drivers.DATABASES[arm]}
     first, second = (order(frame[frame["repetition"] == repetition], "driver") for repetition in range(2))
     assert {tuple(first), tuple(second)} == {(native, mapper), (mapper, native)}
     assert len(clients) == 1
@@ -100,9 +101,9 @@ def test_no_call_inserts_more_than_a_batch(announce: Announce, monkeypatch: pyte
     announce("mongodb", "single")
     sizes: list[int] = []
 
-    def counting(engine: Engine) -> None:
-        insert_many = engine.insert_many
-        engine.insert_many = lambda some: (sizes.append(len(some)), insert_many(some))  # type: ignore[method-assign]
+    def counting(adapter: Adapter) -> None:
+        insert_many = adapter.insert_many
+        adapter.insert_many = lambda some: (sizes.append(len(some)), insert_many(some))  # type: ignore[method-assign]
 
     tamper(monkeypatch, counting)
     parameters = drivers.Parameters(
@@ -127,7 +128,7 @@ main()
 
 
 def test_what_v8_clears_away_of_the_operation_before_is_not_in_the_processor_time_of_the_next():
-    lane_needed("node", "npm", "node")
+    language_needed("node", "npm", "node")
     command = ["node", "--expose-gc", "--eval", IDLE]
     answer = subprocess.run(command, cwd=paths.harness("node"), capture_output=True, text=True, check=True)
     used = [float(line) for line in answer.stdout.split()]
@@ -142,15 +143,15 @@ SCHEMAS = pytest.mark.parametrize("schema", ["types", "required", "validated"])
     ("process", "schema"),
     [("together", "types"), ("together", "required"), ("together", "validated"), ("operation", "validated")],
 )
-@pytest.mark.parametrize(("lane", "pair"), [("python", "pymongo+mongoengine"), ("node", "mongoclient+mongoose")])
+@pytest.mark.parametrize(("language", "pair"), [("python", "pymongo+mongoengine"), ("node", "mongoclient+mongoose")])
 def test_a_mapper_does_the_same_whatever_its_schema_declares(
-    lane: Any, pair: Any, process: Any, schema: Any, announce: Announce
+    language: Any, pair: Any, process: Any, schema: Any, announce: Announce
 ):
-    if lane == "node":
-        lane_needed("node", "npm", "node")
+    if language == "node":
+        language_needed("node", "npm", "node")
     announce("mongodb", "single")
     few = {"n": 40, "repetitions": 1, "attributes": 6}
-    parameters = drivers.Parameters(lane=lane, driver=pair, process=process, document_schema=schema, **few)
+    parameters = drivers.Parameters(language=language, driver=pair, process=process, document_schema=schema, **few)
     for _, rows in drivers.run(parameters).groupby("driver"):
         assert outputs(rows, 0) == drivers.expected(parameters)
 
@@ -160,16 +161,16 @@ def test_a_mapper_does_the_same_whatever_its_schema_declares(
 def test_mongoose_asks_of_a_text_whether_it_is_there_where_its_schema_requires_it(
     schema: Any, empty: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
-    lane_needed("node", "npm", "node")
+    language_needed("node", "npm", "node")
     announce("mongodb", "single")
     data = players.wide(3, 7, attributes=6)
     data.records[1]["Name"] = empty
     monkeypatch.setattr(players, "wide", lambda *_, **__: data)
     parameters = drivers.Parameters(
-        lane="node", process="apart", driver="mongoose", document_schema=schema, attributes=6, n=3, repetitions=1
+        language="node", process="apart", driver="mongoose", document_schema=schema, attributes=6, n=3, repetitions=1
     )
     if empty is None and schema != "types":
-        with pytest.raises(LaneError, match=r"ValidationError: .*Name"):
+        with pytest.raises(LanguageError, match=r"ValidationError: .*Name"):
             drivers.run(parameters)
     else:
         assert outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
@@ -182,31 +183,31 @@ def test_mongoengine_asks_whether_a_field_is_there_where_its_schema_requires_it_
     called: list[object] = []
     monkeypatch.setattr("benchbook.databases.mongodb.mongoengine._is_there", called.append)
     data = players.wide(3, 7, attributes=6)
-    with databases.open("mongodb+mongoengine", announce("mongodb", "single"), document_schema=schema) as engine:
-        engine.create(data.schema)
-        engine.insert_many(data.records)
+    with databases.open("mongodb+mongoengine", announce("mongodb", "single"), document_schema=schema) as adapter:
+        adapter.create(data.schema)
+        adapter.insert_many(data.records)
         assert len(called) == (3 * len(data.schema.fields) if schema == "validated" else 0)
         taken = nullcontext() if schema == "types" else pytest.raises(databases.RefusedError, match="Name")
         with taken:
-            engine.insert_many([{**data.records[0], "_id": "another", "Name": None}])
+            adapter.insert_many([{**data.records[0], "_id": "another", "Name": None}])
 
 
-def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
-    read_all = engine.read_all
-    engine.read_all = lambda *role: read_all(*role)[:-1]  # type: ignore[method-assign]
+def leaves_one_out_of_what_it_finds(adapter: Adapter) -> None:
+    read_all = adapter.read_all
+    adapter.read_all = lambda *role: read_all(*role)[:-1]  # type: ignore[method-assign]
 
 
-def drops_a_record(engine: Engine) -> None:
-    insert_many = engine.insert_many
-    engine.insert_many = lambda records: insert_many(records[1:])  # type: ignore[method-assign]
+def drops_a_record(adapter: Adapter) -> None:
+    insert_many = adapter.insert_many
+    adapter.insert_many = lambda records: insert_many(records[1:])  # type: ignore[method-assign]
 
 
-def updates_nothing(engine: Engine) -> None:
-    engine.update_all = lambda changes: 40  # type: ignore[method-assign]
+def updates_nothing(adapter: Adapter) -> None:
+    adapter.update_all = lambda changes: 40  # type: ignore[method-assign]
 
 
-def deletes_nothing(engine: Engine) -> None:
-    engine.delete_all = lambda: 40  # type: ignore[method-assign]
+def deletes_nothing(adapter: Adapter) -> None:
+    adapter.delete_all = lambda: 40  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(
@@ -218,20 +219,20 @@ def deletes_nothing(engine: Engine) -> None:
         (deletes_nothing, "mongodb, primary after delete: record '.*' is there, and should not be"),
     ],
 )
-def test_an_engine_that_lies_fails_the_cell(lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch):
+def test_a_database_that_lies_fails_the_cell(lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch):
     announce("mongodb", "single")
     tamper(monkeypatch, lie)
     with pytest.raises(WrongContentsError, match=error):
         drivers.run(drivers.Parameters(process="apart", driver="pymongo", **SMALL))
 
 
-@pytest.mark.parametrize("driver", [*drivers.ENGINES, *drivers.NODE])
+@pytest.mark.parametrize("driver", [*drivers.DATABASES, *drivers.NODE])
 def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path: Path, announce: Announce):
     announce("mongodb", "single")
     for name, write in FILES.items():
-        lane: Any = "node" if driver in drivers.NODE else "python"
+        language: Any = "node" if driver in drivers.NODE else "python"
         own = {"dataset_file": str(write(tmp_path, 12)), "n": 15, "repetitions": 1}
-        parameters = drivers.Parameters(lane=lane, process="apart", driver=driver, **own)
+        parameters = drivers.Parameters(language=language, process="apart", driver=driver, **own)
         for check in drivers.checks(parameters):
             data = own_records.read(own["dataset_file"])
             check.hold(data.schema, data.records)
@@ -247,7 +248,7 @@ def test_own_records_that_are_not_refused_before_anything_starts_are_kept_on_nod
     announce("mongodb", "single")
     own = tmp_path / "towns.jsonl"
     parameters = drivers.Parameters(
-        lane="node", process="apart", driver=driver, dataset_file=str(own), n=2, repetitions=1
+        language="node", process="apart", driver=driver, dataset_file=str(own), n=2, repetitions=1
     )
 
     def refused(record: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook import servers
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.datasets import own_records, phones
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
@@ -21,21 +21,22 @@ from stopping import stop
 EVERY, TEXTS = "document+json_text+xml_text+xml_fields", "json_text+xml_text+xml_fields"
 MODELS = tuple(EVERY.split("+"))
 PAIRS = [
-    *((engine, EVERY) for engine in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb")),
-    *((engine, TEXTS) for engine in ("postgresql+relational", "mariadb+relational")),
+    *((database, EVERY) for database in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb")),
+    *((database, TEXTS) for database in ("postgresql+relational", "mariadb+relational")),
     ("mysql+json", "document"),
     ("mysql+relational", "xml_text"),
 ]
 OPTIONAL = {("insert", "primary", "memory_pss"), ("insert", "replica", "memory_pss")}
 
 
-@pytest.mark.parametrize(("engine", "model"), PAIRS)
-def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, announce: Announce):
+@pytest.mark.parametrize(("database", "model"), PAIRS)
+def test_every_repetition_delivers_what_is_declared(database: Any, model: Any, announce: Announce):
     process = "together" if "+" in model else "apart"
-    parameters = replication.Parameters(engine=engine, process=process, model=model, n=300, repetitions=2)
+    parameters = replication.Parameters(database=database, process=process, model=model, n=300, repetitions=2)
     announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
-    assert set(frame["parameters"]) == {parameters.as_json()}
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
     assert set(frame["model"]) == {*model.split("+")}
     for one, rows in frame.groupby("model"):
         for repetition in range(2):
@@ -66,7 +67,7 @@ def test_models_and_identical_arms_take_turns_and_a_window_holds_nothing_of_anot
 
 def test_both_ways_everything_declared_is_delivered(announce: Announce):
     parameters = replication.Parameters(
-        engine="couchdb", topology="bidirectional", process="apart", model="document", n=50
+        database="couchdb", topology="bidirectional", process="apart", model="document", n=50
     )
     announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
@@ -74,16 +75,16 @@ def test_both_ways_everything_declared_is_delivered(announce: Announce):
     assert set(frame["topology"]) == {"bidirectional"}
 
 
-@pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
-def test_the_replica_receives_what_was_written(engine: Any, announce: Announce):
-    n = 200 if engine == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
-    parameters = replication.Parameters(engine=engine, model=EVERY, n=n, repetitions=2)
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
+def test_the_replica_receives_what_was_written(database: Any, announce: Announce):
+    n = 200 if database == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
+    parameters = replication.Parameters(database=database, model=EVERY, n=n, repetitions=2)
     announce(*replication.deployment(parameters))
     every = replication.run(parameters).groupby(["metric", "model"])["value"]
     received = every.min()["bytes_received"]  # after a checkpoint PostgreSQL's log has whole pages
     written = n * sum(len(value) for value in phones.smartphones(1, 20150501).records[0].values())
     assert all(written < received[model] < 20 * written for model in MODELS)
-    if engine != "couchdb":  # its requests' headers outweigh the difference, more so the fewer records a pull finds
+    if database != "couchdb":  # its requests' headers outweigh the difference, more so the fewer records a pull finds
         assert received["xml_text"] > received["json_text"]
         assert received["xml_fields"] > received["document"]
 
@@ -100,9 +101,9 @@ def test_nodes_whose_processes_are_unknown_have_no_process_metrics(tmp_path: Pat
 
 
 def test_a_replica_that_lacks_a_record_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
-    def lacking(engine: Engine) -> None:
-        read_all = engine.read_all
-        engine.read_all = lambda role="primary": read_all(role)[role == "replica" :]  # type: ignore[method-assign]
+    def lacking(adapter: Adapter) -> None:
+        read_all = adapter.read_all
+        adapter.read_all = lambda role="primary": read_all(role)[role == "replica" :]  # type: ignore[method-assign]
 
     announce("mongodb", "replicated")
     tamper(monkeypatch, lacking)
@@ -110,15 +111,15 @@ def test_a_replica_that_lacks_a_record_fails_the_cell(announce: Announce, monkey
         replication.run(replication.Parameters(n=20, process="apart", model="document"))
 
 
-@pytest.mark.parametrize(("engine", "topology"), [("mongodb", "replicated"), ("couchdb", "bidirectional")])
-def test_a_replica_that_is_cut_off_is_censored(
-    engine: str, topology: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("database", "topology"), [("mongodb", "replicated"), ("couchdb", "bidirectional")])
+def test_a_replica_that_is_cut_off_is_timed_out(
+    database: str, topology: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    needed(engine, topology)
+    needed(database, topology)
     parameters = replication.Parameters(
-        engine=engine, topology=topology, model="document+xml_text", n=20, repetitions=2, timeout_s=1.0
+        database=database, topology=topology, model="document+xml_text", n=20, repetitions=2, timeout_s=1.0
     )
-    with servers.start(engine, topology) as running:
+    with servers.start(database, topology) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         tamper(monkeypatch, stopping(running.deployment))
@@ -128,24 +129,24 @@ def test_a_replica_that_is_cut_off_is_censored(
     model = frame.loc[frame["value"].notna(), "model"].unique().item()
     began = (frame["repetition"] == 0) & (frame["model"] == model)
     first = frame[began].set_index(["role", "metric"])
-    assert not first.loc[("client", "wall_time"), "censored"]
-    assert first.loc[("replica", "catch_up_time"), "censored"]
+    assert not first.loc[("client", "wall_time"), "timed_out"]
+    assert first.loc[("replica", "catch_up_time"), "timed_out"]
     assert first.loc[("replica", "catch_up_time"), "value"] >= 1e9
     rest = frame[~began | ~frame["metric"].str.endswith("_time")]
-    assert rest["censored"].all()
+    assert rest["timed_out"].all()
     assert rest["value"].isna().all()
     assert rest["source"].str.startswith("not measured: ").all()
 
 
 def stopping(deployment: Deployment) -> Any:
-    def tampered(engine: Engine) -> None:
-        insert = engine.insert
+    def tampered(adapter: Adapter) -> None:
+        insert = adapter.insert
 
         def inserting(record: dict[str, Any]) -> None:
             stop(deployment.node("replica").pid)
             insert(record)
 
-        engine.insert = inserting  # type: ignore[method-assign]
+        adapter.insert = inserting  # type: ignore[method-assign]
 
     return tampered
 
@@ -178,15 +179,15 @@ def test_every_model_keeps_every_value(model: str):
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"engine": "noop"}, "engine"),
+        ({"database": "noop"}, "database"),
         ({"topology": "single"}, "topology"),
         ({"model": "bson"}, "model"),
-        ({"topology": "bidirectional"}, "bidirectional is for engine: couchdb; mongodb replicates one way"),
-        ({"engine": "couchdb", "durability": "strict"}, "couchdb has no durability to choose"),
+        ({"topology": "bidirectional"}, "bidirectional is for database: couchdb; mongodb replicates one way"),
+        ({"database": "couchdb", "durability": "strict"}, "couchdb has no durability to choose"),
         ({"model": "xml_text+document"}, "model"),
         ({"process": "apart"}, "process: apart takes one"),
         ({"model": "document"}, "process: together takes several models"),
-        ({"engine": "postgresql+relational"}, "model: document is a row in postgresql.relational"),
+        ({"database": "postgresql+relational"}, "model: document is a row in postgresql.relational"),
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):

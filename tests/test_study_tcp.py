@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook import analysis, formats
-from benchbook.results.files import typed
-from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.files import typed_with_parameters
 from benchbook.studies import tcp
 from benchbook.wire import client
 from benchbook.wire.protocol import WireError
@@ -51,7 +50,8 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(variant):
         assert len(found) == len(set(found))
         assert set(found) == tcp.expected(parameters)
     assert set(frame["repetition"]) == {0, 1}
-    assert set(frame["parameters"]) == {parameters.as_json()}
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
     assert set(frame["count"]) == {60}
     assert set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.dataset(parameters)}
     assert frame["dataset_sha256"].nunique() == 1
@@ -87,7 +87,7 @@ def test_each_repetition_of_a_sequence_has_a_server_of_its_own(monkeypatch):
 
 
 def test_the_servers_own_shares_are_of_the_processors_that_it_may_use():
-    observations = typed(run(n=2000), OBSERVATIONS).to_pandas()
+    observations = typed_with_parameters(run(n=2000)).to_pandas()
     measured = analysis.measures(observations).query("role == 'server'")
     rows = measured.pivot(index="codec", columns="metric", values="value")
     capacity = rows["wall_time"] * len(os.sched_getaffinity(0))
@@ -182,13 +182,13 @@ def test_bytes_that_do_not_parse_fail_the_cell(monkeypatch):
         {"process": "apart"},
         {"json_codec": "lxml"},
         {"xml_codec": "jaxb"},
-        {"lane": "java", "xml_codec": "lxml"},
+        {"language": "java", "xml_codec": "lxml"},
         {"fields": 3},
         {"transport": "udp"},
         {"connections": 0},
         {"trials": "sequence"},
         {"heap": "64m"},
-        {"heap": "64", "lane": "java", "json_codec": "jackson", "xml_codec": "jaxb"},
+        {"heap": "64", "language": "java", "json_codec": "jackson", "xml_codec": "jaxb"},
         {"n": 0},
     ],
 )

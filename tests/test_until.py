@@ -28,7 +28,7 @@ from benchbook.runner.undecided import (
 from benchbook.studies.cell import Rows
 
 FOREVER = float("inf")
-SMALL = ["lane=python", "n=10,1000", "keys=paper", "room=none"]
+SMALL = ["language=python", "n=10,1000", "keys=paper", "network=none"]
 CLAIM = "bookstore.round-trip.xml-slower"
 
 
@@ -73,9 +73,9 @@ class Machine:
                 value = mean * np.exp(self._sd * random.standard_normal())
                 about = {"started_at": self.time.to_pydatetime(), **arm}
                 rows.add_value(0, operation, role, metric, value, "simulated", 1.0, n, **about)
-        known = batch._columns(cell, "done") | {"run_id": "simulated", "stand_in": False, "environment": "{}"}
-        times = {"cell_started_at": self.time, "cell_ended_at": self.time, "campaign": "simulated"}
-        results.write(known | times, rows.frame())
+        known = batch._columns(cell, "done") | {"run_id": "simulated", "environment": "{}"}
+        times = {"cell_started_at": self.time, "cell_ended_at": self.time}
+        results.write(known | times, rows.frame(), cell.kind[1])
 
     @property
     def blocks(self) -> list[int]:
@@ -210,12 +210,12 @@ def test_readings_are_of_each_comparison_in_each_language_and_name_cells_that_ru
 def test_the_command_prints_its_plan_runs_a_days_blocks_and_says_how_it_ended(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    chosen = ["bookstore", "--profile", "smoke", "--where", "process=together", *("--where", "lane=python")]
+    chosen = ["bookstore", "--profile", "smoke", "--where", "process=together", *("--where", "language=python")]
     asked = [*chosen, "--set", "blocks=5", "--until-decided"]
     assert cli.main(["run", *asked, "--budget", "10m"]) == cli.DONE
     printed = capfd.readouterr().out
     assert "next: block 1, 3 cells" in printed
-    assert "no block is left for these: each has 3 of today" in printed
+    assert "no block is left: each cell has 3 blocks of today" in printed
     assert set(results.states("bookstore").values()) == {"done"}
     assert len(results.states("bookstore")) == 3 * 3
     assert cli.main(["plan", *asked, "--json"]) == cli.DONE
@@ -228,9 +228,9 @@ def test_the_command_prints_its_plan_runs_a_days_blocks_and_says_how_it_ended(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--until-decided", "--budget", "soon"], "a time above 0, such as 3h, 90m or 1h30m, not soon"),
+        (["--until-decided", "--budget", "soon"], "must be a time above 0, such as 3h, 90m or 1h30m (got soon)"),
         (["--until-decided", "--budget", "0h"], "a time above 0"),
-        (["--budget", "3h"], "--budget is of --until-decided"),
+        (["--budget", "3h"], "--budget needs --until-decided"),
     ],
 )
 def test_a_budget_that_means_nothing_is_refused(

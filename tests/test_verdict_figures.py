@@ -10,7 +10,9 @@ import pytest
 import constructed
 from benchbook import analysis
 from benchbook.analysis import VERDICTS, Analysis
+from benchbook.analysis.runs import Run
 from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.cli import claims
 from benchbook.papers import exhibits
 from benchbook.plots import verdicts
 from benchbook.plots.claims_plot import claimed_range
@@ -23,7 +25,8 @@ from tools import reference
 CLAIM = ClaimVerdict(
     id="crud.one", study="crud", says="A takes <longer> than B.", where="Table II", claimed="more",
     verdict="mostly holds", words="2 of 3 for, 1 open", language="python", for_=2, open=1,
-    headline="A against B, n=1000", estimate=2.0, low=1.5, high=2.7, smallest=1.2, largest=2.4, blocks=8,
+    headline="A against B, n=1000", a="A", b="B", metric="wall_time",
+    estimate=2.0, low=1.5, high=2.7, smallest=1.2, largest=2.4, blocks=8,
     machine_days=2, margin=1.1, published=1.9, published_source="Table II", size="as printed",
 )  # fmt: skip
 
@@ -37,17 +40,32 @@ def sheet(*rows: ClaimVerdict) -> Exhibit:
     return Exhibit("crud", pd.DataFrame(), ("said",), ClaimSheet(rows, "nothing"))
 
 
-def test_every_claim_that_compares_something_has_a_row_and_the_others_are_counted(judged: Analysis):
+def test_every_claim_that_was_judged_and_has_a_number_has_a_row_and_the_others_are_counted(judged: Analysis):
     for study in ("bookstore", "tcp"):
-        compared = judged.verdicts[(judged.verdicts["study"] == study) & judged.verdicts["estimate"].notna()]
+        of_study = judged.verdicts[judged.verdicts["study"] == study]
+        drawn = of_study[~of_study["verdict"].isin(["not comparable", "not run"]) & of_study["estimate"].notna()]
         exhibit = exhibits.FIGURES[f"{study}_verdicts"](judged)
         here = exhibit.frame[exhibit.frame["source"] == "here"].set_index("claim")
-        assert here["value"].to_dict() == pytest.approx(compared.set_index("id")["estimate"].to_dict())
-        absent = (judged.verdicts["study"] == study).sum() - len(compared)
-        assert any(note.startswith(f"{absent} claims had nothing to compare") for note in exhibit.notes)
+        assert here["value"].to_dict() == pytest.approx(drawn.set_index("id")["estimate"].to_dict())
+        order = [VERDICTS.index(verdict) for verdict in here["verdict"]]
+        assert order == sorted(order)
+        said = f"not drawn: {len(of_study) - len(drawn)} claim"
+        assert any(note.startswith(said) for note in exhibit.notes) or not len(drawn)
     counts = exhibits.FIGURES["verdicts"](judged)
     assert counts.frame["value"].sum() == len(judged.verdicts)
     assert any("not run in this profile: drivers, crud, replication" in note for note in counts.notes)
+
+
+def test_the_claims_of_a_study_fill_as_few_sheets_as_hold_them():
+    analysis = Run.of_reference().analysis
+    sheets = [
+        exhibits.FIGURES[name](analysis) for name in ("drivers_verdicts", "drivers_verdicts_2", "drivers_verdicts_3")
+    ]
+    drawn = [len({*sheet.frame["claim"]}) for sheet in sheets]
+    assert drawn == [13, 13, 11]
+    few = [exhibits.FIGURES[name](analysis) for name in ("crud_verdicts", "crud_verdicts_2")]
+    assert [len({*sheet.frame["claim"]}) for sheet in few] == [8, 0]
+    assert "all claims stand on the sheets before" in few[1].notes[0]
 
 
 def test_the_sheets_of_a_study_have_each_claim_once():
@@ -76,10 +94,27 @@ def test_the_tint_is_where_the_claim_puts_the_ratio(claimed: str, than: float, e
 def test_a_mark_beyond_the_scale_is_an_arrow_and_a_difference_is_written_out():
     far = replace(CLAIM, estimate=5000.0, low=4000.0, high=6000.0, largest=6000.0)
     difference = replace(CLAIM, kind="difference", unit="KB", estimate=3e5, low=2e5, high=4e5)
-    _, ratios, _ = draw(sheet(far, difference)).axes
+    _, ratios, right = draw(sheet(far, difference)).axes
     assert ">" in {line.get_marker() for line in ratios.lines}
     assert ratios.get_xlim()[1] < 5000
-    assert [text.get_text() for text in ratios.texts] == ["+300 (+200 to +400) MB"]
+    assert [text.get_text() for text in ratios.texts] == ["a difference, not a ratio"]
+    assert "+300 (+200 to +400) MB" in " ".join(text.get_text() for text in right.texts)
+
+
+def test_the_axis_names_what_is_divided_and_a_row_that_differs_says_its_own():
+    other = replace(CLAIM, a="json, n=10000", b="json, n=1")
+    left, ratios, _ = draw(sheet(CLAIM, CLAIM, other)).axes
+    assert ratios.get_xlabel() == "A / B, time"
+    said = [" ".join(text.get_text().split()) for text in left.texts]
+    assert said == ["A takes <longer> than B"] * 2 + ["A takes <longer> than B JSON, n = 10,000 / JSON, n = 1, time"]
+
+
+def test_noisy_blocks_are_drawn_hollow_without_an_interval():
+    noisy = replace(CLAIM, estimate=nan, low=nan, high=nan, smallest=nan, largest=nan, noisy_estimate=3.0, blocks=0)
+    _, ratios, right = draw(sheet(noisy)).axes
+    (mark,) = (line for line in ratios.lines if 3.0 in line.get_xdata())
+    assert mark.get_markerfacecolor() == "none"
+    assert "noisy: no verdict" in " ".join(text.get_text() for text in right.texts)
 
 
 def test_every_verdict_has_its_mark_and_stands_above_its_counts_within_the_sheet():
@@ -87,7 +122,8 @@ def test_every_verdict_has_its_mark_and_stands_above_its_counts_within_the_sheet
     figure = draw(sheet(CLAIM, replace(CLAIM, verdict="mixed", words="for with x, against with y; 2 of 4 for")))
     texts = [text for axes in figure.axes for text in axes.texts]
     lines = " ".join(text.get_text().replace("\n", " ") for text in texts)
-    assert "2 of 3 for, 1 open; as printed" in lines and "2 of 4 for; as printed" in lines
+    rest = "2.0 (1.5 to 2.7); printed 1.90; as printed 8 blocks, 2 machine-days"
+    assert f"2 of 3 for, 1 open {rest}" in lines and f"mixed 2 of 4 for {rest}" in lines
     assert {"mostly holds", "mixed"} <= {text.get_text() for text in texts}
     assert {"mostly holds", "mixed"} <= {text.get_text() for text in figure.legends[0].get_texts()}
     figure.draw_without_rendering()
@@ -112,21 +148,34 @@ def test_without_any_result_every_sheet_stands_and_says_so():
         assert any("not run in this profile" in note for note in exhibit.notes)
 
 
-def test_the_kept_page_has_a_line_for_each_claim_and_what_did_not_run():
+def test_the_kept_page_counts_verdicts_then_has_a_line_per_claim_and_what_did_not_run():
     unable = replace(
         CLAIM, id="crud.two", verdict="not run", words="0 of 1 for, 1 not run", estimate=nan, low=nan, high=nan,
-        published=nan, blocks=0, size="", why="only <one> ran",
+        published=nan, blocks=0, size="", why="only one ran",
     )  # fmt: skip
-    rows = ClaimVerdict.frame([replace(CLAIM, says="A | B"), unable])
+    apart = replace(CLAIM, id="crud.three", verdict="not comparable", says="C is slow.", why="two disks")
+    failed = replace(CLAIM, id="crud.four", verdict="does not hold", says="D is slow.")
+    rows = ClaimVerdict.frame([replace(CLAIM, says="A | B"), unable, apart, failed])
     columns = ["Study", "State", "Cells", "Which", "Why"]
-    absent = pd.DataFrame([["crud", "skipped", 3, "n: 1", "no <server>"]], columns=columns)
-    said = reference.page("quick", rows, ["Nothing differs."], absent).splitlines()
-    assert "- Nothing differs." in said
-    assert "| A / B | mostly holds | 2 of 3 for, 1 open | 2.0 (1.5 to 2.7) | 1.90 | as printed | 8 / 2 |" in said
-    assert "| A takes <longer> than B. | not run | 0 of 1 for, 1 not run |  |  |  |  |" in said
-    assert "- `crud.two`: A against B, n=1000; Python; only <one> ran" in said
-    assert said[-1] == "| crud | skipped | 3 | n: 1 | no <server> |"
-    assert "## What did not run" not in reference.page("quick", rows, [], absent.iloc[:0])
+    absent = pd.DataFrame([["crud", "skipped", 3, "n: 1", "no server"]], columns=columns)
+    comparisons = Analysis.of(constructed.observations(())).comparisons
+    said = reference.page("quick", rows, comparisons, ["Nothing differs."], absent).splitlines()
+    assert said[0] == "# Does it hold?"
+    assert "| crud | 4 | – | 1 | 1 | – | – | 1 | 1 |" in said and "- Nothing differs." in said
+    (judged,) = [line for line in said if line.startswith("| **mostly holds** 2 of 3 for, 1 open | A / B | 2.0 (1.5")]
+    assert judged.endswith(" | 1.90, as printed | 8 / 2 |")
+    assert "- A takes <longer> than B. *only one ran*" in said
+    assert any(line.startswith("| C is slow | 2.0 (1.5 to 2.7) |") and line.endswith("| two disks |") for line in said)
+    assert any(line.startswith("- **crud:** D is slow. Here 2.0 (1.5 to 2.7), printed 1.90") for line in said)
+    assert "| crud | skipped | 3 | n: 1 | no server |" in said
+    assert "did not run" not in "".join(reference.page("quick", rows, comparisons, [], absent.iloc[:0]))
+
+
+def test_the_kept_page_says_what_each_verdict_means(judged: Analysis):
+    nothing = pd.DataFrame()
+    said = reference.page("quick", judged.verdicts, judged.comparisons, [], nothing)
+    assert tuple(claims.MEANINGS) == VERDICTS
+    assert all(f"| {verdict} | {meaning} |" in said for verdict, meaning in claims.MEANINGS.items())
 
 
 def test_the_kept_tables_have_every_claim_and_comparison(judged: Analysis):

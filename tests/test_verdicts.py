@@ -1,6 +1,8 @@
 """The rule of judging: where an interval stands to a claim, what its comparisons add up to, and how that is said."""
 
 import json
+import re
+import sys
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -32,7 +34,7 @@ def row(low: float = nan, high: float = nan, claimed: str = "more", **parts: Any
 
 def claim(compare: str = "ratio", claimed: Any = "more", **parts: Any) -> Claim:
     """Return a claim on the time of inserts; of a ratio it is MongoDB's over PostgreSQL's as JSONB."""
-    sides = {"a": {"engine": PRODUCTS[0]}, "b": {"engine": PRODUCTS[1]}} if compare == "ratio" else {}
+    sides = {"a": {"database": PRODUCTS[0]}, "b": {"database": PRODUCTS[1]}} if compare == "ratio" else {}
     about = {"id": "crud.it", "says": "It is so.", "where": "page 1", "margin": 1.1, "why_margin": "so"}
     stated = {**about, "quantity": TIME, "compare": compare, "claimed": claimed, **sides, **parts}
     return TypeAdapter(Claim).validate_python(stated, strict=False)
@@ -107,7 +109,7 @@ def test_the_counts_stand_beside_the_verdict_and_how_it_fails_before_them() -> N
     favourable, opposite, nothing = row(1.2, 1.5), row(0.5, 0.6), row(0.95, 1.05)
     absent = row(stands="not run", reason="CouchDB did not run")
     most = judged(claim(), *[favourable] * 2, row(0.9, 1.5), absent)
-    assert (most.verdict, most.words) == ("mostly holds", "2 of 4 for, 1 open, 1 not run")
+    assert (most.verdict, most.words) == ("mostly holds", "2 of 3 for, 1 open (1 not run)")
     assert (most.for_, most.against, most.open, most.not_run, most.why) == (2, 0, 1, 1, "CouchDB did not run")
     assert judged(claim(), opposite).words == "the opposite; 0 of 1 for, 1 against"
     assert judged(claim(), nothing, nothing, opposite).words == "no difference that matters; 0 of 3 for, 3 against"
@@ -158,20 +160,22 @@ def test_the_size_is_a_second_statement_against_what_the_printed_digits_allow(
 def measured(*products: str, slower: float = 1.0, blocks: int = 5, **columns: Any) -> pd.DataFrame:
     """Return the block means of inserts on some products, each `slower` than the one before."""
     rows = observations(("crud",), blocks)
-    rows = rows[rows["engine"].isin(PRODUCTS) & (rows["topology"] == "single") & (rows["operation"] == "insert")]
-    place = rows["engine"].map(PRODUCTS.index)
-    rows = rows.assign(value=1e8 * slower**place * (rows["value"] / rows.groupby("engine")["value"].transform("mean")))
-    return measures(rows[rows["engine"].isin(products)].assign(**columns))
+    rows = rows[rows["database"].isin(PRODUCTS) & (rows["topology"] == "single") & (rows["operation"] == "insert")]
+    place = rows["database"].map(PRODUCTS.index)
+    rows = rows.assign(
+        value=1e8 * slower**place * (rows["value"] / rows.groupby("database")["value"].transform("mean"))
+    )
+    return measures(rows[rows["database"].isin(products)].assign(**columns))
 
 
 def test_a_ranking_is_a_comparison_with_each_other_product_and_what_did_not_run_is_counted() -> None:
-    first = claim("rank", {"first": PRODUCTS[0]}, among={"engine": [*PRODUCTS]})
+    first = claim("rank", {"first": PRODUCTS[0]}, among={"database": [*PRODUCTS]})
     table = claim_comparisons(measured(*PRODUCTS, slower=2), [first])
     assert table["b"].tolist() == ["PostgreSQL (JSONB)", "PostgreSQL (tables)"]
     assert table["stands"].tolist() == ["for", "for"]
     table = claim_comparisons(measured(*PRODUCTS[:2], slower=2), [first])
     (found,) = ClaimVerdict.of(verdicts(table, [first]))
-    assert (found.verdict, found.words) == ("holds", "1 of 2 for, 1 not run")
+    assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run)")
     assert found.why == "PostgreSQL (tables) did not run"
 
 
@@ -185,8 +189,7 @@ def test_fewer_blocks_than_an_interval_needs_leave_a_claim_undecided() -> None:
 
 
 def test_the_papers_own_language_counts_and_others_stand_beside() -> None:
-    python, node = measured(*PRODUCTS, slower=2), measured(*PRODUCTS, slower=0.5, lane="node")
-    node = node.assign(parameters=node["parameters"].str.replace('"lane": "python"', '"lane": "node"'))
+    python, node = measured(*PRODUCTS, slower=2), measured(*PRODUCTS, slower=0.5, language="node")
     table = claim_comparisons(pd.concat([python, node]), [claim(claimed="less")])
     (found,) = ClaimVerdict.of(verdicts(table, [claim(claimed="less")]))
     assert (found.language, found.verdict) == ("python", "holds")
@@ -195,20 +198,19 @@ def test_the_papers_own_language_counts_and_others_stand_beside() -> None:
 
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
     rows = measured(*PRODUCTS)
-    for column in ("engine", "parameters"):
+    for column in ("database", "cell_database"):
         rows[column] = rows[column].str.replace(PRODUCTS[1], "arangodb")
-    (only,) = Comparison.of(claim_comparisons(rows, [claim(b={"engine": "arangodb"})]))
+    (only,) = Comparison.of(claim_comparisons(rows, [claim(b={"database": "arangodb"})]))
     assert (only.stands, only.reason) == ("not run", "ArangoDB ran through an experimental adapter")
 
 
 def test_what_a_claim_does_not_name_is_at_its_default_on_both_sides() -> None:
     rows = measured(*PRODUCTS, slower=2)
-    synced = rows["parameters"].str.replace('"durability": "default"', '"durability": "strict"')
-    strict = rows.assign(value=rows["value"] * 9, at_least=rows["at_least"] * 9, parameters=synced, durability="strict")
+    strict = rows.assign(value=rows["value"] * 9, at_least=rows["at_least"] * 9, durability="strict")
     alone = claim_comparisons(rows, [claim(claimed="less")])
     beside = claim_comparisons(pd.concat([rows, strict]), [claim(claimed="less")])
     assert beside["estimate"].tolist() == alone["estimate"].tolist()
-    one_side = pd.concat([rows[rows["engine"] == PRODUCTS[0]], strict[strict["engine"] == PRODUCTS[1]]])
+    one_side = pd.concat([rows[rows["database"] == PRODUCTS[0]], strict[strict["database"] == PRODUCTS[1]]])
     assert claim_comparisons(one_side, [claim()])["stands"].tolist() == ["not run"]
 
 
@@ -220,22 +222,52 @@ def crud(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "means_of", lambda _: rows)
 
 
-def test_the_command_prints_a_line_per_claim_with_its_counts(crud: None, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study(
+    crud: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    counts = Counts.of(Analysis(runs.means_of([])).verdicts)
     assert cli.main(["claims", "--profile", "smoke"]) == cli.DONE
     printed = capfd.readouterr().out
-    own = [one for one in claims() if not one.fact]
-    assert all(f"  {one.id}  " in printed or f"  {one.id}\n" in printed for one in own)
+    assert printed.startswith("Does it hold? Claims by study and verdict, in the profile smoke:\n")
+    (every,) = [line.split() for line in printed.splitlines() if line.startswith("all ")]
+    assert every[1:] == [str(counts.claims), *(str(count) for count in counts.by_verdict.values() if count)]
+    assert "crud.insert" not in printed and counts.by_verdict["does not hold"] == 0
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == cli.DONE
+    printed = capfd.readouterr().out
+    own = [one for one in claims() if one.study == "crud" and not one.fact]
+    assert [line.split()[-1] for line in printed.splitlines() if ".crud" in f".{line.split(' ')[-1]}"] == [
+        one.id for one in own
+    ]
     (line,) = [line for line in printed.splitlines() if "crud.insert.mongodb-before-relational" in line]
-    assert line.startswith("holds ") and "0.5" in line and "1 of 9 for, 8 not run" in line
-    assert printed.endswith(f"in the profile smoke: {Counts.of(Analysis(runs.means_of([])).verdicts)}\n")
+    assert line.startswith("holds ") and "0.5" in line and "1 of 1 for (8 not run)" in line
+    assert "5 blocks, 1 machine-day" in line
+
+
+def test_a_terminal_shows_a_claims_sentence_in_its_width_and_folds_what_did_not_run(
+    crud: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("TERM", "xterm-256color"), ("NO_COLOR", "")):
+        monkeypatch.setenv(name, value)
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == cli.DONE
+    colourful = capsys.readouterr().out
+    assert re.search(r"\x1b\[1;38;5;\d+mholds", colourful)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", colourful)
+    below = plain.partition("\n\n")[2]
+    assert max(map(len, below.splitlines())) <= 80
+    assert "\nnot run " not in below and re.search(r"\d+ claims did not run: --verdict not-run lists them", below)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == cli.DONE
+    assert "38;5" not in capsys.readouterr().out
 
 
 def test_the_command_shows_every_comparison_of_one_claim(crud: None, capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["claims", "crud.insert.mongodb-before-relational", "--profile", "smoke"]) == cli.DONE
     printed = capfd.readouterr().out
-    assert printed.startswith("crud.insert.mongodb-before-relational: holds (1 of 9 for, 8 not run)\n")
-    assert "5 blocks of 1 machine-day" in " ".join(printed.split())
-    assert printed.count("not run ") == 8 and printed.count("MongoDB against ") == 10
+    assert printed.startswith("holds ") and "1 of 1 for (8 not run)" in printed.partition("language")[0]
+    assert "5 blocks, 1 machine-day" in printed
+    assert printed.count("  not run ") == 8 and printed.count("MongoDB / ") == 10
 
 
 def test_the_command_writes_verdicts_with_their_comparisons_as_json(
@@ -273,11 +305,27 @@ def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     for cell in grid.plan(["bookstore"], "smoke").cells:
         columns = {"study": "bookstore", "cell_id": cell.identity, "block": 0, "position": cell.position}
-        columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
-        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": "{}"}
-        results.write(columns, studies.load("bookstore").run(cell.parameters))
+        columns |= {"host": "here", "language": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
+        columns["environment"] = "{}"
+        results.write(columns, studies.load("bookstore").run(cell.parameters), cell.kind[1])
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == cli.DONE
     rows = {one["id"]: one for one in json.loads(capfd.readouterr().out)}
     found = rows["bookstore.round-trip.xml-slower"]
     assert (found["verdict"], found["blocks"], found["low"]) == ("undecided", 1, None)
     assert "1 of the 5 blocks that an interval needs" in {one["reason"] for one in found["comparisons"]}
+
+
+def test_a_claim_of_noisy_blocks_only_is_undecided_shown_and_counted_apart():
+    noisy = row(blocks=0, noisy=3, noisy_estimate=2.5, stands="open")
+    found = judged(claim(), noisy)
+    assert (found.verdict, found.is_only_noisy, found.noisy_estimate) == ("undecided", True, 2.5)
+    assert isnan(found.estimate) and isnan(found.smallest)
+    assert not judged(claim(), noisy, row(0.9, 1.5, blocks=5)).is_only_noisy
+    counts = Counts.of(ClaimVerdict.frame([found]))
+    assert counts.noisy == 1 and str(counts) == "1 claim: undecided 1 (1 only noisy)"
+
+
+def test_a_gap_divides_one_ratio_at_two_levels():
+    (stated,) = (one for one in claims("bookstore") if one.id == "bookstore.gap.wider-than-at-1000")
+    found = judged(stated, row(1.2, 1.5, name=stated.id, language="java"))
+    assert (found.a, found.b) == ("(xml / json) at n=10000", "at n=1000")

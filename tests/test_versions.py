@@ -22,11 +22,12 @@ CANNOT_MOVE: Final = {
     *("benchbook", "benchbook.suite", "benchbook.paths", "benchbook.plugins", "benchbook.registry"),
     *("benchbook.studies", "benchbook.atomic", "benchbook.inputs", "benchbook.digits", "benchbook.parquet"),
     *("benchbook.results", "benchbook.results.files", "benchbook.results.schema"),
+    "benchbook.results.former",
     *("benchbook.folders", "benchbook.scrubbing", "benchbook.strict"),
 }
 """Modules that cells load and that find, name, check or write things, outside what is timed."""
 
-IMPORTED: Final = ("own_records", "rooms", "formats", "sockets")
+IMPORTED: Final = ("own_records", "networks", "formats", "sockets")
 """Units whose modules more cells import than use them; they are part of those cells alone that use them."""
 
 _RUN: Final = """
@@ -68,7 +69,7 @@ def test_each_pattern_finds_files_and_each_study_adapter_codec_and_data_set_is_o
         for pattern in unit.files:
             assert [*(ROOT if pattern.startswith("harness/") else units.LIBRARY).glob(pattern)], pattern
     modules = {studies.module(slug) for slug in studies.SLUGS} | {formats.module(name) for name in formats.NAMES}
-    modules |= {registry.adapter(name)[0] for name in registry.ENGINES}
+    modules |= {registry.adapter(name)[0] for name in registry.DATABASES}
     modules |= {f"benchbook.datasets.{file.stem}" for file in (units.LIBRARY / "datasets").glob("[a-z]*.py")}
     assert modules <= units.units_by_module().keys()
 

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 import hostile
-from benchbook import formats, lanes, processes
+from benchbook import formats, languages, processes
 from benchbook.datasets import persons
 from benchbook.measure import idle
 from benchbook.studies import tcp
@@ -37,7 +37,7 @@ from benchbook.wire.protocol import (
     frame,
     message,
 )
-from standing import lane_needed, outputs
+from standing import language_needed, outputs
 from test_wire import reply
 
 PEOPLE = persons.people(3, 7)
@@ -51,8 +51,8 @@ CODECS: dict[int, str] = {}
 
 @contextmanager
 def java(codec: str) -> Iterator[Server]:
-    """Run the Java lane's server as its client does."""
-    jar = lane_needed("java", "mvn", "javac").command[-1]
+    """Run the Java language's server as its client does."""
+    jar = language_needed("java", "mvn", "javac").command[-1]
     command = ["java", "-cp", jar, "org.benchbook.tcp.Server"]
     process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin and process.stdout
@@ -168,20 +168,22 @@ def test_the_start_command_names_no_codec_but_those_that_the_server_was_given(se
 
 @ROOT
 @pytest.mark.parametrize(
-    "cell", [{}, {"json_codec": "jackson", "xml_codec": "jaxb", "lane": "java"}], ids=["python", "java"]
+    "cell", [{}, {"json_codec": "jackson", "xml_codec": "jaxb", "language": "java"}], ids=["python", "java"]
 )
 def test_another_user_gets_nothing_from_a_cell_that_is_measured(
     cell: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "lane" in cell:
-        lane_needed("java", "mvn", "javac")
+    if "language" in cell:
+        language_needed("java", "mvn", "javac")
     (writable := tmp_path / "writable").mkdir()
     writable.chmod(0o777)
     program = hostile.programs(str(writable / "marker"), 9, version())["object"]
     said = [*UNKNOWN.values(), old_start("xmldecoder") + frame(OBJECT, program), secrets.token_bytes(500), b""]
     parameters = tcp.Parameters(n=100, repetitions=2, transport="connection", **cell)
     with another_user(said) as (attacked, stop):
-        monkeypatch.setattr(tcp, "idle", lambda pids: (attacked.wait(30), idle(pids)))  # the Java lane waits by itself
+        monkeypatch.setattr(
+            tcp, "idle", lambda pids: (attacked.wait(30), idle(pids))
+        )  # the Java language waits by itself
         rows = tcp.run(parameters)
         rounds = stop()
     assert attacked.is_set() and not any(map(any, rounds)) and not list(writable.iterdir())
@@ -256,8 +258,8 @@ def attacks(orders: Connection, said: Sequence[bytes]) -> None:
 
 def version() -> str:
     """Return Java's, as its documents name it."""
-    found = lanes.find("java")
-    return found.version.split()[1].rstrip(",") if isinstance(found, lanes.Found) else "17"
+    found = languages.find("java")
+    return found.version.split()[1].rstrip(",") if isinstance(found, languages.Found) else "17"
 
 
 def test_no_document_makes_xmldecoder_do_more_than_build_a_person(tmp_path: Path) -> None:

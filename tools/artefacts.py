@@ -3,7 +3,7 @@
 What Maven's local repository holds is taken where it is the same; the rest is fetched by Maven itself, from wherever
 its settings say, with an extension of ours and no plugin (``harness/maven/Fetch.java``). Nothing runs unchecked.
 
-``python -m tools.artefacts`` makes the Java lane's jar, of nothing but what ``harness/java/artefacts.lock`` names,
+``python -m tools.artefacts`` makes the Java language's jar, of nothing but what ``harness/java/artefacts.lock`` names,
 plugins included: Maven 3.8 pins versions, not hashes. So what is locked is fetched and checked first, and the jar is
 built offline, in a scratch copy of the harness, with a local repository that holds the checked artefacts alone. With
 ``lock`` it writes that file anew; with a folder it puts what the folder's own lock file names into it.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import atomic, paths
-from benchbook.lanes import jar
+from benchbook.languages import jar
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Where Maven keeps what it fetched: read here, and never written."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import paths
-from benchbook.lanes import jar
+from benchbook.languages import jar
 from tools import artefacts
 
 _NODE: Final = ("harness/node", "tests/products/couchdb", "tests/products/rethinkdb")
@@ -78,7 +78,7 @@ def node(folder: Path) -> Answer:
 
 
 def java() -> str:
-    """Return what the Java lane's jar is made of: Maven has nobody to ask about it."""
+    """Return what the Java language's jar is made of: Maven has nobody to ask about it."""
     if not jar().is_file():
         return "harness/java: not built, so it ships nothing"
     lock = artefacts.locked(artefacts.lock_file())
@@ -92,7 +92,7 @@ def java() -> str:
 
 
 def _shipped(lock: Mapping[str, str]) -> list[str]:
-    """Return the coordinates of the locked jars whose classes are in the lane's; the others only build it."""
+    """Return the coordinates of the locked jars whose classes are in the language's; the others only build it."""
     inside = _classes(jar())
     jars = [coordinates for coordinates in lock if ":jar:" in coordinates]
     classes_of = {each: _classes(paths.artefacts() / artefacts.path_of(each)) for each in jars}

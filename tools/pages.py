@@ -12,10 +12,12 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from benchbook import cli, grid, paths, plugins, studies
+from benchbook.plots.verdicts import LOOKS
 from benchbook.results import schema
 from tools import crate, reference
 
 _MARK: Final = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
+_INTERVAL: Final = re.compile(r"\(([\d,.+−-]+) to ([\d,.+−-]+)\)")
 _SEED_LIMIT: Final = 2**62
 
 
@@ -102,17 +104,19 @@ def _levels(slug: str) -> dict[str, str]:
 
 
 def observations() -> str:
-    """Return the columns of observations and the metrics with their units, as the results' schema has them."""
+    """Return the columns of observations, and the metrics with their units, as schema and dictionary have them."""
     notes = {line.name: _sentence(line.meaning) for line in crate.dictionary()}
     values, cells = (
         [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in columns]
         for columns in (schema.VALUES, schema.CELLS)
     )
+    parameters = [[f"`{line.name}`", notes[line.name]] for line in crate.dictionary() if line.kind == "parameter"]
     metrics = [[f"`{name}`", unit, notes.get(name, "")] for name, unit in schema.UNITS.items()]
     head = ["column", "type", "what it is"]
     parts: dict[str, list[str]] = {
         "Of a value": table(head, values),
         "Of its cell": table(head, cells),
+        "Other parameters of its cell": table(["column", "what it is"], parameters),
         "Metrics": table(["metric", "unit", "what it is"], metrics),
     }
     return "\n".join(line for title, rows in parts.items() for line in (f"## {title}", "", *rows, ""))
@@ -123,10 +127,34 @@ def announced() -> str:
     return "\n".join(f"- `benchbook.{group}`" for group in get_args(plugins.Group))
 
 
+def holds() -> str:
+    """Return "Does it hold?" of the reference run: how many claims have which verdict, and those that do not hold."""
+    return _colour(_read_verdicts().partition("\n## ")[0], "verdicts.md")
+
+
 def verdicts() -> str:
-    """Return the verdicts of the reference run, which are a page of Markdown already, without its title."""
+    """Return the verdicts of the reference run, which are a page of Markdown already."""
+    return _colour(_read_verdicts())
+
+
+def _read_verdicts() -> str:
+    """Return the committed page of verdicts without its title."""
     page = (paths.reference() / reference.PAGE).read_text(encoding="utf-8")
     return page.partition("\n")[2].replace("](../../docs/", "](")
+
+
+def _colour(text: str, target: str = "") -> str:
+    """Return tables with each verdict in its colour, and each study as a link to its section of the page `target`.
+
+    An interval stays on one line.
+    """
+    text = _INTERVAL.sub("(\\1&nbsp;to&nbsp;\\2)", text)
+    for study in studies.SLUGS:
+        text = text.replace(f"\n| {study} |", f"\n| [{study}]({target}#{study}) |")
+    for verdict, look in LOOKS.items():
+        mark = f'<span class="verdict" style="--verdict: {look.colour}">{verdict}</span>'
+        text = text.replace(f"| {verdict} |", f"| {mark} |").replace(f"| **{verdict}** ", f"| {mark} ")
+    return text
 
 
 def table(head: list[str], rows: list[list[str]], rule: list[str] | None = None) -> list[str]:
@@ -139,6 +167,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "parameters": parameters,
     "observations": observations,
     "plugins": announced,
+    "holds": holds,
     "verdicts": verdicts,
 }
 """What a page can ask for, by its name in the mark."""

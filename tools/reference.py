@@ -14,20 +14,21 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from math import isnan
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import grid, paths, report, results
-from benchbook.analysis import Analysis, Counts, stored_means
+from benchbook.analysis import VERDICTS, Analysis, Counts, stored_means
 from benchbook.analysis.reference import ABOUT, MEANS, REPETITIONS
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.digits import difference, estimate
-from benchbook.plots.names import STACKS
+from benchbook.cli.claims import MEANINGS
+from benchbook.plots import claim_lines
+from benchbook.plots.claim_lines import ClaimLine
 from benchbook.plots.provenance import provenance, span
 from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
@@ -58,7 +59,8 @@ def keep(profile: str) -> None:
     texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
     texts |= {f"{name}.csv": to_csv(table) for name, table in list_tables(merged.analysis).items()}
     trusted = [words.aa(merged.analysis.aa), words.noise(merge.noise(merged))]
-    texts[PAGE] = page(merged.profile, merged.analysis.verdicts, trusted, merge.unfinished(merged))
+    judged = merged.analysis
+    texts[PAGE] = page(merged.profile, judged.verdicts, judged.comparisons, trusted, merge.unfinished(merged))
     if profile != paths.REFERENCE:
         keys = grid.keys(merged.cells)
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,8 +91,19 @@ def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
     """
     with results.connect(identities) as connection:
         query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
-        _write(folder / REPETITIONS, connection.sql(query).to_arrow_table())
-    _write(folder / MEANS, pa.Table.from_pandas(means, preserve_index=False).replace_schema_metadata())
+        observed = connection.sql(query).to_arrow_table()
+    _write(folder / REPETITIONS, observed)
+    _write(folder / MEANS, _type_like(means, observed.schema))
+
+
+def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return block means as a table whose parameters have a schema's types: pandas has no whole numbers beside NaN."""
+    table = pa.Table.from_pandas(means, preserve_index=False).replace_schema_metadata()
+    for field in schema:
+        if field.name in table.column_names and field.name not in results.VALUES.names:
+            column = table[field.name].cast(field.type)
+            table = table.set_column(table.column_names.index(field.name), field, column)
+    return table
 
 
 def _write(path: Path, table: pa.Table) -> None:
@@ -129,33 +142,72 @@ def machine_days(means: pd.DataFrame) -> list[dict[str, object]]:
     return days
 
 
-def page(profile: str, verdicts: pd.DataFrame, trusted: Sequence[str], unfinished: pd.DataFrame) -> str:
-    """Return a profile's results as Markdown: a table for each study, A/A checks, and what did not run."""
-    studies = [
-        (study, Counts.of(of_study), [(_row(claim), _why(claim)) for claim in ClaimVerdict.of(of_study)])
-        for study, of_study in verdicts.groupby("study", sort=False)
-    ]
-    absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
-    parts = {"said": words.verdicts(verdicts), "studies": studies, "trusted": trusted, "absent": absent}
-    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS}
+@dataclass(frozen=True)
+class StudyLines:
+    """The lines of one study on the page of verdicts: cells of tables, and texts."""
+
+    name: str
+    judged: list[list[str]]
+    apart: list[list[str]]  # claims that are not comparable, with the numbers of their notes
+    absent: list[tuple[str, str]]  # claims that did not run, with the reason
+    notes: list[str]  # why something is not comparable, numbered from 1
+    own: list[tuple[str, str]]  # claims, with what the paper's own numbers say against them
+
+    @classmethod
+    def of(cls, study: str, verdicts: pd.DataFrame, comparisons: pd.DataFrame) -> Self:
+        """Return the lines of a study; of all claims, as `benchbook.analysis.Analysis` has them."""
+        claims = ClaimVerdict.of(verdicts[verdicts["study"] == study])
+        notes = claim_lines.number_notes(comparisons, claims)
+        judged, apart, absent = list[list[str]](), list[list[str]](), list[tuple[str, str]]()
+        for claim in claim_lines.sort_by_verdict(claims):
+            line = claim_lines.write_line(claim, claim_lines.notes_of(claim, notes))
+            numbers = ", ".join(map(str, line.notes))
+            if line.verdict == "not run":
+                absent.append((line.says, line.why))
+            elif line.verdict == "not comparable":
+                apart.append([line.says, line.here, _divided(line), _printed(line), numbers or line.why])
+            else:
+                noted = f" (note {numbers})" if numbers else ""
+                blocks = f"{claim.blocks} / {claim.machine_days}" if claim.blocks else line.measured
+                verdict = f"**{line.verdict}** {line.counts}{noted}"
+                judged.append([verdict, line.says, line.here, _divided(line), _printed(line), blocks])
+        own = [(claim.says.rstrip("."), claim.in_the_paper) for claim in claims if claim.in_the_paper]
+        return cls(study, judged, apart, absent, list(notes), own)
+
+
+def _divided(line: ClaimLine) -> str:
+    """Return what a line's ratio is of, and where it ran."""
+    return "; ".join(filter(None, [line.divided, line.place]))
+
+
+def _printed(line: ClaimLine) -> str:
+    """Return the paper's ratio, and how ours lies to it."""
+    return ", ".join(filter(None, [line.printed, line.size]))
+
+
+def page(
+    profile: str,
+    verdicts: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    trusted: Sequence[str],
+    unfinished: pd.DataFrame,
+) -> str:
+    """Return a profile's verdicts as Markdown: their counts, a line per claim, A/A checks, and what did not run."""
+    counts = claim_lines.count_verdicts(verdicts)[["study", "claims", *VERDICTS]]
+    failed = [(claim.study, claim_lines.write_line(claim)) for claim in claim_lines.list_failed(verdicts)]
+    parts = {
+        "profile": profile,
+        "total": Counts.of(verdicts),
+        "counts": [list(counts), *counts.replace(0, "–").to_numpy().tolist()],
+        "failed": failed,
+        "meanings": list(MEANINGS.items()),
+        "studies": [StudyLines.of(study, verdicts, comparisons) for study in verdicts["study"].unique()],
+        "trusted": trusted,
+        "absent": [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else [],
+        "means": MEANS,
+        "repetitions": REPETITIONS,
+    }
     return _TEMPLATES.get_template("verdicts.md.j2").render(parts) + "\n"
-
-
-def _row(claim: ClaimVerdict) -> list[str]:
-    """Return the line of one claim: what a reader takes in at a glance."""
-    numbers = (claim.estimate, claim.low, claim.high)
-    here = ""
-    if not isnan(claim.estimate):
-        here = difference(*numbers, claim.unit) if claim.kind == "difference" else estimate(*numbers)
-    published = "" if isnan(claim.published) else estimate(claim.published)
-    measured = f"{claim.blocks} / {claim.machine_days}" if claim.blocks else ""
-    return [claim.says, claim.verdict, claim.words, here, published, claim.size, measured]
-
-
-def _why(claim: ClaimVerdict) -> str:
-    """Return what is compared, in which language, what others found, and why it is not comparable or did not run."""
-    parts = [claim.headline, STACKS.get(claim.language, ""), claim.others, claim.in_the_paper, claim.why]
-    return f"`{claim.id}`: " + "; ".join(filter(None, parts))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from benchbook import paths
 from benchbook.analysis.runs import Run
-from benchbook.explorer.site import ANSWERS, write_answers
+from benchbook.explorer.page import ANSWERS
+from benchbook.explorer.site import write_answers
 from benchbook.report.builder import PAGE
 
 

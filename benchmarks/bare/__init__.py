@@ -1,7 +1,7 @@
 """Inserting and finding comments written bare on each driver, as a careful user would: no layer, no waste.
 
 What is stored, what is waited for, what is read, drained and decoded is the same as the adapter's; an answer is looked
-at where the driver does not do that itself. The store is the engine's own, made by its `create`.
+at where the driver does not do that itself. The store is the database's own, made by its `create`.
 """
 
 from collections.abc import Iterator
@@ -32,6 +32,6 @@ BARE: Final[dict[str, type[Bare]]] = {
 
 @contextmanager
 def opened(name: str, deployment: Deployment, durability: str) -> Iterator[Bare]:
-    """Yield what speaks to an engine's primary; closed at the end."""
+    """Yield what speaks to a database's primary; closed at the end."""
     with ExitStack() as closing:
         yield BARE[name](deployment.node().url, durability, closing)

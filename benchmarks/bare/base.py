@@ -17,7 +17,7 @@ class Bare(ABC):
     url
         The node's.
     durability
-        The engine's; what is set for a whole server the engine has set.
+        The database's; what is set for a whole server the database has set.
     """
 
     seeks = "article_id"

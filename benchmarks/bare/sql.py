@@ -119,7 +119,7 @@ class PyMySQLRows(Rows):
 
 
 class PyMySQLDocuments(PyMySQLRows):
-    """What the engine searches is the column that it adds for an index."""
+    """What the database searches is the column that it adds for an index."""
 
     def insert(self, records: Records) -> None:
         cursor = self.cursor

@@ -8,7 +8,7 @@ const idle = require('./idle')
 const FOLLOW_S = 60 // a replica may take so long to follow an emptied store
 const RESOLUTION_NS = 500_000 // of a wait's end: the position's round trip, and a read on the replica
 
-const value = (role, metric, value, source, resolution, censored = false) => ({ role, metric, value, unit: 'ns', source, resolution, censored })
+const value = (role, metric, value, source, resolution, timed_out = false) => ({ role, metric, value, unit: 'ns', source, resolution, timed_out })
 const ns = (from, to) => Number(to - from)
 
 class ReplicaLost extends Error {}

@@ -1,4 +1,4 @@
-// Waits until servers have finished what they do by themselves: each uses less than 2 % of a processor over 100 ms, as on the other lanes.
+// Waits until servers have finished what they do by themselves: each uses less than 2 % of a processor over 100 ms, as on the other languages.
 'use strict'
 const { readFileSync, readdirSync } = require('node:fs')
 const { setTimeout: sleep } = require('node:timers/promises')

@@ -1,4 +1,4 @@
-// MongoDB through its native driver and through Mongoose, each as its users call it; retries off, as on the other lanes.
+// MongoDB through its native driver and through Mongoose, each as its users call it; retries off, as on the other languages.
 'use strict'
 const { MongoClient } = require('mongodb')
 const mongoose = require('mongoose')

@@ -57,12 +57,12 @@ class Node:
     url: str  # where it listens, with user and password
     pid: int | None  # its (top) process when it runs on this machine and is known
     version: str  # as the server states it
-    container: str = ""  # where its process is out of reach, in a virtual machine: its engine's socket and its own id
+    container: str = ""  # where its process is out of reach, in a virtual machine: its database's socket and its own id
 
 
 @dataclass(frozen=True)
 class Place:
-    """A machine of a room, within this one."""
+    """A machine of a network, within this one."""
 
     namespace: str  # the file of its network namespace
     processors: tuple[int, ...] = ()  # those that it has, by their numbers; none: all
@@ -76,13 +76,13 @@ class Deployment:
     topology: Topology
     nodes: tuple[Node, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    places: dict[Role, Place] = field(default_factory=dict)  # where each role is, the client too, in a room
+    places: dict[Role, Place] = field(default_factory=dict)  # where each role is, the client too, in a network
     database: str = DATABASE  # where all records are kept: a database, a schema, or a prefix
 
     @property
-    def room(self) -> str:
-        """The room in which they stand, as `benchbook.rooms` reads it; ``none``: on this machine's loopback."""
-        return str(self.settings.get("room", "none"))
+    def network(self) -> str:
+        """The network in which they stand, as `benchbook.networks` reads it; ``none``: on this machine's loopback."""
+        return str(self.settings.get("network", "none"))
 
     @property
     def given(self) -> bool:

@@ -68,7 +68,7 @@ def temporary() -> Path:
     if not (given := os.environ.get("TMPDIR")):
         return Path(tempfile.gettempdir())
     if not Path(given).is_dir():
-        raise FolderError(f"TMPDIR ({given}) is no folder: make it, or unset TMPDIR")
+        raise FolderError(f"TMPDIR={given} does not exist: create it or unset TMPDIR")
     if not os.access(given, os.W_OK | os.X_OK):
         raise FolderError(f"TMPDIR ({given}) cannot be written: point it elsewhere, or unset it")
     return Path(given).absolute()

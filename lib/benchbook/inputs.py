@@ -3,7 +3,10 @@
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+FORMER_NAMES: Final[dict[str, str]] = {"lane": "language", "room": "network", "engine": "database"}
+"""Parameters as they were called until version 0.2, with their names of now."""
 
 
 class InputError(ValueError):

@@ -14,6 +14,7 @@ _OF_THE_USER: Final = ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH", "JUPYTERLAB_DIR", 
                        "JUPYTERLAB_WORKSPACES_DIR", "PYTHONSTARTUP")  # fmt: skip
 _OWN: Final = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
                "IPYTHONDIR": "ipython"}  # fmt: skip
+_SETTINGS: Final = Path(__file__).with_name("jupyterlab_settings")
 _OF_A_SESSION: Final = ("collapsed", "execution", "jupyter", "scrolled", "trusted")
 
 
@@ -35,10 +36,14 @@ def command(root: Path, first: str = FIRST) -> list[str]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return this environment with this Python's commands first, and with settings of Jupyter that lie in a folder."""
+    """Return this environment with this Python's commands first, and with settings of Jupyter that lie in a folder.
+
+    JupyterLab's defaults are those of `_SETTINGS`: it would ask whether to fetch news, over the output of a cell.
+    """
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_THE_USER}
     first = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return inherited | {name: str(home / folder) for name, folder in _OWN.items()} | {"PATH": first}
+    folders = {name: str(home / folder) for name, folder in _OWN.items()}
+    return inherited | folders | {"JUPYTER_CONFIG_PATH": str(_SETTINGS), "PATH": first}
 
 
 def without_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_: object) -> None:
@@ -49,9 +54,13 @@ def without_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_
     file = Path(contents_manager.root_dir) / path
     if model["type"] != "notebook" or not _in_git(file):
         return
-    model["content"]["metadata"] = json.loads(file.read_text(encoding="utf-8"))["metadata"]
+    committed = json.loads(file.read_text(encoding="utf-8"))
+    model["content"]["metadata"] = committed["metadata"]
+    before = {cell.get("id"): cell["metadata"] for cell in committed["cells"]}
     for cell in model["content"]["cells"]:
-        cell["metadata"] = {name: value for name, value in cell["metadata"].items() if name not in _OF_A_SESSION}
+        kept = {name: value for name, value in cell["metadata"].items() if name not in _OF_A_SESSION}
+        in_git = before.get(cell.get("id"), {})
+        cell["metadata"] = kept | {name: in_git[name] for name in _OF_A_SESSION if name in in_git}
         if cell["cell_type"] == "code":
             cell.update(outputs=[], execution_count=None)
 

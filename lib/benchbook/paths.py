@@ -82,9 +82,9 @@ def grids() -> Path:
     return root() / "papermill_params"
 
 
-def harness(lane: str) -> Path:
+def harness(language: str) -> Path:
     """Return the folder of what runs on another stack, ``java`` or ``node``, of this very code; a wheel has none."""
-    return own() / "harness" / lane
+    return own() / "harness" / language
 
 
 def fonts() -> Path:

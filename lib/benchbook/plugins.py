@@ -1,4 +1,4 @@
-"""Codecs, engines and studies of other packages: what they announce as entry points, so that no file here need change.
+"""Codecs, databases and studies of other packages, which announce them as entry points.
 
 A package names them in its ``pyproject.toml``, as ``benchbook new`` writes it::
 
@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from benchbook.inputs import InputError
 
-Group = Literal["codecs.json", "codecs.xml", "engines", "studies"]
+Group = Literal["codecs.json", "codecs.xml", "databases", "studies"]
 """What can be announced, each in the entry-point group ``benchbook.<group>``."""
 
 _INSTALL: Final = "install the library that holds it, as by uv pip install --python .venv/bin/python"
@@ -64,6 +64,8 @@ def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
 
     Raises `InputError` when a name is taken, or none that a grid or a command can hold.
     """
+    if group == "databases":
+        _refuse_former_group()
     by_name = announced(group)
     for name, entry in by_name.items():
         if name in own:
@@ -73,6 +75,13 @@ def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
                 entry.distribution, f"benchbook.{group} {name!r}: a name is of small letters, digits and _"
             )
     return by_name
+
+
+def _refuse_former_group() -> None:
+    """Raise `InputError` where a package announces adapters in the group of version 0.2, which is not read any more."""
+    for entry in metadata.entry_points(group="benchbook.engines"):
+        distribution = entry.dist.name if entry.dist else entry.value
+        raise InputError(distribution, "it announces benchbook.engines: did you mean benchbook.databases?")
 
 
 def folder(package: str) -> Path:

@@ -1,10 +1,10 @@
-"""The registry: every engine's name and adapter, and what is known of a product before any of its servers runs.
+"""The registry: every database's name and adapter, and what is known of a product before any of its servers runs.
 
 What is true of a product alone stands in its folder, `benchbook.databases.<folder>`: in the folder's own module what is
 known of it, beside that its adapters and servers. Whoever adds a database adds its folder there, a line here and a unit
 to `benchbook.grid.units`. Nothing is imported until it is used, and nothing that stands here changes what is measured.
 
-An installed package may announce more of them (`benchbook.plugins`, group ``benchbook.engines``): its own package
+An installed package may announce more of them (`benchbook.plugins`, group ``benchbook.databases``): its own package
 is then what a folder is here.
 """
 
@@ -33,22 +33,22 @@ _OWN: Final[dict[str, str]] = {
     "arangodb": "arangodb.adapter:ArangoDB",
     "noop": "noop:NoOp",
 }
-"""An engine's module in `benchbook.databases` and its class there."""
+"""A database's module in `benchbook.databases` and its class there."""
 
-ENGINES: Final[dict[str, str]] = {
+DATABASES: Final[dict[str, str]] = {
     **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
-    **{name: f"{entry.module}:{entry.attribute}" for name, entry in plugins.added("engines", tuple(_OWN)).items()},
+    **{name: f"{entry.module}:{entry.attribute}" for name, entry in plugins.added("databases", tuple(_OWN)).items()},
 }
-"""An engine's module and its class there, those of other packages last."""
+"""A database's module and its class there, those of other packages last."""
 
 _MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
-STORES: Final = tuple(name for name in ENGINES if name not in ("mongodb+mongoengine", "noop"))
-"""Engines that are a database by itself, not a mapper over one and not `noop`."""
+STORES: Final = tuple(name for name in DATABASES if name not in ("mongodb+mongoengine", "noop"))
+"""Databases that are a database by itself, not a mapper over one and not `noop`."""
 
 
-class EngineName(NamedTuple):
-    """An engine's name in its parts.
+class DatabaseName(NamedTuple):
+    """A database's name in its parts.
 
     ``mysql+relational`` runs on the product ``mysql`` in the mode ``relational``.
     ``noop`` runs on the product ``none``.
@@ -58,14 +58,14 @@ class EngineName(NamedTuple):
     mode: str
 
 
-def parsed(name: str) -> EngineName:
-    """Return an engine's or a product's name in its parts."""
+def parsed(name: str) -> DatabaseName:
+    """Return a database's or a product's name in its parts."""
     product, _, mode = name.partition("+")
-    return EngineName("none" if product == "noop" else product, mode)
+    return DatabaseName("none" if product == "noop" else product, mode)
 
 
-PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in ENGINES if parsed(name).product != "none"))
-"""What engines run on."""
+PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in DATABASES if parsed(name).product != "none"))
+"""What databases run on."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Product:
     package: Package | None = None  # how a server is had here: itself, or where that is absent
     image: Image | None = None  # whose programs are started in containers; with neither, it is used by its address
     oldest: str = ""  # the version from which on a server knows all that we ask of it: log positions, functions
-    lacks: Mapping[str, str] = field(default_factory=dict)  # of `Engine.lacks`, what must be known without its driver
+    lacks: Mapping[str, str] = field(default_factory=dict)  # of `Adapter.lacks`, what must be known without its driver
     bidirectional: bool = False  # whether each of two nodes can replicate from the other
     several_hosts: bool = False  # whether its driver finds the right one among several hosts in one address
     host_option: str = ""  # the option by which an address may name its host, too
@@ -126,12 +126,12 @@ class Product:
 
 
 EXPERIMENTAL: Final = "experimental: never run against the product"
-"""What is said of an engine whose product has no ``tested_on``."""
+"""What is said of a database whose product has no ``tested_on``."""
 
 
-def adapter(engine: str) -> tuple[str, str]:
-    """Return the module and the name of an engine's adapter; `KeyError` when there is no such engine."""
-    module, _, name = ENGINES[engine].partition(":")
+def adapter(database: str) -> tuple[str, str]:
+    """Return the module and the name of a database's adapter; `KeyError` when there is no such database."""
+    module, _, name = DATABASES[database].partition(":")
     return module, name
 
 
@@ -151,25 +151,25 @@ def server_module(product: str) -> str:
     return f"{_folder(product)}.server"
 
 
-def known(engine: str) -> Product:
-    """Return what is known of an engine's product: nothing where it has none, or there is no such engine."""
-    name = parsed(engine).product
+def known(database: str) -> Product:
+    """Return what is known of a database's product: nothing where it has none, or there is no such database."""
+    name = parsed(database).product
     return product(name) if name in PRODUCTS else Product("", (), ())
 
 
-def lacks(engine: str, capability: str) -> bool:
+def lacks(database: str, capability: str) -> bool:
     """Return whether a product is known to lack something in every way that it is used."""
-    return capability in known(engine).lacks
+    return capability in known(database).lacks
 
 
-def is_experimental(engine: str) -> bool:
-    """Return whether an engine's adapter never ran against its product: then it decides no claim."""
-    name = parsed(engine).product
+def is_experimental(database: str) -> bool:
+    """Return whether a database's adapter never ran against its product: then it decides no claim."""
+    name = parsed(database).product
     return name in PRODUCTS and product(name).tested_on is None
 
 
 def missing_driver(name: str) -> str:
-    """Return which extra brings the driver of an engine or a product; empty when it is installed."""
+    """Return which extra brings the driver of a database or a product; empty when it is installed."""
     of_product = known(name)
     driver = of_product.extra_driver
     if not driver or importlib.util.find_spec(driver):
@@ -177,11 +177,11 @@ def missing_driver(name: str) -> str:
     return f"{of_product.title}'s driver is not installed: install benchbook[{parsed(name).product}]"
 
 
-def title(engine: str) -> str:
-    """Return an engine's name in print: ``MySQL (tables)``; ``CouchDB``, which keeps data in one way only; ``noop``."""
-    name = parsed(engine)
-    if not (printed := known(engine).title):
-        return engine
+def title(database: str) -> str:
+    """Return a database's name in print: ``MySQL (tables)``; ``CouchDB``, which has one model only; ``noop``."""
+    name = parsed(database)
+    if not (printed := known(database).title):
+        return database
     alone = sum(parsed(store).product == name.product for store in STORES) == 1
     return printed if alone or not name.mode else f"{printed} ({_MODES.get(name.mode, name.mode)})"
 
@@ -189,7 +189,7 @@ def title(engine: str) -> str:
 @cache
 def _folder(product: str) -> str:
     """Return the folder of a product's adapters, as a package; `KeyError` when there is none."""
-    engines = [engine for engine in ENGINES if parsed(engine).product == product]
-    if product == "none" or not engines:
+    databases = [database for database in DATABASES if parsed(database).product == product]
+    if product == "none" or not databases:
         raise KeyError(product)
-    return adapter(engines[0])[0].rpartition(".")[0]
+    return adapter(databases[0])[0].rpartition(".")[0]

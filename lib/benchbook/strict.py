@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from benchbook.inputs import InputError, contents, text
+from benchbook.inputs import FORMER_NAMES, InputError, contents, text
 
 YamlPath: TypeAlias = tuple[str | int, ...]
 """The names and indices that lead to a value of a document."""
@@ -50,8 +50,10 @@ _REASONS: Final = {
 def nearest(name: str, right: Iterable[str]) -> str:
     """Return the advice to a wrong name: the nearest right one, else all of them."""
     names = sorted(map(str, right))
-    if close := difflib.get_close_matches(name, names, n=1):
-        return f"did you mean {close[0]!r}?"
+    former = {old: new for old, new in FORMER_NAMES.items() if new in names}
+    close = difflib.get_close_matches(name, [*names, *former], n=1)
+    if close:
+        return f"did you mean {former.get(close[0], close[0])!r}?"
     return f"there are {', '.join(names)}" if names else "there is none"
 
 

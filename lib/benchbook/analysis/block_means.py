@@ -1,6 +1,5 @@
 """The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -25,52 +24,30 @@ Triple: TypeAlias = tuple[str, str, str]
 UNIT: Final = ["cell_id", "block", "operation", "role", "metric", *results.OF_AN_ARM]
 """What one block's mean covers: all its repetitions of one quantity, in one of the arms that its cell took in turn."""
 
-OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
+OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "timed_out", "resolution", "started_at"})
 OF_THE_RUN: Final = frozenset({
-    *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at", "repetitions"),
-    *("dataset", "dataset_sha256", "link", "code_hash", "foreign_load", "disturbed", "stand_in"),
+    *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at"),
+    *("dataset", "dataset_sha256", "code_hash", "background_load", "noisy"),
 })  # fmt: skip
 """Columns that tell of a cell's run and not what it measured: they stay with the observations, under its `cell_id`."""
 
-_COLUMNS: Final = [name for name in results.OBSERVATIONS.names if name not in OF_A_REPETITION | OF_THE_RUN]
-_FIRST: Final = ", ".join(f"first({name}) AS {name}" for name in _COLUMNS if name not in {*UNIT, "source"})
 _UNIT: Final = ", ".join(UNIT)
 _SQL: Final = f"""
 WITH kept AS (
     SELECT *, CASE WHEN isnan(value) THEN NULL ELSE value END AS known
     FROM {{source}}
-    WHERE coalesce(state, 'done') = 'done' AND NOT coalesce(stand_in, false)
-        AND ((value IS NOT NULL AND NOT isnan(value)) OR censored)
+    WHERE coalesce(state, 'done') = 'done' AND ((value IS NOT NULL AND NOT isnan(value)) OR timed_out)
 )
-SELECT {_UNIT}, arg_min(source, repetition) AS source, {_FIRST},
+SELECT {_UNIT}, arg_min(source, repetition) AS source, {{first}},
     count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,
-    favg(known) AS at_least, bool_or(coalesce(censored, false)) AS censored,
-    coalesce(bool_or(disturbed), false) AS disturbed, avg("count") AS "count"
+    favg(known) AS at_least, bool_or(coalesce(timed_out, false)) AS timed_out,
+    coalesce(bool_or(noisy), false) AS noisy, avg("count") AS "count"
 FROM kept GROUP BY {_UNIT}
 """
 """Sums as precise as pandas' (``favg`` is Kahan's)."""
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 """References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
-
-
-_FORMER: Final = {"fault": "none", "probe_rate": 0}
-"""Parameters that no study has any more, each with the level that made a cell the same as one without it."""
-
-
-def drop_former_parameters(means: pd.DataFrame) -> pd.DataFrame:
-    """Return means without the parameters that have gone, where these stood at the level that changed nothing."""
-    current = {}
-    for text in means["parameters"].dropna().unique():
-        try:
-            stated = {**json.loads(text)}
-        except (ValueError, TypeError):
-            continue  # no object: named and left out where it is read
-        kept = {name: level for name, level in stated.items() if (name, level) not in _FORMER.items()}
-        if len(kept) < len(stated):
-            # As the grid writes a cell's parameters, so that equal cells have equal texts.
-            current[text] = json.dumps(kept, sort_keys=True)
-    return means.replace({"parameters": current}) if current else means
 
 
 def block_means(observations: pd.DataFrame) -> pd.DataFrame:
@@ -82,8 +59,8 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`, of which columns may be missing; or block means,
-        which are returned as they are.
+        Rows as in `benchbook.results.schema.OBSERVATIONS`, of which columns may be missing, with a column for each
+        parameter; or block means, which are returned as they are.
 
     Returns
     -------
@@ -94,17 +71,17 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
           and the last of them began;
         - ``value``: mean over the repetitions, in ``unit``; NaN when a wait ran out in any of them, which is no time;
         - ``at_least``: the mean with such waits at the time waited, which the true mean exceeds; ``value`` if none;
-        - ``censored``: whether a wait ran out;
-        - ``disturbed``: whether other programs used the machine meanwhile: nothing is judged on such a block;
+        - ``timed_out``: whether a wait ran out;
+        - ``noisy``: whether other programs used the machine meanwhile: nothing is judged on such a block;
         - ``count``: mean number of items that a repetition covers.
 
         Sorted by study, cell, block and quantity.
     """
     if "rows" in observations:
         return observations
-    rows = observations.reindex(columns=results.OBSERVATIONS.names)
-    rows = rows.sort_values("repetition", kind="stable")  # so that equal data gives equal sums, to the last digit
-    return _means(pa.Table.from_pandas(rows, results.OBSERVATIONS, preserve_index=False))
+    rows = observations.sort_values("repetition", kind="stable")  # so that equal sums are equal to the last digit
+    table = files.typed_with_parameters(rows)
+    return _means(table, table.schema)
 
 
 def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
@@ -124,27 +101,31 @@ def means_of(finished: Collection[Whole]) -> pd.DataFrame:
     finished = verified(finished)
     if not finished:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
-    return drop_former_parameters(_means([str(result.path) for result in finished]))
+    return _means([str(result.path) for result in finished], files.schema_of(result.facts for result in finished))
 
 
-def _means(source: pa.Table | list[str]) -> pd.DataFrame:
-    """Return the means of a table's rows, or of those of some files."""
+def _means(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
+    """Return the means of a table's rows, or of those of some files, which have the schema's columns together."""
     import duckdb
 
+    known = [*OF_A_REPETITION, *OF_THE_RUN, *UNIT, "source"]
+    names = [name for name in schema.names if name not in known]
+    first = ", ".join(f'first("{name}") AS "{name}"' for name in names)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if isinstance(source, list):
-            query = _SQL.format(source="read_parquet($files)")
+            query = _SQL.format(source="read_parquet($files, union_by_name = true)", first=first)
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:
                 # DuckDB refuses some damaged footers that Arrow, which has verified the files' values, reads well.
-                return _means(pa.concat_tables(files.read(Path(file)) for file in source))
+                tables = [files.read(Path(file)) for file in source]
+                return _means(pa.concat_tables(tables, promote_options="permissive"), schema)
         else:
             connection.register("in_memory", source)
-            units = connection.sql(_SQL.format(source="in_memory")).to_arrow_table()
+            units = connection.sql(_SQL.format(source="in_memory", first=first)).to_arrow_table()
     means: pd.DataFrame = units.to_pandas(types_mapper={pa.string(): _TEXT}.get)
-    means["value"] = means["at_least"].mask(means["censored"])
+    means["value"] = means["at_least"].mask(means["timed_out"])
     return means.sort_values(["study", *UNIT], ignore_index=True)
 
 
@@ -191,13 +172,13 @@ DERIVED: Final = (
 )
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up.
 
-Its bytes are those at the network card where the role has one, as the paper read them, else those that the engine
+Its bytes are those at the network card where the role has one, as the paper read them, else those that the database
 counts of replication.
 
-``cpu_percent``, ``cpu_user_percent`` and ``cpu_system_percent`` are a role's processor time in % of what its processors
-could have given in the same window, as atop has a process' share of its machine. In a room with ``cores`` those are the
-role's own, of tcp's server those that it may use, else all of this machine's; each row's ``source`` of ``cpu_capacity``
-says how many. 100 % is all of them, all the time.
+``cpu_percent``, ``cpu_user_percent`` and ``cpu_system_percent`` are a role's processor time in % of what its
+processors could have given in the same window, as atop has a process' share of its machine. In a network with
+``cores`` those are the role's own, of tcp's server those that it may use, else all of this machine's; each row's
+``source`` of ``cpu_capacity`` says how many. 100 % is all of them, all the time.
 """
 
 COUNTED: Final = frozenset(
@@ -249,13 +230,13 @@ def with_machine_days(means: pd.DataFrame) -> pd.DataFrame:
 def derive(means: pd.DataFrame, quantities: Iterable[Derived] = DERIVED) -> pd.DataFrame:
     """Return the derived quantities whose raw ones are among those block means; the same columns.
 
-    A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
-    is known of ``at_least``.
+    A quotient is that of the block's means. One with a timed-out part is timed out; when the part is the divisor,
+    nothing is known of ``at_least``.
     """
     keys = [key for key in UNIT if key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
-    of_metric = means[[*_MEANS, "censored"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
+    of_metric = means[[*_MEANS, "timed_out"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
     rows = pd.concat([_derive(quantity, known, of_metric) for quantity in quantities])
     carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
@@ -272,14 +253,14 @@ def _derive(quantity: Derived, known: pd.DataFrame, of_metric: pd.DataFrame) -> 
     own = pd.DataFrame(
         {column: quantity.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
     )
-    own["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
-    own["at_least"] = own["at_least"].mask(divisor["censored"].eq(True))
+    own["timed_out"] = np.any([part["timed_out"].eq(True) for part in (*parts, divisor)], axis=0)
+    own["at_least"] = own["at_least"].mask(divisor["timed_out"].eq(True))
     own["source"] = f"derived: {' + '.join(quantity.of)}" + (f" / {quantity.per}" if quantity.per else "")
     own["metric"], own["unit"] = quantity.metric, quantity.unit
     seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
     if quantity.unless:
-        seen &= _of(of_metric, quantity.unless, rows["role"], rows["occasion"])["censored"].isna()
-    return own[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
+        seen &= _of(of_metric, quantity.unless, rows["role"], rows["occasion"])["timed_out"].isna()
+    return own[np.all([seen, *(part["timed_out"].notna() for part in (*parts, divisor))], axis=0)]
 
 
 def _divisor(quantity: Derived, rows: pd.DataFrame, of_metric: pd.DataFrame) -> pd.DataFrame:
@@ -288,7 +269,7 @@ def _divisor(quantity: Derived, rows: pd.DataFrame, of_metric: pd.DataFrame) -> 
         role = rows["role"] if quantity.per_role is None else pd.Series(quantity.per_role, index=rows.index)
         return _of(of_metric, quantity.per, role, rows["occasion"])
     divisor = rows["count"] if quantity.per == "count" else pd.Series(1.0, index=rows.index)
-    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"censored": False}, index=rows.index)
+    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"timed_out": False}, index=rows.index)
 
 
 def _of(of_metric: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:

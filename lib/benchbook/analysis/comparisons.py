@@ -56,6 +56,7 @@ class Comparison(Row):
     blocks: int = 0  # that all sides have
     machine_days: int = 0  # that they are of
     noisy: int = 0  # blocks that were left out because other programs disturbed them
+    noisy_estimate: float = nan  # with these blocks, where there are no others: shown, never judged
     timed_out: bool = False  # whether a wait ran out on a side
     published: float = nan  # the paper's own ratio, and what its rounding allows
     published_low: float = nan
@@ -73,6 +74,11 @@ class Comparison(Row):
         """Return rows as a frame, whose ``n`` stays whole: in a column of floats it would not."""
         listed = list(rows)
         return super().frame(listed).assign(n=pd.Series([row.n for row in listed], dtype=object))
+
+    @property
+    def is_only_noisy(self) -> bool:
+        """Whether it ran in noisy blocks only."""
+        return not self.blocks and self.noisy > 0
 
     @property
     def words(self) -> str:
@@ -119,8 +125,10 @@ def compare(
         "timed_out": waits > 0,
     }
     if not len(blocks):
-        disturbed = f"other programs disturbed all {plural(numbers['noisy'], 'block')}"
-        return {**numbers, "reason": disturbed if numbers["noisy"] else "no block has all sides"}
+        noisy = f"other programs disturbed all {plural(numbers['noisy'], 'block')}"
+        if not numbers["noisy"]:
+            return {**numbers, "reason": "no block has all sides"}
+        return {**numbers, "noisy_estimate": _noisy_estimate(signed, than, difference=difference), "reason": noisy}
     if len(values) == 2:
         numbers |= {"mean_a": float(values[0].mean()), "mean_b": float(values[1].mean())}
     if waits:
@@ -148,6 +156,20 @@ def compare(
         "hedges_g": hedges_g(added, taken) if interval.error > 0 else nan,
         "reason": interval.reason,
     }
+
+
+def _noisy_estimate(signed: Sequence[tuple[int, Side]], than: float, *, difference: bool) -> float:
+    """Return the ratio or difference over all blocks, noisy ones too; NaN where no block has all sides."""
+    sides = [side.with_noisy for _, side in signed]
+    blocks = shared(sides)
+    values = [side.only(blocks).values for side in sides]
+    if not len(blocks) or (not difference and any((of_side <= 0).any() for of_side in values)):
+        return nan
+    if difference:
+        scales = [sign * (1 if sign > 0 else than) for sign, _ in signed]
+        return float(sum(scale * of_side.mean() for scale, of_side in zip(scales, values, strict=True)))
+    logarithms = (sign * np.log(of_side).mean() for (sign, _), of_side in zip(signed, values, strict=True))
+    return float(np.exp(sum(logarithms)))
 
 
 def _sums(

@@ -50,7 +50,7 @@ class Pairs(StrictModel):
     pairs: Each | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]  # the sides' levels
     quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
     shown: tuple[str, ...]  # parameters that are shown beside it
-    labels: dict[str, str] = Field(default_factory=dict)  # the levels in words; engines have their titles
+    labels: dict[str, str] = Field(default_factory=dict)  # the levels in words; databases have their titles
     loose: tuple[str, ...] = ()  # what may differ with the sides, columns and parameters; all others are the same
     published: bool = True  # False when the paper's ratio is of something else
     missing: bool = False  # True when a side that is missing beside the other is stated
@@ -73,4 +73,4 @@ class Pairs(StrictModel):
 
     def words(self, level: str) -> str:
         """Return a level in words."""
-        return self.labels.get(level) or (title(level) if self.by == "engine" else level)
+        return self.labels.get(level) or (title(level) if self.by == "database" else level)

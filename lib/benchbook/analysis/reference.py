@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook import paths, results
-from benchbook.analysis.block_means import block_means, drop_former_parameters, measures
+from benchbook.analysis.block_means import block_means, measures
 from benchbook.inputs import InputError
 from benchbook.results import files
 
@@ -35,8 +35,9 @@ def means(folder: Path | None = None) -> pd.DataFrame:
         return nothing
     missing = [name for name in nothing if name not in committed]
     if missing:
-        raise InputError(str(path), f"it is of another version of benchbook: it has no column {missing[0]!r}")
-    return measures(drop_former_parameters(committed))
+        why = f"the reference run is damaged, or of another version (it has no column {missing[0]!r})"
+        raise InputError(str(path), f"{why}: {paths.remedy()}")
+    return measures(committed)
 
 
 def profile() -> str:

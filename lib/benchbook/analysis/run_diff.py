@@ -21,7 +21,7 @@ METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", 
 
 ALPHA: Final = 1 - CONFIDENCE
 
-_UNSAID: Final = ("seed", "repetitions", "format in turn")
+_UNSAID: Final = ("seed", "repetitions", "cell_format")
 
 
 def ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def _row(about: Mapping[str, Any], what: str, change: dict[str, Any]) -> Compari
     known = {
         name: about[name] for name in ("study", "language", "operation", "role", "metric", "unit", "settings", "n")
     }
-    shown = _in_words(about["study"], {"lane": about["language"], **about["settings"]})
+    shown = _in_words(about["study"], {"language": about["language"], **about["settings"]})
     label = ", ".join(filter(None, [what, shown]))
     means = {"mean_a": about["mean_a"], "mean_b": about["mean_b"]}
     return Comparison(name="run against run", a="after", b="before", label=label, **known, **means, **change)
@@ -193,7 +193,7 @@ def _in_words(study: str, settings: CellSettings) -> str:
         # A topology that is no parameter is every cell's of the study.
         if name in _UNSAID or level in (None, "none", "default") or (name == "topology" and name not in model):
             continue
-        if name in ("n", "lane", "engine", "topology") or name not in model or level != model[name].default:
+        if name in ("n", "language", "database", "topology") or name not in model or level != model[name].default:
             shown.append(f"{name} {level}")
     return ", ".join(shown)
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 import pandas as pd
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from benchbook import paths, results
 from benchbook.analysis import Analysis, reference
 from benchbook.analysis.block_means import means_of
 from benchbook.results.folder import Whole
+from benchbook.results.schema import merge_schemas
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -74,7 +76,11 @@ class Run:
         if self.identities is not None:
             return results.connect(self.identities)
         files = [str(path) for path in self.files().values()]
-        return results.connect(rows=ds.dataset(files, schema=results.OBSERVATIONS) if files else _NOTHING)
+        if not files:
+            return results.connect(rows=_NOTHING)
+        # Each file has the columns of its own study's parameters.
+        schema = merge_schemas(pq.read_schema(file) for file in files)
+        return results.connect(rows=ds.dataset(files, schema=schema))
 
 
 def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:

@@ -7,46 +7,42 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, reduce
-from itertools import pairwise, product
+from functools import cached_property, reduce
+from itertools import chain, pairwise, product
 from typing import Any, Final, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchbook import rooms, studies
+from benchbook import studies
 from benchbook.analysis.block_means import COUNTED, Triple, ended
 from benchbook.analysis.claims import Factor, Level, Settings, several
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import CellSettings
-from benchbook.results import OF_AN_ARM
+from benchbook.results import OF_AN_ARM, parameter_column
+from benchbook.studies.cell import write_levels
 
 K = TypeVar("K")
 
 OF_QUANTITY: Final = ("operation", "role", "metric")
-OF_ROWS: Final = ("engine", "topology", "model", "driver", "codec", "format", "transport", "durability")
+OF_ROWS: Final = ("database", "topology", "model", "driver", "codec", "format", "transport", "durability")
 """Columns of the observations that a claim may name beside the study's parameters."""
 
-MEASURED: Final = ("engine", "topology", *OF_AN_ARM)
+MEASURED: Final = ("database", "topology", *OF_AN_ARM)
 """Columns that say more than the parameter of their name, which may name all that a cell takes in turn."""
 
-FREE: Final = ("lane", "arm", "seed", "repetitions")
+FREE: Final = ("language", "arm", "seed", "repetitions")
 """What no claim names: it is judged in each language, on arm a, whatever the data's seed and the repetitions."""
 
 TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
-LATER: Final[CellSettings] = {"arrays": "json", "room": rooms.NONE}
-"""Parameters that came later, each with what cells ran with before there was a choice."""
-
-IN_TURN: Final = " in turn"
-"""What the name of a setting ends in that names all levels which a cell takes in turn."""
+IN_TURN: Final = tuple(parameter_column(name) for name in OF_AN_ARM)
+"""Settings that name all levels which a cell takes in turn, such as both formats: ``cell_format``."""
 
 ALONE: Final = "alone"
 """The level of such a setting in a table, where a cell takes one level."""
-
-_OF_A_CELL: Final = ["lane", "parameters", *OF_ROWS, "arm"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +55,24 @@ class Side:
     timed_out: NDArray[np.bool_]  # where a wait ran out: the value is only what it exceeds
     unit: str
     noisy: int = 0  # how many more blocks other programs disturbed
+    of_noisy: "Side | None" = None  # the same side in these blocks, None without any
     levels: tuple[object, ...] = ()  # of the factor over whose mean it is taken
     cells: frozenset[str] = frozenset()  # the parameters of the cells that it is read from, as their rows state them
+
+    @property
+    def with_noisy(self) -> "Side":
+        """The same side in all its blocks; where some repetitions of a block are quiet, in those."""
+        if self.of_noisy is None:
+            return self
+        added = self.of_noisy.only(np.setdiff1d(self.of_noisy.blocks, self.blocks))
+        blocks = np.append(self.blocks, added.blocks)
+        order = np.argsort(blocks)
+        return replace(
+            self,
+            blocks=blocks[order],
+            values=np.append(self.values, added.values)[order],
+            timed_out=np.append(self.timed_out, added.timed_out)[order],
+        )
 
     def only(self, blocks: NDArray[np.int64]) -> "Side":
         """Return the same side in those of its blocks."""
@@ -81,6 +93,9 @@ def common_settings(sides: Iterable[Side]) -> CellSettings:
 
 def averaged(parts: list[Side], factor: str) -> Side:
     """Return the side whose value is the mean of several, in the blocks that all have; `levels` are the factor's."""
+    of_noisy = None
+    if any(part.of_noisy for part in parts):
+        of_noisy = averaged([replace(part.with_noisy, of_noisy=None) for part in parts], factor)
     blocks = shared(parts)
     parts = [part.only(blocks) for part in parts]
     return replace(
@@ -89,6 +104,7 @@ def averaged(parts: list[Side], factor: str) -> Side:
         values=np.mean([part.values for part in parts], axis=0),
         timed_out=np.any([part.timed_out for part in parts], axis=0),
         noisy=max(part.noisy for part in parts),
+        of_noisy=of_noisy,
         levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
     )
@@ -103,7 +119,7 @@ class Configuration:
     parameters: tuple[str, ...]
     settings: CellSettings  # parameters, and the columns that a row states itself
     in_turn: CellSettings  # the parameters of which the cell takes several levels in turn, and the row states one
-    cell: str  # the cell's parameters, as its rows state them
+    cell: str  # the cell's parameters in JSON, by which a plan knows it
 
     def common(self, apart: Iterable[str], columns: Iterable[str] = ()) -> CellSettings:
         """Return the settings that sides must share: all parameters, and some columns, but those that are apart.
@@ -116,8 +132,8 @@ class Configuration:
 
     @property
     def levels_in_turn(self) -> dict[str, Any]:
-        """The parameters of which the cell takes several levels, as settings of their own: ``engine in turn``."""
-        return {f"{name}{IN_TURN}": level for name, level in self.in_turn.items()}
+        """The parameters of which the cell takes several levels, as settings of their own: ``cell_database``."""
+        return {parameter_column(name): level for name, level in self.in_turn.items()}
 
     def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
         """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
@@ -138,24 +154,16 @@ class Configuration:
         return distances
 
 
-@cache
-def parameters(text: str) -> CellSettings:
-    """Return a cell's parameters by name, from the JSON in which its rows state them; each text is read once."""
-    given: CellSettings = json.loads(text or "{}")
-    return given
-
-
-@cache
-def configuration(study: str, language: str, text: str, columns: tuple[tuple[str, str], ...]) -> Configuration:
-    """Return how a cell ran, from its parameters (JSON) and the columns that a row states."""
-    known = studies.load(study).Parameters.model_fields
-    given = {**{name: level for name, level in LATER.items() if name in known}, **parameters(text)}
-    stated: CellSettings = dict(columns)
+def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
+    """Return how a cell ran, from one of its rows."""
+    given = studies.load(study).Parameters.read_levels(row)
+    stated = {name: row[name] for name in (*OF_ROWS, "arm") if isinstance(row.get(name), str)}
     # Of a cell with both formats the row's own.
     measured = {name: stated[name] for name in stated if name in MEASURED}
     of_an_arm = {*OF_AN_ARM} & measured.keys() & given.keys() - {"arm"}
     in_turn = {name: given[name] for name in of_an_arm if given[name] != measured[name]}
-    return Configuration(study, language, tuple(given), {**stated, **given, **measured}, in_turn, text)
+    settings = {**stated, **given, **measured}
+    return Configuration(study, row["language"], tuple(given), settings, in_turn, write_levels(given))
 
 
 class Measured:
@@ -194,16 +202,13 @@ class Measured:
     def configurations(self) -> list[Configuration]:
         """Every way to run, by its number."""
         firsts = self._numbered[~self._numbered["configuration"].duplicated()].sort_values("configuration")
-        columns = [*OF_ROWS, "arm"]
-        return [
-            configuration(
-                self.study,
-                row["lane"],
-                row["parameters"],
-                tuple((name, row[name]) for name in columns if isinstance(row[name], str)),
-            )
-            for row in firsts[_OF_A_CELL].to_dict("records")
-        ]
+        return [read_configuration(self.study, row) for row in firsts[self._columns_of_cells].to_dict("records")]
+
+    @cached_property
+    def _columns_of_cells(self) -> list[str]:
+        """The columns of parameters, and those that a row states itself: rows that are alike in them ran alike."""
+        names = [parameter_column(name) for name in studies.load(self.study).Parameters.model_fields]
+        return [name for name in dict.fromkeys(["language", *names, *OF_ROWS, "arm"]) if name in self.means]
 
     @cached_property
     def configured(self) -> "pd.Series[int]":
@@ -281,17 +286,18 @@ class Measured:
     def table(self) -> pd.DataFrame:
         """One row a cell, block, operation and role, with a column for each metric and for each setting.
 
-        The cells' own columns stand beside them, and the block's ``number``. A censored wait stands at the time waited,
-        and is marked.
+        The cells' own columns stand beside them, and the block's ``number``. A timed-out wait stands at the time
+        waited, and is marked.
         """
         keys = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
         means = self.means.fillna(dict.fromkeys(OF_AN_ARM, "")).assign(
             configuration=self.configured, number=self._numbered["number"]
         )
         rows = means.groupby(keys)
-        known = rows.first().drop(columns=["metric", "value", "unit", "source"])
+        unused = {"metric", "value", "unit", "source", *IN_TURN}
+        known = rows.first().drop(columns=[name for name in means if name in unused])
         metrics = means.pivot(index=keys, columns="metric", values="at_least")
-        table = known.assign(censored=rows["censored"].any()).join(metrics).reset_index()
+        table = known.assign(timed_out=rows["timed_out"].any()).join(metrics).reset_index()
         by_number = settings_frame({**about.settings, **about.levels_in_turn} for about in self.configurations)
         settings = by_number.loc[table.pop("configuration")].set_axis(table.index)
         for name in settings.columns.intersection(table.columns):
@@ -359,30 +365,36 @@ class Measured:
         rows = np.concatenate([np.arange(part.start, part.stop) for part in slices])
         block, value, timed_out, noisy = (self._columns[name][rows] for name in _READ)
         unit = str(self._columns["unit"][rows[0]])
-        quiet = ~noisy
-        blocks, which = np.unique(block[quiet], return_inverse=True)
-        values = np.bincount(which, value[quiet]) / np.bincount(which)
-        ran_out = np.bincount(which, timed_out[quiet]) > 0
         settings = self.configurations[numbers[0]].settings
         cells = frozenset(self.configurations[number].cell for number in numbers)
-        return Side(settings, blocks, values, ran_out, unit, len(np.unique(block[noisy])), cells=cells)
+
+        def in_blocks(chosen: NDArray[np.bool_]) -> Side:
+            blocks, which = np.unique(block[chosen], return_inverse=True)
+            values = np.bincount(which, value[chosen]) / np.bincount(which)
+            ran_out = np.bincount(which, timed_out[chosen]) > 0
+            return Side(settings, blocks, values, ran_out, unit, cells=cells)
+
+        quiet = in_blocks(~noisy)
+        if not noisy.any():
+            return quiet
+        of_noisy = in_blocks(noisy)
+        return replace(quiet, noisy=len(of_noisy.blocks), of_noisy=of_noisy)
 
     @cached_property
     def _numbered(self) -> pd.DataFrame:
         """The rows with the number of their configuration and of their block."""
         rows = self.means
         rows = rows.assign(
-            lane=rows["lane"].fillna("python"),
-            parameters=rows["parameters"].fillna("{}"),
-            timed_out=rows["censored"].fillna(False).astype(bool),
+            language=rows["language"].fillna("python"),
+            timed_out=rows["timed_out"].fillna(False).astype(bool),
             noisy=noisy(rows),
         )
         # The language that ran most comes first.
-        order = {language: place for place, language in enumerate(rows["lane"].value_counts().index)}
+        order = {language: place for place, language in enumerate(rows["language"].value_counts().index)}
         if len(order) > 1:
-            rows = rows.sort_values("lane", key=lambda language: language.map(order), kind="stable")
+            rows = rows.sort_values("language", key=lambda language: language.map(order), kind="stable")
         return rows.assign(
-            configuration=rows.groupby(_OF_A_CELL, dropna=False, sort=False).ngroup(),
+            configuration=rows.groupby(self._columns_of_cells, dropna=False, sort=False).ngroup(),
             number=rows.groupby(["machine_day", "begun", "block"], dropna=False).ngroup(),
         )
 
@@ -412,12 +424,12 @@ _READ: Final = ("number", "at_least", "timed_out", "noisy")
 def settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:
     """Return settings as a frame: what cells take in turn is `ALONE` where one takes one level."""
     frame = pd.DataFrame([*settings])
-    return frame.fillna({name: ALONE for name in frame if str(name).endswith(IN_TURN)})
+    return frame.fillna({name: ALONE for name in frame if name in IN_TURN})
 
 
 def noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return of block means which other programs disturbed: of what is counted none."""
-    return ~rows["metric"].isin(COUNTED) & rows["disturbed"].fillna(False).astype(bool)
+    return ~rows["metric"].isin(COUNTED) & rows["noisy"].fillna(False).astype(bool)
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
@@ -427,13 +439,16 @@ def by_study(means: pd.DataFrame) -> dict[str, Measured]:
 
 def having(rows: pd.DataFrame, **levels: object) -> pd.DataFrame:
     """Return the rows of the cells that were given those levels of their parameters."""
-    cells = [text for text in rows["parameters"].dropna().unique() if levels.items() <= parameters(text).items()]
-    return rows[rows["parameters"].isin(cells)]
+    for name, level in levels.items():
+        column = parameter_column(name)
+        rows = rows[rows[column] == level] if column in rows else rows[:0]
+    return rows
 
 
 def first_arms(means: pd.DataFrame) -> pd.DataFrame:
     """Return the rows without the second cells of A/A pairs, whose rows may be of either arm."""
-    return means[means["arm"].fillna("a").eq("a") & ~means["parameters"].isin(having(means, arm="b")["parameters"])]
+    arms = means[["arm", parameter_column("arm")]] if parameter_column("arm") in means else means[["arm"]]
+    return means[(arms.fillna("a") == "a").all(axis=1)]
 
 
 def both_arms(means: pd.DataFrame) -> pd.DataFrame:
@@ -444,14 +459,15 @@ def both_arms(means: pd.DataFrame) -> pd.DataFrame:
     second = means["arm"].eq("b")
     if not second.any():
         return means[:0]
-    of_second, of_first = (set(means.loc[arm, "parameters"].dropna()) for arm in (second, ~second))
-    alone = [_but_arm(text) for text in of_second - of_first]
-    cells = [text for text in of_first if _but_arm(text) in alone]
-    return means[means["parameters"].isin([*of_second, *cells])]
-
-
-def _but_arm(text: str) -> CellSettings:
-    return {name: level for name, level in parameters(text).items() if name != "arm"}
+    # Cells that are alike in all parameters but the arm, in one study.
+    of_cell = parameter_column("arm")
+    fields = [studies.load(study).Parameters.model_fields for study in means["study"].unique()]
+    names = {parameter_column(name) for name in chain.from_iterable(fields)}
+    alike = [name for name in means if name in names - {of_cell}]
+    pairs = means.groupby(["study", *alike], dropna=False, sort=False)
+    has_second = second.groupby(pairs.ngroup()).transform("any")
+    second_has_both = (means[of_cell].eq("b") & ~second).groupby(pairs.ngroup()).transform("any")
+    return means[has_second & (means[of_cell].eq("b") | ~second_has_both)]
 
 
 def _apart(wanted: Iterable[Settings]) -> frozenset[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchbook import rooms
+from benchbook import networks
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import CHANGES, Triple
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare, with_holm
@@ -128,7 +128,9 @@ def _told_apart(rows: list[Comparison], pairs: Pairs) -> list[Comparison]:
 
 def _shown(settings: CellSettings, names: Iterable[str]) -> str:
     known = {name: settings[name] for name in names if settings.get(name) is not None}
-    return ", ".join(f"{name}={text(level)}" for name, level in known.items() if (name, level) != ("room", rooms.NONE))
+    return ", ".join(
+        f"{name}={text(level)}" for name, level in known.items() if (name, level) != ("network", networks.NONE)
+    )
 
 
 def _published(

@@ -12,7 +12,9 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import CHANGES
 from benchbook.analysis.claims import (
+    LANGUAGES,
     Claim,
+    Gap,
     Level,
     Settings,
     Tested,
@@ -134,7 +136,7 @@ def _in_words(claim: Tested, name: str, wanted: Mapping[str, Settings], sides: M
     for key in telling:
         setting = chosen.get(key, wanted[name].get(key))
         if setting is not None:
-            named = [title(str(level)) if key == "engine" else text(level) for level in several(setting)]
+            named = [title(str(level)) if key == "database" else text(level) for level in several(setting)]
             alone = all(isinstance(level, str) for level in several(setting))  # a number does not say of what
             words.append(" or ".join(named) if alone else f"{key}={' or '.join(named)}")
     return ", ".join(dict.fromkeys(words))
@@ -176,9 +178,9 @@ def _missing(row: Comparison, wanted: Mapping[str, Settings], sides: Mapping[str
     for name in wanted:
         if name not in sides:
             return f"{words.get(name, name)} did not run"
-        engine = str(sides[name].settings.get("engine") or "")
-        if is_experimental(engine):
-            return f"{title(engine)} ran through an experimental adapter"
+        database = str(sides[name].settings.get("database") or "")
+        if is_experimental(database):
+            return f"{title(database)} ran through an experimental adapter"
     return ""
 
 
@@ -218,7 +220,7 @@ class ClaimVerdict(Row):
     where: str
     claimed: str
     verdict: Verdict
-    words: str  # the counts: ``7 of 10 for, 1 against, 2 not run``
+    words: str  # the counts: ``7 of 8 for, 1 against (2 not run)``
     language: str = ""  # in which it was judged: the paper's own, where it ran
     others: str = ""  # what other languages say, in words
     for_: int = 0
@@ -228,6 +230,12 @@ class ClaimVerdict(Row):
     not_run: int = 0
     # The comparison that stands for the claim: the paper's own headline.
     headline: str = ""
+    a: str = ""  # its sides in words, of a gap both ratios
+    b: str = ""
+    label: str = ""  # its levels, as ``case=1, n=1000``
+    n: int = 0  # 0 where the sides differ in it
+    metric: str = ""
+    operation: str = ""
     kind: str = "ratio"
     unit: str = ""  # of a difference
     estimate: float = nan
@@ -235,6 +243,8 @@ class ClaimVerdict(Row):
     high: float = nan
     smallest: float = nan  # over all comparisons that ran
     largest: float = nan
+    noisy: int = 0  # how many comparisons have noisy blocks only: they are open
+    noisy_estimate: float = nan  # of these blocks; shown, never judged
     blocks: int = 0
     machine_days: int = 0
     than: float = 1.0
@@ -244,6 +254,11 @@ class ClaimVerdict(Row):
     size: str = ""  # ``as printed``, ``larger`` or ``smaller`` than that
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
     why: str = ""  # why it is not comparable or did not run, and what would change that
+
+    @property
+    def is_only_noisy(self) -> bool:
+        """Whether all that ran of it and could be compared is noisy."""
+        return 0 < self.noisy == self.for_ + self.against + self.open
 
 
 def verdicts(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -302,7 +317,7 @@ def _in_language(claim: Tested, language: str, rows: Sequence[Comparison]) -> Cl
     shown = ran or [row for row in rows if row.stands == "not comparable"]
     estimates = [row.estimate for row in shown if not isnan(row.estimate)]
     head = headline(shown) if shown else rows[0]
-    words = _counted(counts, len(rows))
+    words = _counted(counts)
     if verdict == "does not hold":
         words = f"{_how_it_fails(ran)}; {words}"
     elif verdict == "mixed":
@@ -322,6 +337,11 @@ def _in_language(claim: Tested, language: str, rows: Sequence[Comparison]) -> Cl
         not_comparable=counts["not comparable"],
         not_run=counts["not run"],
         headline=_named(head),
+        **_divided(claim, head),
+        label=head.label,
+        n=head.n or 0,
+        metric=head.metric,
+        operation=head.operation,
         kind=head.kind,
         unit=head.unit if head.kind == "difference" else "",
         estimate=head.estimate,
@@ -329,6 +349,8 @@ def _in_language(claim: Tested, language: str, rows: Sequence[Comparison]) -> Cl
         high=head.high,
         smallest=min(estimates, default=nan),
         largest=max(estimates, default=nan),
+        noisy=sum(row.is_only_noisy for row in ran),
+        noisy_estimate=head.noisy_estimate,
         blocks=head.blocks,
         machine_days=head.machine_days,
         than=claim.than,
@@ -362,16 +384,40 @@ def headline(rows: Sequence[Comparison]) -> Comparison:
     return max(rows, key=lambda row: (not isnan(row.estimate), not isnan(row.published), row.n or 0))
 
 
+def _divided(claim: Tested, row: Comparison) -> dict[str, str]:
+    """Return what is divided by what; of a gap the one ratio at two levels."""
+    if not isinstance(claim, Gap):
+        return {"a": row.a, "b": row.b}
+    ((factor, levels),) = claim.over.items()
+    sides = (", ".join(_level_words(side, row.language)) for side in (claim.a, claim.b))
+    last, first = (f"at {factor}={text(levels[end])}" for end in (-1, 0))
+    return {"a": f"({' / '.join(sides)}) {last}", "b": first}
+
+
+def _level_words(side: Settings, language: str) -> list[str]:
+    """Return the levels that a claim names for a side, of several the first that a language has."""
+    words = []
+    for name, setting in side.items():
+        levels = several(setting)
+        level = next((one for one in levels if LANGUAGES.get(str(one), "python") == language), levels[0])
+        words.append(title(str(level)) if name == "database" else text(level))
+    return words
+
+
 def _named(row: Comparison) -> str:
     sides = f"{row.a} against {row.b}"
     return f"{sides}, {row.label}" if row.label else sides
 
 
-def _counted(counts: Mapping[Stands, int], total: int) -> str:
-    """Return the counts in words: ``7 of 10 for, 1 against, 2 not run``."""
-    parts = [f"{counts.get('for', 0)} of {total} for"]
-    parts += [f"{counts[name]} {name}" for name in ("against", "open", "not comparable", "not run") if counts[name]]
-    return ", ".join(parts)
+def _counted(counts: Mapping[Stands, int]) -> str:
+    """Return the counts in words: ``7 of 8 for, 1 against (2 not run)``."""
+    ran = sum(counts.get(name, 0) for name in ("for", "against", "open"))
+    parts = [f"{counts.get('for', 0)} of {ran} for"] if ran else []
+    parts += [f"{counts[name]} {name}" for name in ("against", "open") if counts.get(name)]
+    absent = [f"{counts[name]} {name}" for name in ("not comparable", "not run") if counts.get(name)]
+    if not ran:
+        return ", ".join(absent)
+    return ", ".join(parts) + (f" ({', '.join(absent)})" if absent else "")
 
 
 def _how_it_fails(ran: Sequence[Comparison]) -> str:
@@ -437,12 +483,14 @@ class Counts:
     """How many claims have which verdict: the one count of pages, figures and commands."""
 
     by_verdict: Mapping[str, int]  # all of `VERDICTS`, in their order
+    noisy: int = 0  # how many of them are undecided because all their blocks are noisy
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> Self:
         """Return the counts of some claims, as `verdicts` returns them."""
         counts = Counter(table["verdict"])
-        return cls({name: counts[name] for name in VERDICTS})
+        noisy = sum(claim.is_only_noisy for claim in ClaimVerdict.of(table))
+        return cls({name: counts[name] for name in VERDICTS}, noisy)
 
     @property
     def claims(self) -> int:
@@ -457,4 +505,5 @@ class Counts:
     def __str__(self) -> str:
         """Return how many have which verdict: ``32 claims: holds 30, not run 2``."""
         listed = ", ".join(f"{name} {count}" for name, count in self.by_verdict.items() if count)
+        listed += f" ({self.noisy} only noisy)" if self.noisy else ""
         return f"{plural(self.claims, 'claim')}: {listed}" if listed else "no claims"

@@ -1,8 +1,8 @@
-"""The `benchbook` command: what it can be asked; each answer is imported only when it is.
+"""The `benchbook` command: its commands, its errors and its exit statuses.
 
-In come the words of a command line; out go what is printed or written, and an exit status. Begin with `main`, then with
-a command's own module, such as `plan`: `add_options` says what it takes, and `main` answers. `selection` has what
-several are asked about, `output` what several print, `execution` and `until` how a run goes on.
+A command is a module, such as `plan`: `add_options` adds its options, and `main` answers. It is imported only when it
+is asked for. `selection` has the options that several share, `output` what several print, `execution` and `until` how
+a run goes on.
 """
 
 import argparse
@@ -21,24 +21,24 @@ from benchbook.folders import FolderError
 from benchbook.inputs import InputError
 
 COMMANDS: Final = {
-    "init": "lay out a working folder: notebooks, grids, the papers' numbers, the reference run",
-    "doctor": "what can run here: engines, implementations, versions, and why not",
-    "plan": "the cells, their state, the time left",
-    "run": "run what is not done",
-    "report": "final notebook, figures, report.html; skipped when nothing changed",
-    "claims": "every claim of the papers and its verdict",
-    "explore": "your results beside the reference run, as a page: every comparison, with its blocks",
-    "ask": "what your own documents cost: JSON or XML, which store, which driver",
-    "compare": "what changed between two runs, or since the reference run, beyond noise",
-    "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
-    "number": "one number with its interval and provenance, or all of them as LaTeX macros",
-    "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
-    "servers": "keep servers up, print addresses, stop on Ctrl-C; clean servers of yours",
-    "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
+    "init": "make a working folder with notebooks, grids, the papers' numbers and the reference run",
+    "doctor": "show what can run here, and how to add the rest",
+    "plan": "show how many cells there are, how many are done, and the time left",
+    "run": "measure the cells that are not done",
+    "report": "make the figures and report.html; does nothing when nothing changed",
+    "claims": "show which claims of the papers hold",
+    "explore": "open a page with every comparison of your results and of the reference run",
+    "ask": "measure your own documents: JSON or XML, which database, which driver",
+    "compare": "show which verdicts and ratios changed between two runs",
+    "figure": "write a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
+    "number": "print a number with its interval, or write all of them as LaTeX macros",
+    "results": "query, export or import the results",
+    "servers": "keep servers up, fetch their images, or clean up after killed runs",
+    "new": "make a package for your own codec, database or study, with a test",
 }
 
 _TOGETHER: Final = {"figure": "manuscript", "number": "manuscript"}
-"""The modules of commands that stand beside another, under their own names; each of the others has one to itself."""
+"""The modules of commands that share one; each other command has a module of its name."""
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -48,15 +48,15 @@ INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
 _LONGEST: Final = 600
-"""Characters of an error: what a person gave may stand in it, and may be long."""
+"""Characters of an error, which may repeat what a person gave."""
 
 
 class UsageError(Exception):
-    """What was asked cannot be done as asked; nothing was started."""
+    """The request is wrong; nothing was started."""
 
 
 class NothingRanError(Exception):
-    """Of what a report or a figure is asked for, nothing ran here."""
+    """No cell ran here of what a report or a figure shows."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -144,7 +144,7 @@ class _Parser(argparse.ArgumentParser):
     @override
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if value in ("scheduler", "worker"):
-            instead = f"start Dask's, dask {value} (docs/hosts.md)"
+            instead = f"use Dask's own command, dask {value} (docs/hosts.md)"
             raise argparse.ArgumentError(action, f"there is no {value!r}: {instead}")
         if action.choices is not None and value not in action.choices:
             from benchbook import strict  # now: every command would wait for it
@@ -155,7 +155,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of these arguments, which takes the options of the command in them alone; None: of all."""
     parser = _Parser(prog="benchbook", description="Rerun five published studies on this machine.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print version and commit, and end")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and the commit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)

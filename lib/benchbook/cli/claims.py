@@ -1,7 +1,6 @@
-"""`benchbook claims`: every claim of the papers with its verdict, from a profile's results or the committed run."""
+"""`benchbook claims`: do the papers' claims hold? Counts, lines, or all comparisons of one claim."""
 
 import argparse
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,18 +11,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchbook import cli, studies
 from benchbook.cli import output, selection
-from benchbook.digits import difference, estimate, number, p_value, plural
+from benchbook.digits import difference, estimate, number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from benchbook.analysis import Analysis
     from benchbook.analysis.verdicts import ClaimVerdict
 
-NARROW: Final = 60
-"""Columns of the narrowest text."""
-
 HERE: Final = "here (99 % interval)"
+BAR: Final = " | "
+WIDE: Final = 80
+"""Columns of a usual terminal."""
+
+INDENT: Final = 16
+"""Columns before a claim's sentence, where the verdict is."""
+
+MEANINGS: Final = {
+    "holds": "all comparisons that ran are for it",
+    "mostly holds": "at least two thirds are for it",
+    "does not hold": "at least two thirds are against it",
+    "mixed": "at least a quarter are for it, and at least a quarter against it",
+    "undecided": "too few blocks, or intervals too wide, to tell",
+    "not comparable": "it ran, but not under the conditions of the paper",
+    "not run": "none of its comparisons ran here",
+}
+"""What each verdict says of a claim."""
 
 COMPARISON_FIELDS: Final = (
     "a", "b", "label", "language", "kind", "unit", "estimate", "low", "high", "error", "t", "df", "p", "p_holm",
@@ -48,39 +62,56 @@ class Judged:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what the command can be asked."""
-    text = "the claims of a study, or one claim with all its comparisons (default: all)"
+    """Add the options, and what the verdicts mean."""
+    text = "list the claims of a study, or show all comparisons of one claim (default: the counts)"
     parser.add_argument("claim", nargs="*", metavar="STUDY|ID", help=text)
-    text = "only those with that verdict, such as holds or does-not-hold"
+    text = "list the claims with this verdict, such as holds or does-not-hold"
     parser.add_argument("--verdict", type=_verdicts, default=[], metavar="V,...", help=text)
-    text = "judge the claims of this file instead, written as those of data/claims are"
+    text = "judge the claims of this file (docs/method.md shows how to write one)"
     parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
     output.add_json(parser)
     selection.add_run_options(parser)
+    width = max(map(len, MEANINGS)) + 2
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join([
+        "verdicts:",
+        *(f"  {verdict.ljust(width)}{meaning}" for verdict, meaning in MEANINGS.items()),
+        "",
+        "A comparison is for its claim when its 99 % interval lies on the claimed side",
+        "and reaches beyond the smallest difference that matters (docs/method.md).",
+    ])  # fmt: skip
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print the claims that were asked for with their verdicts."""
+    """Print whether the papers' claims hold, and the claims that were asked for."""
     judged = _chosen(asked, _judge(asked.claims, _analysis(asked)))
     if asked.json:
         print(output.as_json([_as_json(judged, verdict) for verdict in judged.verdicts]))
         return cli.DONE
-    if asked.claim and not {*asked.claim} & {*studies.SLUGS}:
-        print("\n\n".join(_entries(judged)))
-        return cli.DONE
-    from benchbook.analysis.verdicts import ClaimVerdict, Counts  # here, for it is slow to import
+    console = output.console()
 
-    for study in dict.fromkeys(verdict.study for verdict in judged.verdicts):
-        of_study = [verdict for verdict in judged.verdicts if verdict.study == study]
-        counts = Counts.of(ClaimVerdict.frame(of_study))
-        print(f"{study}: {counts}\n{output.as_text([_line(verdict) for verdict in of_study])}\n")
-    if judged.facts:
-        names = ("id", "says", "words", "fact")
-        rows = [{name: fact[name] for name in names} for fact in judged.facts]
-        print(f"facts, which cannot fail here and are not counted:\n{output.as_text(rows)}\n")
-    where = "in the reference run" if asked.reference else f"in the profile {asked.profile}"
-    print("benchbook claims ID: all comparisons of one claim")
-    print(f"{where}: {Counts.of(ClaimVerdict.frame(judged.verdicts))}")
+    # Single claims, each with all its comparisons.
+    if asked.claim and not {*asked.claim} & {*studies.SLUGS}:
+        _print_details(console, judged)
+        return cli.DONE
+
+    # How many claims hold; below them those that were asked for, or else those that do not hold.
+    run = "the reference run" if asked.reference else f"the profile {asked.profile}"
+    print(f"Does it hold? Claims by study and verdict, in {run}:\n\n{_count_table(judged)}\n")
+    is_listed = bool(asked.claim or asked.verdict or asked.claims)
+    listed = [row for row in judged.verdicts if is_listed or row.verdict == "does not hold"]
+    is_folded = console.is_terminal and not asked.verdict
+    shown = [row for row in listed if not (is_folded and row.verdict == "not run")]
+    if shown:
+        _print_lines(console, shown)
+        print()
+    if len(shown) < len(listed):
+        print(f"{plural(len(listed) - len(shown), 'claim')} did not run: --verdict not-run lists them\n")
+    if is_listed and judged.facts:
+        ids = ", ".join(fact["id"] for fact in judged.facts)
+        print(f"Facts, which cannot fail here and are not counted: {ids}\n")
+    what = "ID: all comparisons of a claim" if is_listed else "STUDY: the claims of a study"
+    print(f"benchbook claims {what}; --help: what the verdicts mean")
     return cli.DONE
 
 
@@ -100,7 +131,7 @@ def _analysis(asked: argparse.Namespace) -> "Analysis":
     cells = grid.plan(studies.SLUGS, asked.profile).cells
     output.report_damage(values=True)
     if not any(cell.state == "done" for cell in cells):
-        print(f"benchbook: {selection.nothing_ran(asked.profile, 'ask for --reference')}", file=sys.stderr)
+        print(f"benchbook: {selection.nothing_ran(asked.profile, 'add --reference')}", file=sys.stderr)
     return Run.of_results(asked.profile, grid.keys(cells)).analysis
 
 
@@ -144,83 +175,130 @@ def _as_json(judged: Judged, verdict: "ClaimVerdict") -> dict[str, object]:
     return {**about, "comparisons": [{name: output.plain(row[name]) for name in COMPARISON_FIELDS} for row in rows]}
 
 
-def _line(verdict: "ClaimVerdict") -> dict[str, object]:
-    """Return a claim's line: its verdict, the headline with its interval, what was printed, and the counts."""
-    return {
-        "verdict": verdict.verdict,
-        HERE: _measured(vars(verdict)),
-        "printed": _printed(verdict),
-        "claim": verdict.id,
-        "comparisons": verdict.words,
-    }
+def _count_table(judged: Judged) -> str:
+    """Return how many claims of each study have which verdict; headings of several words take two lines."""
+    from benchbook.analysis.verdicts import ClaimVerdict  # here, for they are slow to import
+    from benchbook.plots.claim_lines import ALL, count_verdicts
+
+    names = list(dict.fromkeys(row.study for row in judged.verdicts))
+    counts = count_verdicts(ClaimVerdict.frame(judged.verdicts), names)
+    if len(names) == 1:
+        counts = counts[counts["study"] != ALL]
+    if not counts["noisy"].any():
+        counts = counts.drop(columns="noisy")
+    headings = [str(name).rpartition(" ") for name in counts.columns]
+    rows = [[first for first, _, _ in headings], [last for _, _, last in headings]]
+    rows += [[str(value or "") for value in row] for row in counts.itertuples(index=False)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) < WIDE else " "
+    lines = []
+    for study, *numbers in rows:
+        cells = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
+        lines.append(gap.join([study.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
 
 
-def _measured(row: Mapping[str, Any]) -> str:
-    """Return an estimate with its interval, a difference with its unit; empty where there is none."""
-    if isnan(row["estimate"]):
-        return ""
-    ends = row["estimate"], row["low"], row["high"]
-    return difference(*ends, row["unit"]) if row["kind"] == "difference" else estimate(*ends)
+def _print_lines(console: "Console", verdicts: "Sequence[ClaimVerdict]") -> None:
+    """Print one line per claim; on a terminal the numbers and the id are below the sentence."""
+    from benchbook.plots.claim_lines import write_line  # here, for it is slow to import
+
+    if console.is_terminal:
+        for verdict in verdicts:
+            _print_claim(console, verdict)
+        return
+    rows = []
+    for verdict in verdicts:
+        line = write_line(verdict)
+        about = {"verdict": line.verdict, "counts": line.counts, "claim": line.says}
+        numbers = {
+            "ratio of": line.divided if line.here else "",
+            HERE: line.here,
+            "printed": line.printed,
+            "size": line.size,
+        }
+        rows.append({**about, **numbers, "measured": line.measured, "id": verdict.id})
+    print(output.as_text(rows))
 
 
-def _printed(verdict: "ClaimVerdict") -> str:
-    """Return the printed ratio and how the measured one lies to it; empty where none is printed."""
-    if isnan(verdict.published):
-        return ""
-    return ", ".join(filter(None, [number(verdict.published), verdict.size]))
+def _print_claim(console: "Console", verdict: "ClaimVerdict") -> None:
+    """Print a claim: its verdict in colour, its sentence, and below it its numbers and its id."""
+    from rich.text import Text
+
+    from benchbook.analysis.verdicts import DECIDED  # here, for they are slow to import
+    from benchbook.plots.claim_lines import write_line
+    from benchbook.plots.verdicts import LOOKS
+
+    line = write_line(verdict)
+    printed = f"printed {line.printed}" if line.printed else ""
+    here = f"{line.divided}: {line.here}" if line.here and line.divided else line.here
+    numbers = [part for part in (line.counts, here, printed, line.size, line.measured) if part]
+    width = console.width - INDENT
+    texts = [*textwrap.wrap(line.says, width), *_join_parts(numbers, width)]
+    if len(texts[-1]) + len(BAR) + len(verdict.id) > width:
+        texts.append("")
+    colour = LOOKS[verdict.verdict].colour if verdict.verdict in DECIDED else "dim"
+    shown = Text.assemble((line.verdict.ljust(INDENT), f"bold {colour}"))
+    shown.append(f"\n{' ' * INDENT}".join(texts))
+    shown.append(f"{BAR if texts[-1] else ''}{verdict.id}", style="dim")
+    console.print(shown)
 
 
-def _entries(judged: Judged) -> Iterable[str]:
-    """Yield of each claim and fact its sentence, its verdict and every comparison."""
+def _join_parts(parts: Iterable[str], width: int) -> list[str]:
+    """Return parts with bars between them, in lines of that width."""
+    lines: list[str] = []
+    for part in parts:
+        joined = f"{lines[-1]}{BAR}{part}" if lines else part
+        if lines and len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines += textwrap.wrap(part, width)
+    return lines
+
+
+def _print_details(console: "Console", judged: Judged) -> None:
+    """Print claims and facts, each with what is known of it and with all its comparisons."""
     for verdict in judged.verdicts:
+        _print_claim(console, verdict)
+        claimed = f" Claimed: {verdict.claimed}." if verdict.claimed else ""
+        printed = f"Printed in {verdict.published_source}." if verdict.published_source else ""
         texts = [
-            f"{verdict.id}: {verdict.verdict} ({verdict.words})",
-            f"{verdict.says} ({verdict.where}; claimed: {verdict.claimed})",
-            _headline(verdict),
-            verdict.others,
+            f"In the paper: {verdict.where}.{claimed}",
+            f"The numbers are of {verdict.headline}. {printed}" if verdict.blocks else "",
+            f"Other languages: {verdict.others}." if verdict.others else "",
             verdict.in_the_paper,
-            verdict.why,
+            f"Why: {verdict.why}." if verdict.why else "",
         ]
-        yield _entry(texts, judged.of(verdict.id, verdict.language))
+        _print_below(console, texts, judged.of(verdict.id, verdict.language))
     for fact in judged.facts:
-        texts = [f"{fact['id']}: a fact, counted nowhere: {fact['fact']}", f"{fact['says']} ({fact['where']})"]
-        yield _entry(texts, judged.of(fact["id"]))
+        print("fact, not counted")
+        texts = [fact["says"], f"In the paper: {fact['where']}.", f"It cannot fail here: {fact['fact']}.", fact["id"]]
+        _print_below(console, texts, judged.of(fact["id"]))
 
 
-def _headline(verdict: "ClaimVerdict") -> str:
-    """Return the comparison that stands for a claim in words; empty where it was not measured."""
-    measured = _measured(vars(verdict))
-    if not measured:
-        return ""
-    blocks = f"{plural(verdict.blocks, 'block')} of {plural(verdict.machine_days, 'machine-day')}"
-    printed = _printed(verdict)
-    interval = ", 99 % interval" if verdict.low < verdict.high else ""
-    parts = [f"{verdict.headline}: {measured}{interval}", blocks]
-    parts += [f"printed {printed} ({verdict.published_source})"] if printed else []
-    return "; ".join(parts)
-
-
-def _entry(texts: Iterable[str], comparisons: Iterable[Mapping[str, Any]]) -> str:
-    """Return texts, each broken into lines and indented but for the first, above the table of comparisons."""
-    wide = max(shutil.get_terminal_size().columns, NARROW)
-    wrap = textwrap.TextWrapper(wide, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
-    lines = [wrap.fill(text) for text in texts if text]
-    rows = [_comparison(row) for row in comparisons]
-    return "\n".join([lines[0].lstrip(), *lines[1:], *([output.as_text(rows)] if rows else [])])
+def _print_below(console: "Console", texts: Iterable[str], comparisons: Sequence[Mapping[str, Any]]) -> None:
+    """Print texts, indented and broken into lines, and a table of comparisons."""
+    indent = " " * INDENT
+    for text in filter(None, texts):
+        lines = textwrap.wrap(text, console.width - INDENT, break_long_words=False)
+        console.print("\n".join(f"{indent}{line}" for line in lines), markup=False)
+    if comparisons:
+        print("\n" + output.as_text([_comparison(row) for row in comparisons]))
+    print()
 
 
 def _comparison(row: Mapping[str, Any]) -> dict[str, object]:
     """Return a comparison's line."""
-    tested = not isnan(row["t"])
+    here = ""
+    if not isnan(row["estimate"]):
+        ends = row["estimate"], row["low"], row["high"]
+        here = difference(*ends, row["unit"]) if row["kind"] == "difference" else estimate(*ends)
     return {
         "language": row["language"],
-        "comparison": ", ".join(filter(None, [f"{row['a']} against {row['b']}", row["label"]])),
+        "comparison": BAR.join(filter(None, [f"{row['a']} / {row['b']}", row["label"]])),
         "stands": row["stands"],
-        HERE: _measured(row),
+        HERE: here,
         "printed": "" if isnan(row["published"]) else number(row["published"]),
         "blocks": row["blocks"] or "",
         "days": row["machine_days"] or "",
-        "t": number(row["t"]) if tested else "",
-        "p (Holm)": p_value(row["p_holm"]) if tested and not isnan(row["p_holm"]) else "",
         "why": row["reason"],
     }

@@ -12,7 +12,7 @@ from typing import Final
 
 from benchbook import cli, folders, grid, paths
 from benchbook.cli import output
-from benchbook.digits import duration
+from benchbook.digits import duration, plural
 from benchbook.hosts import HostsError
 from benchbook.results.folder import BusyError
 from benchbook.runner import quiet
@@ -23,8 +23,8 @@ from benchbook.runner.run_folder import UnwritableError, run_lock
 SPENT: Final = "run.json"
 """Where the results' folder keeps what the newest run spent its time on."""
 
-_SHOWN: Final = 0.005
-"""Of the time: parts below are not named."""
+_SHOWN: Final = 0.05
+"""Of the time: smaller parts are not named."""
 
 
 class _Terminated(KeyboardInterrupt):
@@ -82,7 +82,7 @@ def execute(
             " run went on; the same command measures them again"
         )
     if stop:
-        print(f"{stop.why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
+        print(f"{stop.why}. Finished cells are kept: the same command continues", file=sys.stderr)
         return stop.status
     if summary.failed or gone:
         return cli.FAILED
@@ -109,31 +109,39 @@ def _worked(work: Callable[[Summary], None], summary: Summary) -> _Stop | None:
     except KeyboardInterrupt:
         return _Stop(cli.INTERRUPTED, "stopped")
     except (UnwritableError, NotQuietError, HostsError, folders.FolderError) as error:
-        return _Stop(cli.FAILED, f"stopped, for {error}")
+        return _Stop(cli.FAILED, f"stopped: {error}")
     return None
 
 
 def _print_summary(
     asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Summary, absent: Sequence[grid.LeftOut]
 ) -> None:
+    """Print what a run did, how long it took and on what, and what it did not measure."""
+    # What it did.
     factors = factors_of(cells)
     before = sum(cell.state == "done" for cell in cells)
-    counts = {"done": summary.done, "before": before, "failed": len(summary.failed), "skipped": len(summary.skipped)}
+    counts = {
+        "done": summary.done,
+        "done before": before,
+        "failed": len(summary.failed),
+        "skipped": len(summary.skipped),
+    }
     named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
-    (what, share), *others = summary.shares()
-    of_whom = " of all hosts' time" if asked.scheduler else ""
-    took = f"{duration(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}"
-    print(f"cells: {len(cells)}, {named}; {took}")
-    if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
-        print(f"the rest: {rest}")
+    of_hosts = ", the time of all hosts together" if asked.scheduler else ""
+    print(f"{plural(len(cells), 'cell')}: {named}, in {duration(summary.wall_s)}{of_hosts}")
+    shares = [f"{share:.0%} {part}" for part, share in summary.shares() if share >= _SHOWN]
+    if shares:
+        print(f"Time: {', '.join(shares)}")
+
+    # What is noisy, timed out or left out.
     if summary.beside_others:
-        stay = f"{len(summary.disturbed)} stay marked as disturbed: no claim is judged on these"
-        again = f"{summary.repeated} measured again"
-        print(f"measured while other processes were busy: {summary.beside_others}, {again}, {stay}")
+        measured = f"{plural(summary.beside_others, 'cell')} ran while other programs were busy"
+        again = f"; {summary.repeated} measured again" if summary.repeated else ""
+        print(f"{measured}{again}. {len(summary.noisy)} noisy: no claim is judged on them.")
     if summary.ran_out:
-        print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
+        print(f"In {plural(len(summary.ran_out), 'cell')} a wait for the replica ran out; those times are timed out:")
         print("\n".join(f"  {described(cell, factors)} (block {cell.block + 1})" for cell in summary.ran_out))
-    output.print_absences((failure.reason for failure in summary.skipped), absent)
+    output.print_absences((failure.reason for failure in summary.skipped), absent, in_full=not cells)
     for failure in summary.failed:
         _print_failure(asked, failure, factors)
 

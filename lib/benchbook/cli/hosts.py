@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run on several machines."""
     text = "measure on the workers of a Dask scheduler, such as tls://10.0.0.1:8786 (docs/hosts.md)"
     parser.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = "accept a scheduler without TLS: whoever reaches it can run any code here"
+    text = "accept a scheduler without TLS: all who can reach it can run any code here"
     parser.add_argument("--unprotected", action="store_true", help=text)
     # What older versions had: an error names what stands instead.
     parser.add_argument("--hosts", help=argparse.SUPPRESS)
@@ -36,12 +36,12 @@ def is_asked(asked: argparse.Namespace) -> bool:
     """
     if asked.hosts:
         instead = f"--scheduler {asked.hosts}, with Dask's own workers (docs/hosts.md)"
-        raise cli.UsageError(f"--hosts has gone: {instead}")
+        raise cli.UsageError(f"--hosts was removed: use {instead}")
     if asked.scheduler and asked.until_decided:
-        instead = "with --scheduler, use --set blocks=50"
+        instead = "with --scheduler, set the blocks, as --set blocks=50"
         raise cli.UsageError(f"--until-decided runs on this machine only: {instead}")
     if asked.unprotected and not asked.scheduler:
-        raise cli.UsageError("--unprotected is of --scheduler")
+        raise cli.UsageError("--unprotected needs --scheduler")
     return bool(asked.scheduler)
 
 
@@ -91,11 +91,11 @@ def _check_address(text: str, unprotected: bool) -> str:
     except ValueError:
         parts = urlsplit("")
     if not parts.hostname:
-        raise cli.UsageError(f"--scheduler {text} is no address, such as tls://10.0.0.1:{PORT}")
+        raise cli.UsageError(f"--scheduler {text} is not an address: write it as tls://10.0.0.1:{PORT}")
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     if parts.scheme != "tls" and not unprotected and not _is_loopback(parts.hostname):
         raise cli.UsageError(
-            f"--scheduler {text} has no TLS, so whoever reaches it can run any code here:"
+            f"--scheduler {text} has no TLS, so all who can reach it can run any code here:"
             f" use tls://{name}:{port} (docs/hosts.md), or add --unprotected to trust them all"
         )
     return f"{parts.scheme}://{name}:{port}"

@@ -9,9 +9,9 @@ from typing import Final
 from benchbook import cli, paths, suite
 
 _WHAT: Final = {
-    "notebooks": "a notebook per paper, to run and to change: begin with 00_start_here.ipynb",
+    "notebooks": "one notebook per paper; begin with 00_start_here.ipynb",
     "papermill_params": "the grids: what is measured",
-    "data": "the papers' numbers and claims; results are added to it",
+    "data": "the papers' numbers and claims, and later your results",
     "figures/reference": "the reference run, which benchbook claims --reference reads",
 }
 """What is laid out, and what it is."""
@@ -21,7 +21,7 @@ _NOT_OURS: Final = ("results", "__pycache__", ".ipynb_checkpoints")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the options."""
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new folder, or an empty one")
 
 
@@ -29,7 +29,7 @@ def main(asked: argparse.Namespace) -> int:
     """Lay the folder out whole, or leave what is there alone."""
     folder: Path = asked.folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise cli.UsageError(f"{asked.folder} is there and holds something: name a new folder")
+        raise cli.UsageError(f"{asked.folder} is not empty: name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside it, so that it takes its place at once, and only when it is whole.
     try:
@@ -44,7 +44,7 @@ def main(asked: argparse.Namespace) -> int:
         raise OSError(error.errno, error.strerror, str(asked.folder)) from error
     for name, what in _WHAT.items():
         print(f"{asked.folder / name}: {what}")
-    print(f"next: cd {asked.folder}, then benchbook doctor, benchbook run, benchbook report")
+    print(f"Next: cd {asked.folder}, then benchbook doctor, benchbook run, benchbook report")
     return cli.DONE
 
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,13 +25,15 @@ _INCHES: Final = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
 
 def add_figure_options(parser: argparse.ArgumentParser) -> None:
-    """Say what `benchbook figure` can be asked."""
-    parser.add_argument("name", nargs="*", metavar="NAME", help="figures or tables; without any their names are listed")
-    text = "of the figure, such as 3.5in (one column: the default), 7.2in (two), 89mm; text keeps its printed size"
+    """Add the options of `benchbook figure`."""
+    parser.add_argument(
+        "name", nargs="*", metavar="NAME", help="the figures or tables to write (default: list their names)"
+    )
+    text = "width of the figure, such as 3.5in (one column, the default), 7.2in (two columns) or 89mm"
     parser.add_argument("--width", type=inches, default=ONE_COLUMN, metavar="W", help=text)
-    text = "of pdf, svg, png (figures); tex, csv, json (both); default: pdf, and of tables tex,csv"
+    text = "pdf, svg, png (figures only), tex, csv, json (default: pdf for figures, tex,csv for tables)"
     parser.add_argument("--format", type=output.several("format", FORMATS), default=[], metavar="F,...", help=text)
-    text = "leave title and notes off the figure: they are the caption, which --format tex writes"
+    text = "leave out the title and the notes, which --format tex writes as the caption"
     parser.add_argument("--no-title", action="store_true", help=text)
     parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="the folder (default: this one)")
     selection.add_run_options(parser)
@@ -59,7 +62,7 @@ def figure(asked: argparse.Namespace) -> int:
         is_table = made.drawing is None
         formats = asked.format or (["tex", "csv"] if is_table else ["pdf"])
         if is_table and not {*formats} & {*WRITTEN}:
-            raise cli.UsageError(f"{name} is a table: --format takes {', '.join(WRITTEN)} of it")
+            raise cli.UsageError(f"{name} is a table: --format takes {', '.join(WRITTEN)}")
         about = exhibits.about(run.analysis, name, run.name)
         for path in save(made, asked.output / name, about, formats, layout):
             print(path)
@@ -67,9 +70,16 @@ def figure(asked: argparse.Namespace) -> int:
 
 
 def _title(name: str) -> str:
-    """Return what a figure or table is called in the committed run, without drawing it; empty where it is not there."""
+    """Return what a figure or table shows, without drawing it: the committed run's title, unless that has counts."""
+    from benchbook.papers import exhibits  # here, for it is slow to import
+
+    if exhibits.VERDICTS.search(name):
+        study, _, rest = name.partition("_verdicts")
+        sheet = f", sheet {rest.removeprefix('_')}" if rest else ""
+        return "all studies: claims by verdict" if name == "verdicts" else f"{study}: claims and verdicts{sheet}"
     file = paths.reference() / f"{name}.json"
-    return str(json.loads(file.read_text(encoding="utf-8"))["title"]) if file.is_file() else ""
+    title = str(json.loads(file.read_text(encoding="utf-8"))["title"]) if file.is_file() else ""
+    return title.partition("; ")[0]
 
 
 def inches(text: str) -> float:
@@ -77,29 +87,32 @@ def inches(text: str) -> float:
     parts = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
     width = float(parts[1]) * _INCHES[parts[2] or "in"] if parts else 0.0
     if not NARROWEST <= width <= WIDEST:
-        raise argparse.ArgumentTypeError(
-            f"a width of {NARROWEST:g}in to {WIDEST:g}in, such as 3.5in or 89mm, not {text}"
-        )
+        raise argparse.ArgumentTypeError(f"must be {NARROWEST:g}in to {WIDEST:g}in, such as 3.5in or 89mm (got {text})")
     return width
 
 
 def add_number_options(parser: argparse.ArgumentParser) -> None:
-    """Say what `benchbook number` can be asked."""
-    parser.add_argument("key", nargs="*", metavar="KEY", help="the numbers; without any all keys are listed")
+    """Add the options of `benchbook number`."""
+    parser.add_argument("key", nargs="*", metavar="KEY", help="the numbers to print (default: list all keys)")
+    text = "list the keys that have all of these words, such as: --find mongodb insert"
+    parser.add_argument("--find", nargs="+", metavar="WORD", default=[], help=text)
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--latex", action="store_true", help="as LaTeX prints it")
-    forms.add_argument("--json", action="store_true", help="an array of objects, with provenance, and nothing else")
+    forms.add_argument("--latex", action="store_true", help="print them as LaTeX takes them")
+    text = "print an array of objects with provenance, and nothing else"
+    forms.add_argument("--json", action="store_true", help=text)
     text = "write all numbers to a file that defines \\benchbook{KEY}"
     forms.add_argument("--latex-macros", type=Path, metavar="FILE", help=text)
     selection.add_run_options(parser)
 
 
 def number(asked: argparse.Namespace) -> int:
-    """Print what was asked for, a line each, and beside it what it is."""
+    """Print the numbers that were asked for, one per line, and on stderr what each is."""
     from benchbook.analysis.runs import Run
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
 
+    if asked.key and asked.find:
+        raise cli.UsageError("--find lists keys: give it words, or give keys without it")
     printed = {number.key: number for number in numbers.printed()}
     of_papers_alone = bool(asked.key) and {*asked.key} <= {*printed}  # for these nothing need have run
     run = Run.of_reference() if of_papers_alone else selection.run(asked)
@@ -112,7 +125,7 @@ def number(asked: argparse.Namespace) -> int:
     if asked.key:
         chosen = [printed.get(key) or _keyed(analysis, key) for key in asked.key]
     else:
-        chosen = [*numbers.numbers(analysis).values()]
+        chosen = _find(numbers.numbers(analysis).values(), asked.find)
     if asked.json:
         print(output.as_json([numbers.provenance(analysis, number, run.name) for number in chosen]))
     elif not asked.key:
@@ -123,8 +136,23 @@ def number(asked: argparse.Namespace) -> int:
     else:
         for number in chosen:
             print(number.text)
-            print(f"{number.key}: {number.says}", file=sys.stderr)  # beside the number, which a script may take alone
+            print(f"{number.key}: {number.says}", file=sys.stderr)  # a script may take the number alone
     return cli.DONE
+
+
+def _find(known: "Iterable[Number]", words: Sequence[str]) -> "list[Number]":
+    """Return the numbers whose key or description has all words.
+
+    Raises `benchbook.cli.UsageError` when none has.
+    """
+    found = []
+    for number in known:
+        text = f"{number.key} {number.says}".lower()
+        if all(word.lower() in text for word in words):
+            found.append(number)
+    if not found:
+        raise cli.UsageError(f"no key has all of these words: {' '.join(words)}; benchbook number lists all keys")
+    return found
 
 
 def _keyed(analysis: "Analysis", key: str) -> "Number":

@@ -1,4 +1,4 @@
-"""`benchbook new`: a codec, an engine or a study as a package of one's own, which runs from its first minute on."""
+"""`benchbook new`: a codec, a database or a study as a package of one's own, which runs from its first minute on."""
 
 import argparse
 import re
@@ -13,7 +13,7 @@ _SKELETONS: Final = Path(__file__).parent / "skeletons"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _FILES: Final = {
     "codec": {"codec.py.txt": "{package}/codec.py"},
-    "engine": {
+    "database": {
         "init.py.txt": "{package}/__init__.py",
         **{f"{part}.py.txt": f"{{package}}/{part}.py" for part in ("adapter", "server", "client", "example_server")},
     },
@@ -25,17 +25,17 @@ _FILES: Final = {
 }
 """Where each of a skeleton's files goes; its test and what all have alike are beside them."""
 
-_TARGETS: Final = {"codec": "codec:codec", "engine": "adapter:Adapter", "study": "study"}
+_TARGETS: Final = {"codec": "codec:codec", "database": "adapter:Adapter", "study": "study"}
 _TRY: Final = {
     "codec": (
         "benchbook run bookstore --set keys=paper --set case=1 --set n=1000 --set {format}_codec={main},{name}\n"
         "benchbook results"
     ),
-    "engine": (
+    "database": (
         "python -m {package}.example_server 4040 &   # or a server of yours\n"
         "export BENCHBOOK_{NAME}_URL={dashed}://127.0.0.1:4040\n"
         "benchbook doctor\n"
-        "benchbook run crud --set engine={name} --set topology=single --set constraints=on"
+        "benchbook run crud --set database={name} --set topology=single --set constraints=on"
     ),
     "study": "benchbook plan {name}\nbenchbook run {name}\nbenchbook results",
 }
@@ -43,11 +43,13 @@ _TRY: Final = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.add_argument("kind", choices=["codec", "engine", "study"], help="what to make")
+    """Add the options."""
+    parser.add_argument("kind", choices=["codec", "database", "study"], help="what the package adds")
     parser.add_argument("name", metavar="NAME", help="its name in grids and commands: small letters, digits and _")
-    parser.add_argument("--format", choices=["json", "xml"], default="json", help="of a codec (default: json)")
-    parser.add_argument("--folder", metavar="DIR", help="where (default: benchbook-NAME, here)")
+    parser.add_argument(
+        "--format", choices=["json", "xml"], default="json", help="the format of a codec (default: json)"
+    )
+    parser.add_argument("--folder", metavar="DIR", help="the folder of the package (default: benchbook-NAME)")
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -56,18 +58,18 @@ def main(asked: argparse.Namespace) -> int:
 
     name, kind = asked.name, asked.kind
     if not _NAME.fullmatch(name):
-        raise cli.UsageError(f"a name is of small letters, digits and _, beginning with a letter, not {name!r}")
+        raise cli.UsageError(f"a name has small letters, digits and _, and begins with a letter: it cannot be {name!r}")
     codecs = (*formats.NAMES, "jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
-    taken = {"codec": codecs, "engine": (*registry.PRODUCTS, "noop"), "study": studies.NAMES}
+    taken = {"codec": codecs, "database": (*registry.PRODUCTS, "noop"), "study": studies.NAMES}
     if name in taken[kind]:
         raise cli.UsageError(f"{name!r} is the name of another {kind}")
     folder = Path(asked.folder or f"benchbook-{name.replace('_', '-')}")
     if folder.exists():
-        raise cli.UsageError(f"{folder} exists: give another folder with --folder")
+        raise cli.UsageError(f"{folder} exists: name another folder with --folder")
     for path, text in written(kind, name, asked.format).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    print(f"{folder}: begin with {folder / 'README.md'}")
+    print(f"Made {folder}: begin with {folder / 'README.md'}")
     return cli.DONE
 
 
@@ -80,7 +82,7 @@ def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
     words |= {
         "kind": kind,
         "Title": name.replace("_", " ").title(),
-        "group": f"codecs.{form}" if kind == "codec" else {"engine": "engines", "study": "studies"}[kind],
+        "group": f"codecs.{form}" if kind == "codec" else {"database": "databases", "study": "studies"}[kind],
         "target": f"{package}.{_TARGETS[kind]}",
         "python": str(own / "python"),
         "uv": str(own / "uv") if (own / "uv").exists() else "uv",

@@ -4,6 +4,7 @@ import argparse
 import difflib
 import json
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Final
 from benchbook.digits import number
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from benchbook.grid import LeftOut
 
 Rows = Sequence[Mapping[str, object]]
 
-_ENDLESS: Final = 1_000_000  # columns of what is no terminal: a pipe's reader wants a row a line
+_ENDLESS: Final = 1_000_000  # columns of a pipe, whose reader wants one row per line
 _NARROWEST: Final = 30
 _NEAREST: Final = 3
 _ALIKE: Final = 0.8
@@ -26,7 +29,14 @@ _ALIKE: Final = 0.8
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Let a command be asked for what a program reads."""
-    parser.add_argument("--json", action="store_true", help="one array of objects and nothing else")
+    parser.add_argument("--json", action="store_true", help="print one array of objects, and nothing else")
+
+
+def console() -> "Console":
+    """Return what prints in colour: only on a terminal that has colours, and not where ``NO_COLOR`` is set."""
+    from rich.console import Console  # now: most commands would wait for it
+
+    return Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def several(kind: str, known: Collection[str]) -> Callable[[str], list[str]]:
@@ -101,12 +111,32 @@ def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
     return f"did you mean {listed}? {otherwise}" if near else otherwise
 
 
-def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
-    """Print a line for each reason that cells are skipped for, never a line a cell, and for each product left out."""
+def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]", *, in_full: bool = True) -> None:
+    """Print why cells are skipped or left out, one line per reason.
+
+    What `benchbook doctor` explains is only named, unless it is asked for in full or the user gave its address.
+    """
     for reason, count in Counter(reasons).items():
-        print(f"skipped {count}: {reason}")
+        print(f"Skipped {count}: {reason}")
+    named = []
     for left_out in absent:
-        print(f"left out: {left_out.product} ({', '.join(left_out.studies)}): {left_out.why}")
+        if in_full or left_out.refused or address_is_given(left_out.product):
+            print(f"Left out: {left_out.product} ({', '.join(left_out.studies)}): {left_out.why}")
+        else:
+            named.append(left_out.product)
+    if named:
+        print(f"Left out, because missing here: {', '.join(named)} (benchbook doctor --missing)")
+
+
+def address_is_given(product: str) -> bool:
+    """Return whether the user gave an address of a product's servers; of anything else none can be given."""
+    from benchbook import registry  # here, for most commands need neither
+    from benchbook.servers.address import variables
+
+    if product not in registry.PRODUCTS:
+        return False
+    names = {*variables(product, "single").values(), *variables(product, "replicated").values()}
+    return any(os.environ.get(name) for name in names)
 
 
 def report_damage(*, values: bool) -> None:
@@ -121,6 +151,6 @@ def report_damage(*, values: bool) -> None:
     lines = folder.set_aside()
     if others := folder.strangers():
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        lines.append(f"{others[0]}{more}: no result's name, not read")
+        lines.append(f"{others[0]}{more}: not read, because the name is not that of a result")
     for line in lines:
         print(f"benchbook: {line}", file=sys.stderr)

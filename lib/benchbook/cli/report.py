@@ -10,7 +10,7 @@ from benchbook.cli import output, selection
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what the command can be asked."""
+    """Add the options."""
     selection.add_run_options(parser)
 
 

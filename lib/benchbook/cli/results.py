@@ -24,10 +24,12 @@ from duckdb import DuckDBPyConnection
 
 from benchbook import atomic, cli, grid, results
 from benchbook.cli import output
+from benchbook.digits import plural
 from benchbook.results.files import DamagedError, read
 from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
+from benchbook.results.former import NAMES
 from benchbook.results.spreadsheet import quote_formula, quote_formula_in_sql
-from benchbook.studies.levels import check_levels
+from benchbook.studies.levels import check_levels, state_parameters
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -49,14 +51,15 @@ TABLE: Final = "_answer"
 
 _SUMMARY: Final = """\
 SELECT study, count(DISTINCT cell_id) AS cells, count(DISTINCT block) AS blocks, count(DISTINCT host) AS hosts,
-    count(DISTINCT campaign) AS campaigns, count(*) AS "values",
-    min(started_at)::DATE AS first, max(started_at)::DATE AS last
-FROM observations GROUP BY study ORDER BY study"""
+    count(*) AS "values", min(started_at)::DATE AS first, max(started_at)::DATE AS last,
+    coalesce(parse_filename(dataset_file), 'as in the paper') AS documents
+FROM observations GROUP BY study, dataset_file ORDER BY dataset_file IS NOT NULL, study, documents"""
 
 _VIEWS: Final = """
-Ask more with --sql, of observations (every value of finished cells), all_observations, cells and "values":
-  benchbook results --sql "SELECT engine, topology, n, avg(value) / 1e9 AS seconds FROM observations
-    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' AND arm = 'a' GROUP BY ALL ORDER BY ALL\""""
+Ask more with --sql. The tables: observations (every value of finished cells), all_observations, cells, "values".
+  benchbook results --sql "SELECT database, topology, n, avg(value) / 1e9 AS seconds FROM observations
+    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' AND arm = 'a' AND dataset_file IS NULL
+    GROUP BY ALL ORDER BY ALL\""""
 
 _HOST: Final = re.compile(r"[\w.-]+")
 
@@ -78,22 +81,26 @@ _SUFFIXES: Final = {"": "text", ".txt": "text"} | {f".{form}": form for form in 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what the command can be asked."""
-    parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
-    parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
+    """Add the options."""
+    parser.add_argument("--sql", help='a SELECT over the tables observations, cells and "values" (default: a summary)')
     parser.add_argument(
-        "--format", choices=["text", *_FORMATS], help="the form (default: what the file's name says, else text)"
+        "--profile", metavar="P", help="only the observations of this profile (default: all that match today's code)"
     )
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
-    parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
+    parser.add_argument(
+        "--format", choices=["text", *_FORMATS], help="the format (default: by the file's name, else text)"
+    )
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    parser.add_argument("--output", metavar="FILE", help="write to this file (default: print)")
     verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
-    text = "take in cells that were measured before or elsewhere: of results' folders, or Parquet files of observations"
+    text = "import cells that were measured before or elsewhere, from folders of results or Parquet files"
     taking = verbs.add_parser("import", help=text, description=text)
-    taking.add_argument("path", nargs="+", metavar="PATH")
-    taking.add_argument("--as", dest="host", metavar="NAME", help="import their one host under another name")
-    text = "write every finished cell, whatever its code and host, to a file: CSV, JSON, Parquet or DuckDB by its name"
+    taking.add_argument("path", nargs="+", metavar="PATH", help="folders of results, or Parquet files")
+    taking.add_argument(
+        "--as", dest="host", metavar="NAME", help="import them under another host's name; all must be of one host"
+    )
+    text = "export every finished cell of any code and host; the name says CSV, JSON, Parquet or DuckDB"
     giving = verbs.add_parser("export", help=text, description=text)
-    giving.add_argument("path", metavar="PATH")
+    giving.add_argument("path", metavar="PATH", help="the file to write")
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -112,6 +119,9 @@ def main(asked: argparse.Namespace) -> int:
         results.connect(identities, memory=MEMORY, folder=folder) as connection,
     ):
         _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
+        if summary and connection.execute(f"SELECT 1 FROM {TABLE} LIMIT 1").fetchone() is None:
+            print("No cell is finished yet: benchbook run measures the default ones.")
+            return cli.DONE
         with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
             _write_answer(connection, form, Path(folder) / "answer", file)
     if summary:
@@ -129,16 +139,17 @@ def _take_in(names: Sequence[str], host: str | None = None) -> int:
             for file, table in _tables(names):
                 try:
                     check_levels(table)
-                    written, known = take_in(table, host)
+                    written, known = take_in(table, state_parameters, host)
                 except OtherValuesError as error:
                     raise cli.UsageError(f"{file}: {error}") from error
                 except (ValueError, MemoryError, pa.ArrowException) as error:
-                    why = str(error) or "memory ran out"
+                    why = str(error) or "not enough memory"
                     raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
                 new, before = new + written, before + known
     except BusyError as error:
         raise cli.UsageError(str(error)) from error
-    print(f"cells: {new} taken in, {before} here before")
+    present = f"{before} {'was' if before == 1 else 'were'} already present"
+    print(f"imported {plural(new, 'cell')}; {present}")
     return cli.DONE
 
 
@@ -161,7 +172,7 @@ def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
     for path in map(Path, names):
         cells = sorted(path.glob("[!.]*/[!.]*.parquet")) if path.is_dir() else []
         if path.is_dir() and not cells:
-            raise cli.UsageError(f"{path}: no results are in it: name a results' folder, or a file of observations")
+            raise cli.UsageError(f"{path}: has no results: name a folder of results, or a Parquet file of observations")
         for file in cells or [path]:
             try:
                 if (size := file.stat().st_size) > BYTES:
@@ -181,7 +192,9 @@ def _form(asked: argparse.Namespace) -> str:
     suffix = Path(asked.output or "").suffix.lower()
     if suffix not in _SUFFIXES:
         known = ", ".join(filter(None, _SUFFIXES))
-        raise cli.UsageError(f"--output {asked.output}: no form is called {suffix}: end it in {known}, or add --format")
+        raise cli.UsageError(
+            f"--output {asked.output}: unknown format {suffix}: end the name in {known}, or add --format"
+        )
     return _SUFFIXES[suffix]
 
 
@@ -196,7 +209,7 @@ def _answer(connection: DuckDBPyConnection, sql: str) -> None:
         sql.encode()
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise cli.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
+            raise cli.UsageError("--sql: must be one SELECT, because results are only read here")
         _interruptible(connection, lambda: connection.sql(sql).create(TABLE))
     except (duckdb.Error, UnicodeEncodeError) as error:
         raise cli.UsageError(f"--sql: {_reason(error)}") from error
@@ -222,7 +235,16 @@ def _reason(error: Exception) -> str:
     )
     line = re.match(r"LINE (\d+):", rest[0]) if rest else None
     limit = f" (a query may take {MEMORY})" if isinstance(error, duckdb.OutOfMemoryException) else ""
-    return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit
+    return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit + _name_column(reason)
+
+
+def _name_column(reason: str) -> str:
+    """Return the advice to a column's name of version 0.2; empty for others."""
+    unknown = re.search(r'column "?(\w+)"? not found', reason)
+    name = unknown[1].lower() if unknown else ""
+    if name == "parameters":
+        return ": each parameter has a column of its own name"
+    return f": did you mean {NAMES[name]!r}?" if name in NAMES else ""
 
 
 @contextmanager
@@ -245,7 +267,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         target = path.resolve()
         there = target.stat() if target.exists() else None
         if there and stat.S_ISDIR(there.st_mode):
-            raise cli.UsageError(f"--output {path}: is a folder: name a file in it")
+            raise cli.UsageError(f"--output {path}: is a folder: name a file")
         if there and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         replaced = there is None or stat.S_ISREG(there.st_mode)  # a device or FIFO is written to
@@ -255,7 +277,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         file = written.enter_context(new)
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise cli.UsageError(f"--output {path}: no file can be written there: {reason}") from error
+        raise cli.UsageError(f"--output {path}: cannot be written: {reason}") from error
     with written:
         if there and replaced:
             os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))

@@ -4,9 +4,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from benchbook import cli, paths, processes, rooms, servers, studies
+from benchbook import cli, networks, paths, processes, servers, studies
 from benchbook.cli import output
-from benchbook.rooms import namespaces
+from benchbook.networks import namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 def add_cells_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
     """Let a command be asked for some cells; and for those alone that undecided claims read."""
     parser.add_argument("study", nargs="*", metavar="STUDY", help="the studies (default: all)")
-    parser.add_argument("--where", action="append", default=[], metavar="K=V,...", help="only cells like that")
-    parser.add_argument("--set", action="append", default=[], metavar="K=V,...", help="other values of a parameter")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="K=V,...", help="only the cells with one of these levels"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="K=V,...", help="these levels instead of those of the profile"
+    )
     if until_decided:
-        text = "only the cells that undecided claims read, block by block, at most three blocks a day"
+        text = "measure only for claims that are undecided, at most three blocks per day"
         parser.add_argument("--until-decided", action="store_true", help=text)
-    parser.add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
-    text = "leave out what could only run in containers, though their images are here"
+    parser.add_argument(
+        "--profile", default="quick", metavar="P", help="smoke, quick, decide, evening, night or paper (default: quick)"
+    )
+    text = "start no servers in containers"
     parser.add_argument("--no-containers", action=_NoContainers, nargs=0, help=text)
 
 
@@ -47,24 +53,27 @@ def planned(asked: argparse.Namespace) -> "Plan":
     return plan
 
 
-def at_rooms(asked: argparse.Namespace, cells: "Sequence[Cell]") -> None:
-    """Start this process anew where it may make the rooms of the cells that are to run, if it may not here.
+def at_networks(asked: argparse.Namespace, cells: "Sequence[Cell]") -> None:
+    """Start this process anew where it may make the networks of the cells that are to run, if it may not here.
 
     Raises `benchbook.cli.UsageError` where others among them are of servers that are out of reach there.
     """
     todo = [cell for cell in cells if cell.state != "done" and not cell.missing]
-    beside = [cell for cell in todo if cell.room == rooms.NONE]
+    beside = [cell for cell in todo if cell.network == networks.NONE]
     if len(beside) == len(todo) or asked.arguments is None or namespaces.entitled():
         return
     for product, topology in dict.fromkeys((cell.product, cell.topology) for cell in beside if cell.product != "none"):
         found = servers.find(product, topology)
         if isinstance(found, servers.Found) and found.source in ("address", "container"):
-            raise cli.UsageError(f"{product} is out of reach of rooms that are not root's: run its cells apart")
-    rooms.at_home([*processes.PYTHON, "-m", "benchbook.cli", *asked.arguments])
+            raise cli.UsageError(f"{product} cannot be reached from a user's networks: run its cells separately")
+    networks.at_home([*processes.PYTHON, "-m", "benchbook.cli", *asked.arguments])
 
 
-def print_hidden(asked: argparse.Namespace) -> None:
-    """Say which levels of the named studies' grids the profile does not have, where none were asked for."""
+def print_hidden(asked: argparse.Namespace, *, in_full: bool = False) -> None:
+    """Say which levels of the named studies' grids the profile leaves out, where none were asked for.
+
+    `in_full`: with the levels, and not only the names of the parameters.
+    """
     from benchbook import grid
 
     if asked.where or asked.set:
@@ -74,17 +83,22 @@ def print_hidden(asked: argparse.Namespace) -> None:
         for name, levels in grid.levels(slug, "paper").items():
             others = [str(level) for level in levels if level not in here[name]]
             if others and name not in ("repetitions", "blocks", "seed"):
-                hidden.append(f"{name} {', '.join(others)}")
+                hidden.append(f"{name} {', '.join(others)}" if in_full else name)
         if hidden:
-            advice = "--profile paper has all, --set takes any"
-            print(f"not in the profile {asked.profile}, though in {slug}'s grid: {'; '.join(hidden)} ({advice})")
+            listed = "; ".join(hidden) if in_full else ", ".join(hidden)
+            advice = "--profile paper has all levels, --set takes any"
+            print(f"Not in the profile {asked.profile} of {slug}: levels of {listed} ({advice})")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Let a command be asked for a profile's results or for the committed run."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
-    which.add_argument("--reference", action="store_true", help="of the committed run, whatever ran here")
+    which.add_argument(
+        "--profile", default="quick", metavar="P", help="smoke, quick, decide, evening, night or paper (default: quick)"
+    )
+    which.add_argument(
+        "--reference", action="store_true", help="use the reference run instead of this machine's results"
+    )
 
 
 def run(asked: argparse.Namespace) -> "Run":
@@ -101,7 +115,7 @@ def run(asked: argparse.Namespace) -> "Run":
     cells = grid.plan(studies.SLUGS, asked.profile).cells
     output.report_damage(values=True)
     if not results.finished(keys := grid.keys(cells)):
-        raise nothing_ran(asked.profile, "ask for --reference")
+        raise nothing_ran(asked.profile, "add --reference")
     return Run.of_results(asked.profile, keys)
 
 
@@ -123,7 +137,7 @@ def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:
     """Return the error that nothing of a profile ran here, with what to do and what there is `instead`."""
     from benchbook import results
 
-    reason = f"nothing of the profile {profile} ran here"
+    reason = f"no cell of the profile {profile} ran here"
     if results.whole():
         reason += " (the results here are of other cells, other code or another machine)"
     return cli.NothingRanError(f"{reason}: benchbook run --profile {profile}, or {instead}")

@@ -13,18 +13,23 @@ from benchbook.servers import containers
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Say what the command can be asked."""
+    """Add the options."""
     verbs = parser.add_subparsers(dest="verb", metavar="up|pull|clean", required=True)
-    up = verbs.add_parser("up", help="keep an engine's servers up, print their addresses, stop on Ctrl-C")
-    up.add_argument("engine", metavar="ENGINE")
-    up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
-    pull = verbs.add_parser("pull", help="fetch the images of products whose servers run in containers")
+    text = "start a database's servers and print their addresses; Ctrl-C stops them"
+    up = verbs.add_parser("up", help=text, description=text)
+    up.add_argument("database", metavar="DATABASE", help="a database, such as mongodb or postgresql+jsonb")
+    topologies = ["single", "replicated", "bidirectional"]
+    text = "one server, or a pair of which one follows the other (default: single)"
+    up.add_argument("--topology", choices=topologies, default="single", help=text)
+    text = "fetch images of servers that run in containers"
+    pull = verbs.add_parser("pull", help=text, description=text)
     pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(registry.images()))
-    pull.add_argument("--all", action="store_true", help="those of all products that cannot run here otherwise")
-    clean = verbs.add_parser("clean", help="remove what killed runs left: in containers, or on your servers")
-    address = "a server's, or the variable that holds it; none: containers and networks of the container engine"
+    pull.add_argument("--all", action="store_true", help="fetch all images of products that are missing here")
+    text = "remove what killed runs left in containers or on your servers"
+    clean = verbs.add_parser("clean", help=text, description=text)
+    address = "a server's address, or the variable that has it (default: clean the containers)"
     clean.add_argument("address", nargs="*", metavar="ADDRESS", help=address)
-    clean.add_argument("--yes", action="store_true", help="remove them without asking")
+    clean.add_argument("--yes", action="store_true", help="remove without asking")
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -32,7 +37,7 @@ def main(asked: argparse.Namespace) -> int:
     verbs = {"up": _up, "pull": _pull, "clean": _clean}
     try:
         return verbs[asked.verb](asked)
-    except (servers.ServerError, databases.EngineError) as error:
+    except (servers.ServerError, databases.AdapterError) as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED
 
@@ -42,11 +47,11 @@ def _pull(asked: argparse.Namespace) -> int:
     images = registry.images()
     absent = [product for product in images if isinstance(servers.here(product), servers.Missing)]
     if not (products := asked.product or (asked.all and absent)):
-        raise cli.UsageError(f"say which product ({', '.join(images)}), or --all")
+        raise cli.UsageError(f"name a product ({', '.join(images)}), or add --all")
     if unknown := [product for product in products if product not in images]:
-        raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(images)}")
+        raise cli.UsageError(f"{', '.join(unknown)} has no image; these have one: {', '.join(images)}")
     engine = containers.engine()
-    print(f"{engine.name} fetches from their registries, on their makers' terms:")
+    print(f"{engine.name} fetches these images, under their makers' terms:")
     for product in products:
         print(f"  {product}: {images[product].reference} ({images[product].licence})", flush=True)
     for product in products:
@@ -65,13 +70,13 @@ def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> No
         for fetched, whole in containers.pull(engine, image.reference):
             progress.update(bar, completed=fetched, total=whole or None)
     present = containers.find(image)
-    print(f"  {product} is here: {size(whole)} fetched, {present.digest if present else ''}", flush=True)
+    print(f"  {product} is here: {size(whole)}, {present.digest if present else ''}", flush=True)
 
 
 def _clean_containers() -> int:
     """Remove the containers and networks of runs that were killed, and name them."""
     removed = containers.sweep(containers.engine())
-    print("\n".join(f"removed {name}" for name in removed) or "no killed run left a container")
+    print("\n".join(f"removed {name}" for name in removed) or "nothing to remove: no killed run left a container")
     return cli.DONE
 
 
@@ -83,14 +88,14 @@ def _clean(asked: argparse.Namespace) -> int:
         url = os.environ.get(address, address)
         if "://" not in url:
             raise cli.UsageError(f"{address} is neither an address nor a variable that is set")
-        with databases.open_address(url) as engine:
-            names = databases.list_run_databases(engine)
-            print(f"{engine.where}: {'databases of runs:' if names else 'no database of a run'}")
+        with databases.open_address(url) as adapter:
+            names = databases.list_run_databases(adapter)
+            print(f"{adapter.where}: {'databases of runs:' if names else 'no database of a run'}")
             for name in names:
                 print(f"  {name}, made on {day_of(name)}")
             if names and (asked.yes or _user_agrees()):
                 for name in names:
-                    engine.drop_database(name)
+                    adapter.drop_database(name)
                 print(f"  removed {len(names)}")
     return cli.DONE
 
@@ -106,13 +111,13 @@ def _user_agrees() -> bool:
 
 
 def _up(asked: argparse.Namespace) -> int:
-    """Start an engine's servers (given ones are only looked at), print their addresses, stop on Ctrl-C or SIGTERM."""
+    """Start a database's servers (given ones are only looked at), print their addresses, stop on Ctrl-C or SIGTERM."""
     try:
-        product = servers.product_of(asked.engine)
+        product = servers.product_of(asked.database)
     except servers.ServerError as error:
         raise cli.UsageError(str(error)) from error
     if product == "none":
-        raise cli.UsageError(f"{asked.engine} has no server")
+        raise cli.UsageError(f"{asked.database} has no server")
     if asked.topology not in (ways := servers.topologies(product)):
         raise cli.UsageError(f"{product} runs {' or '.join(ways)} here, not {asked.topology}")
     server = servers.find(product, asked.topology)

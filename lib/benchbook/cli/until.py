@@ -40,7 +40,7 @@ def run(asked: argparse.Namespace) -> int:
     left_s = countdown(asked.budget)
     folders.temporary()
     cells = selection.planned(asked).cells
-    selection.at_rooms(asked, cells)
+    selection.at_networks(asked, cells)
     read, analysis = readings(cells), _analyse(cells)
     print(_words(cells, read, analysis), flush=True)
     if not _next(cells, undecided(read, analysis), analysis):
@@ -56,7 +56,7 @@ def run(asked: argparse.Namespace) -> int:
 
         ended = run_until_decided(cells, read, lambda: _analyse(cells), measure, left_s)
         if left_s() <= 0:
-            print("the budget is spent; the same command goes on from there")
+            print("The time of --budget is over; the same command continues.")
         print(_words(cells, read, ended))
 
     return execute(asked, cells, [], work)
@@ -105,13 +105,13 @@ def _words(cells: Sequence[grid.Cell], read: Sequence[Reading], analysis: Analys
         counts = Counts.of(ClaimVerdict.frame(verdict for verdict in verdicts if verdict.study == study))
         runnable = [reading for reading in read if reading.claim.study == study and reading.cells]
         of_study = [reading for reading in wanted if reading.claim.study == study]
-        lines.append(f"{study}: {counts}; {len(of_study)} of {plural(len(runnable), 'comparison')} want more blocks")
+        lines.append(f"{study}: {counts}; {len(of_study)} of {plural(len(runnable), 'comparison')} need more blocks")
     block = _next(cells, wanted, analysis)
     if block:
         left = time_left([cell.kind for cell in block], results.seconds())
         lines.append(f"next: {', '.join([f'block {block[0].block + 1}', plural(len(block), 'cell'), *left])}")
     elif wanted:
-        lines.append(f"no block is left for these: each has {MOST_A_DAY} of today, or all of the profile's blocks")
+        lines.append(f"no block is left: each cell has {MOST_A_DAY} blocks of today, or all blocks of the profile")
     else:
-        lines.append("nothing that runs here is undecided")
+        lines.append("no claim that can run here is undecided")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import cast
 
 from typing_extensions import override
 
-from benchbook.databases.engine import Engine, GapError
+from benchbook.databases.adapter import Adapter, GapError
 from benchbook.databases.sql import Relational, Row, RowTable
 from benchbook.deployment import Role
 from benchbook.schemas import Document, Field, Parent, Record, Schema
@@ -81,7 +81,7 @@ class ChildTable:
 
 
 class ChildTables(Relational):
-    """A relational engine's verbs where arrays are tables: each that changes several is one transaction."""
+    """A relational database's verbs where arrays are tables: each that changes several is one transaction."""
 
     _children: Sequence[ChildTable] = ()
 
@@ -195,6 +195,6 @@ class ChildTables(Relational):
 
 
 @cache
-def with_child_tables(adapter: type[Engine]) -> type[Engine]:
-    """Return a relational engine that makes tables of arrays."""
+def with_child_tables(adapter: type[Adapter]) -> type[Adapter]:
+    """Return a relational database that makes tables of arrays."""
     return type(f"{adapter.__name__}WithChildTables", (ChildTables, adapter), {})

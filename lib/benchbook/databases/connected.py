@@ -1,6 +1,6 @@
-"""What every engine that has servers does alike: connecting, `create`, counting, waiting for a replica, closing.
+"""What every database that has servers does alike: connecting, `create`, counting, waiting for a replica, closing.
 
-A replica that cannot be told to wait is asked how far it is, again and again: by an engine that is `Polled`, or
+A replica that cannot be told to wait is asked how far it is, again and again: by a database that is `Polled`, or
 `Compared` where no log tells anything.
 """
 
@@ -15,7 +15,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
-from benchbook.databases.engine import CATCH_UP_S, Engine, EngineError, MissingRecordError, Options, Position
+from benchbook.databases.adapter import CATCH_UP_S, Adapter, AdapterError, MissingRecordError, Options, Position
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Node, Role
 from benchbook.measure import Meter
@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 
 class Closable(Protocol):
-    """What an engine closes at its end: its sessions, and what else it has open."""
+    """What a database closes at its end: its sessions, and what else it has open."""
 
     def close(self) -> object:
         """Close it."""
@@ -37,7 +37,7 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
-class Connected(Engine, Generic[S]):
+class Connected(Adapter, Generic[S]):
     """Connects when it is made; an adapter adds its sessions, its databases and its verbs.
 
     A database is what the product calls so, a schema, or a prefix of names: all that a run makes
@@ -88,7 +88,7 @@ class Connected(Engine, Generic[S]):
         self._closing.close()
 
     def _connect(self) -> None:
-        """Open a session with each node, unless another engine has them."""
+        """Open a session with each node, unless another database has them."""
         if isinstance(other := self.options.client_of, Connected):
             self._sessions = other._sessions
         else:
@@ -128,7 +128,7 @@ class Connected(Engine, Generic[S]):
 
     def _follow(self) -> None:
         if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
-            raise EngineError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
+            raise AdapterError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
 
     def _expect_one(self, count: int, key: str) -> None:
         if count != 1:

@@ -1,11 +1,11 @@
-"""An engine that does nothing: what is timed on it is the study's own loop."""
+"""A database that does nothing: what is timed on it is the study's own loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from typing_extensions import override
 
-from benchbook.databases.engine import Engine
+from benchbook.databases.adapter import Adapter
 from benchbook.datasets import Dataset
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
@@ -15,7 +15,7 @@ VERSION = 1
 _KEEPS: Final = "it keeps nothing"
 
 
-class NoOp(Engine, has_driver=False):
+class NoOp(Adapter, has_driver=False):
     """Takes everything, keeps nothing, needs no server."""
 
     name = "noop"

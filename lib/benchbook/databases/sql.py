@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypeAlias
 import orjson
 from typing_extensions import override
 
+from benchbook.databases.adapter import Decoders, Durability, Options, TypeDecoder, listed
 from benchbook.databases.connected import Connected
-from benchbook.databases.engine import Decoders, Durability, Options, TypeDecoder, listed
 from benchbook.deployment import Role
 from benchbook.schemas import NESTED, Document, Field, Record, Schema
 
@@ -303,7 +303,7 @@ class SQL(Connected[Any]):
         self._cursor = self._cursors["primary"]
 
     def _prepare(self, schemas: Sequence[Schema]) -> None:
-        """Make the database anew, and set the server's durability until the engine is closed."""
+        """Make the database anew, and set the server's durability until the database is closed."""
         self.drop_database(self.deployment.database)
         self.make_database()
         setting = self.server_settings.get(self.options.durability)

@@ -1,6 +1,7 @@
-"""The explorer: every comparison of a study as a page of files, and your own documents measured by questions.
+"""The explorer: every comparison of a study as a page of files, and answers about your own documents.
 
-Block means come in, or a file of records; out go a folder that opens in any browser (`site`), and answers
-(`documents`). Begin with `questions`: what can be asked of a study, and the answers. `documents` has the questions of
-`benchbook ask`, which the widgets of `your_documents` ask in JupyterLab.
+Begin with `questions`: what can be asked of a study, and the answers. `site` writes them beside the
+`page` that `benchbook explore` opens. `documents` has the questions of `benchbook ask`, `replies`
+their answers, and `precision` what would settle them. `answer_page` and the widgets of
+`your_documents` show them.
 """

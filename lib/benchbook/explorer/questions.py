@@ -11,12 +11,12 @@ from benchbook.analysis import DERIVED, Comparison, claim_files
 from benchbook.analysis.block_means import Triple
 from benchbook.analysis.pairs import Pairs
 from benchbook.analysis.published import CellSettings, text
-from benchbook.analysis.sides import FREE, Measured, Side
+from benchbook.analysis.sides import FREE, IN_TURN, Measured, Side
 from benchbook.analysis.tables import compare_levels
 from benchbook.plots import names
 from benchbook.registry import STORES, title
 
-_NO_FACTOR: Final = {*FREE, "dataset"} - {"lane"}
+_NO_FACTOR: Final = {*FREE, "dataset"} - {"language"}
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
 _OTHER_UNIT: Final = {
     derived.of[0]: derived.metric
@@ -27,7 +27,7 @@ _OTHER_UNIT: Final = {
 
 _METRICS: Final = {
     "elapsed_time": "time until on all nodes",
-    "time_per_item": "wall time an item",
+    "time_per_item": "wall time per item",
     "catch_up_time": "catch-up time",
     "cpu_time": "CPU time",
     "cpu_user_time": "user CPU time",
@@ -49,7 +49,37 @@ _METRICS: Final = {
 }
 """The names of metrics where people choose among them, where these differ from the metrics' own."""
 
-_CONTROLS: Final = {"a": "This", "b": "over that", "measure": "What", "lane": "Implementation"}
+_CONTROLS: Final = {"a": "This", "b": "over that", "measure": "Quantity"}
+
+_FACTORS: Final = {
+    "json_codec": "JSON codec",
+    "xml_codec": "XML codec",
+    "held_mb": "held memory (MB)",
+    "article_index": "index on articles",
+}
+"""The labels of factors that are not their names."""
+
+_LEVELS: Final[dict[str, Mapping[str, str]]] = {
+    "language": names.STACKS,
+    "format": names.FORMATS,
+    "codec": names.CODECS,
+    "json_codec": names.CODECS,
+    "xml_codec": names.CODECS,
+    "driver": {"mongoclient": "MongoClient", "mongoose": "Mongoose"},
+    "network": {"none": names.network("none")},
+    "arrays": {"json": "arrays in a column of JSON", "table": "arrays in tables of their own"},
+    "topology": {"single": "one node", "replicated": "two nodes, replicated"},
+    "process": {
+        "together": "both in one process",
+        "apart": "each in a process of its own",
+        "operation": "each operation in a process of its own",
+        "warm": "both in one process, warmed up",
+    },
+}
+"""The labels of levels that are not their names, by factor."""
+
+_NAMED_ALONE: Final = {"database", "driver", "codec", "json_codec", "xml_codec", "format", "network", "process"}
+"""Factors whose levels say by themselves what they are of."""
 
 Option: TypeAlias = Any
 """A value that a control can take: a level of a factor, an operation, or a role and metric."""
@@ -65,6 +95,7 @@ class Answer:
     chosen: Mapping[str, Option]  # by control; None for a factor that it does not have
     comparison: Comparison
     sides: Mapping[str, Side]  # a and b
+    noisy: bool = False  # whether other programs were busy in all blocks, which then are those of the comparison
 
 
 @dataclass(frozen=True)
@@ -93,7 +124,7 @@ def list_pairs(measured: Measured) -> list[Pairs]:
             quantities=(),
             shown=(),
             study=measured.study,
-            labels={str(level): f"{call_factor(name)} {call_level(name, level)}" for level in values},
+            labels={str(level): _call_side(name, level) for level in values},
         )
         for name, values in sorted(levels.items())
         if len(values) > 1 and name not in {pairs.by for pairs in known}
@@ -120,7 +151,7 @@ def answer_all(measured: Measured, pairs: Pairs) -> Answers:
     fields = studies.load(measured.study).Parameters.model_fields
     defaults = {factor: getattr(fields.get(factor), "default", None) for factor in factors}
 
-    # The answers, and the factors that all of them share.
+    # The answers; noisy blocks give one where there are no others.
     answers: list[Answer] = []
     for quantity in quantities:
         operation, *measure = quantity
@@ -130,8 +161,15 @@ def answer_all(measured: Measured, pairs: Pairs) -> Answers:
                 chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
                 chosen |= {factor: common.get(factor) for factor in factors}
                 two = {"a": sides[a], "b": sides[b]}
-                row = compare_levels(pairs, measured, quantity, language, common, {"a": a, "b": b}, two)
-                answers.append(Answer(chosen, row, two))
+                levels = {"a": a, "b": b}
+                row = compare_levels(pairs, measured, quantity, language, common, levels, two)
+                is_noisy = row.is_only_noisy
+                if is_noisy:
+                    two = {name: side.with_noisy for name, side in two.items()}
+                    row = compare_levels(pairs, measured, quantity, language, common, levels, two)
+                answers.append(Answer(chosen, row, two, is_noisy))
+
+    # The factors that all answers share.
     fixed: dict[str, object] = {}
     for _, _, common, _ in rows:
         fixed |= {name: level for name, level in common.items() if _is_factor(name) and name not in factors}
@@ -156,16 +194,11 @@ def call_option(pairs: Pairs, name: str, option: Option) -> str:
 
 def call_factor(name: str) -> str:
     """Return the label of a factor."""
-    return name.replace("_", " ")
+    return _FACTORS.get(name, name.replace("_", " "))
 
 
 def call_level(name: str, value: object) -> str:
     """Return the label of a factor's level."""
-    known: dict[str, Mapping[str, str]] = {
-        "lane": names.STACKS, "format": names.FORMATS, "codec": names.CODECS,
-        "arrays": {"json": "arrays in a column of JSON", "table": "arrays in tables of their own"},
-        "topology": {"single": "one node", "replicated": "two nodes, replicated"},
-    }  # fmt: skip
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -175,10 +208,16 @@ def call_level(name: str, value: object) -> str:
     level = str(value)
     if name == "dataset_file":
         return Path(level).name
-    if name == "engine":
+    if name == "database":
         # A title is a store's: a mapper over a store has the same one.
-        return title(level) if level in STORES else names.engine(level)
-    return known.get(name, papers.called(name)).get(level, level)
+        return title(level) if level in STORES else names.database(level)
+    return _LEVELS.get(name, papers.called(name)).get(level, level)
+
+
+def _call_side(name: str, level: object) -> str:
+    """Return the label of a level where it stands on one side of a comparison."""
+    words = call_level(name, level)
+    return words if name in _NAMED_ALONE else f"{call_factor(name)} = {words}"
 
 
 def _has_a_pair(measured: Measured, pairs: Pairs) -> bool:
@@ -239,7 +278,7 @@ def _varying(pairs: Pairs, settings: Sequence[CellSettings]) -> list[str]:
 
 
 def _is_factor(name: str) -> bool:
-    return name not in _NO_FACTOR and not name.endswith(" in turn")
+    return name not in _NO_FACTOR and name not in IN_TURN
 
 
 def _levels(values: Iterable[Option]) -> list[Option]:

@@ -1,14 +1,15 @@
 """The explorer as files: a page, and all answers of one or several runs, each computed beforehand.
 
 A page that is opened as a file may load scripts, but no data. So the answers about each factor are a packed script,
-which ``assets/explorer.js`` loads, chooses from and draws; it computes no ratio. `write_page` writes the page that
-`benchbook explore` opens, and `write_answers` the answers that `make site` puts beside a page of its own.
+which ``assets/explorer.js`` loads, chooses from and draws; it computes no ratio. `write_answers` writes them beside the
+page of `benchbook explore` (`benchbook.explorer.page`), and beside the site's.
 """
 
 import base64
 import gzip
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,23 +17,28 @@ import numpy as np
 import orjson
 
 from benchbook import atomic, papers
-from benchbook.analysis import Analysis, Comparison
+from benchbook.analysis import Analysis, Comparison, Counts
 from benchbook.analysis.comparisons import sentence
 from benchbook.analysis.pairs import Pairs
 from benchbook.analysis.published import text
 from benchbook.analysis.sides import Measured, shared
-from benchbook.digits import interval, p_value, plural, quantity, rounded
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import interval, number, p_value, plural, quantity, rounded
 from benchbook.explorer import questions
+from benchbook.explorer.answer_page import Link
+from benchbook.explorer.precision import detectable_ratio
 from benchbook.explorer.questions import Answer, Option
+from benchbook.papers import exhibits
+from benchbook.plots import verdicts
+from benchbook.plots.claim_lines import ClaimLine, write_line
 
-ASSETS: Final = Path(__file__).parent / "assets"
-"""The folder of the page, its script and its styles."""
-
-ANSWERS: Final = "answers"
-"""The folder of the answers, beside the page that shows them."""
+RUNS: Final = "runs.js"
+"""The script that lists what there is; the page loads it first."""
 
 _DIGITS: Final = 4
 """Significant digits of drawn numbers."""
+
+_NOISY: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
 
 _SCALES: Final = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")),
@@ -41,23 +47,13 @@ _SCALES: Final = {
 }
 
 
-def write_page(folder: Path, runs: Mapping[str, Analysis]) -> Iterator[Path]:
-    """Write the explorer of some runs into a folder, and yield its page whenever a script of answers is written.
-
-    The page can be opened from the first time on: it waits for the answers that are still being written.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for name in ("index.html", "explorer.js", "explorer.css"):
-        shutil.copyfile(ASSETS / name, folder / name)
-    for _ in write_answers(folder / ANSWERS, runs):
-        yield folder / "index.html"
-
-
 def write_answers(
-    folder: Path, runs: Mapping[str, Analysis], is_wanted: Callable[[Pairs], bool] = lambda pairs: True
+    folder: Path,
+    runs: Mapping[str, Analysis],
+    is_wanted: Callable[[Pairs], bool] = lambda pairs: True,
+    documents: Sequence[Link] = (),
 ) -> Iterator[Path]:
-    """Write the list of runs with what each compares, then a script per factor; yield each script.
+    """Write what each run compares and claims, then a script per factor; yield each script of answers.
 
     Parameters
     ----------
@@ -67,34 +63,99 @@ def write_answers(
         By the name that the page shows, in the order in which they are offered; the first is shown first.
     is_wanted
         Whether the answers about some pairs are written.
+    documents
+        The pages of answers about a person's own documents, to which the page links.
     """
     shutil.rmtree(folder, ignore_errors=True)
 
     # What each run compares; studies without any pair are left out.
     listed: list[dict[str, Any]] = []
-    scripts: dict[str, tuple[Measured, Pairs]] = {}
-    for number, (name, analysis) in enumerate(runs.items()):
-        (folder / f"{number}").mkdir(parents=True)
+    scripts: list[Script] = []
+    for place, (name, analysis) in enumerate(runs.items()):
+        (folder / f"{place}").mkdir(parents=True)
         studies = []
         for study, measured in sorted(analysis.measured.items()):
-            files: dict[str, str] = {}
+            claims = list_claims(analysis, study)
+            of_study: list[Script] = []
             for pairs in filter(is_wanted, questions.list_pairs(measured)):
-                files[pairs.name] = f"{number}/{study}-{len(files)}.js"
-                scripts[files[pairs.name]] = measured, pairs
-            if files:
-                comparisons = [{"name": name, "file": file} for name, file in files.items()]
-                studies.append({"name": study, "title": papers.reference(study).title, "comparisons": comparisons})
+                of_study.append(Script(f"{place}/{study}-{len(of_study)}.js", measured, pairs, claims))
+            if of_study:
+                studies.append(_page_study(analysis, study, of_study, claims))
+            scripts += of_study
         listed.append({"name": name, "studies": studies})
-    atomic.write(folder / "runs.js", f"explorer.runs = {orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode()};\n")
+    begun = {
+        "runs": listed,
+        "colours": {verdict: look.colour for verdict, look in verdicts.LOOKS.items()},
+        "documents": [asdict(link) for link in documents],
+    }
+    atomic.write(folder / RUNS, f"explorer.begin({orjson.dumps(begun, option=orjson.OPT_INDENT_2).decode()});\n")
 
-    # The answers.
-    for file, (measured, pairs) in scripts.items():
-        packed = base64.b64encode(gzip.compress(orjson.dumps(page_answers(measured, pairs)), mtime=0)).decode()
-        atomic.write(folder / file, f'explorer.take("{file}", "{packed}");\n')
-        yield folder / file
+    # The answers, what each study compares first before all else.
+    for script in sorted(scripts, key=lambda script: not script.file.endswith("-0.js")):
+        answers = page_answers(script.measured, script.pairs, script.claims)
+        packed = base64.b64encode(gzip.compress(orjson.dumps(answers), mtime=0)).decode()
+        atomic.write(folder / script.file, f'explorer.take("{script.file}", "{packed}");\n')
+        yield folder / script.file
 
 
-def page_answers(measured: Measured, pairs: Pairs) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Claim:
+    """A paper's claim, as the page shows it, and the comparison that stands for it."""
+
+    id: str
+    line: ClaimLine
+    headline: Comparison | None  # None where nothing was compared
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file of answers."""
+
+    file: str  # in the folder of the answers
+    measured: Measured
+    pairs: Pairs
+    claims: Sequence[Claim]
+
+
+def list_claims(analysis: Analysis, study: str) -> list[Claim]:
+    """Return the claims of a study's paper, in its order."""
+    table = analysis.verdicts
+    compared = analysis.comparisons
+    claims = []
+    for verdict in ClaimVerdict.of(table[table["study"] == study]):
+        rows = compared[(compared["name"] == verdict.id) & (compared["estimate"] == verdict.estimate)]
+        headline = next(iter(Comparison.of(rows)), None)
+        claims.append(Claim(verdict.id, write_line(verdict), headline))
+    return claims
+
+
+def _page_study(analysis: Analysis, study: str, scripts: Sequence[Script], claims: Sequence[Claim]) -> dict[str, Any]:
+    """Return a study as the page lists it: its comparisons, its claims, and which of them it opens with."""
+    table = analysis.verdicts
+    headline = exhibits.HEADLINES.get(study)
+    ran = {claim.id for claim in claims if claim.line.here}
+    return {
+        "name": study,
+        "title": papers.reference(study).title,
+        "comparisons": [{"name": script.pairs.name, "file": script.file} for script in scripts],
+        "counts": str(Counts.of(table[table["study"] == study])),
+        "claims": [{"id": claim.id, **asdict(claim.line), "choice": _choice(claim.headline)} for claim in claims],
+        "asks": headline.asks if headline else "",
+        "headline": headline.claim if headline and headline.claim in ran else "",
+    }
+
+
+def _choice(row: Comparison | None) -> dict[str, str]:
+    """Return where the page's controls stand for a claim's comparison, as near as its settings say."""
+    if row is None:
+        return {}
+    settings = {name: as_value(level) for name, level in row.settings.items() if level is not None}
+    sides = {"a": row.a, "b": row.b}
+    measured = {"operation": row.operation, "measure": as_value((row.role, row.metric)), "language": row.language}
+    return settings | sides | measured
+
+
+def page_answers(measured: Measured, pairs: Pairs, claims: Sequence[Claim] = ()) -> dict[str, Any]:
     """Return the controls and all answers about some pairs, as the page's script reads them."""
     known = questions.answer_all(measured, pairs)
     controls, places = [], {}
@@ -111,7 +172,26 @@ def page_answers(measured: Measured, pairs: Pairs) -> dict[str, Any]:
         at = [places[control].get(as_value(answer.chosen[control]), -1) for control in places]
         answers.append({"at": at, **_page_answer(answer, measured)})
     fixed = {name: as_value(level) for name, level in known.fixed.items() if level is not None}
-    return {"controls": controls, "fixed": fixed, "answers": answers}
+    rows = [answer.comparison for answer in known.answers]
+    return {"controls": controls, "fixed": fixed, "answers": answers, "claims": _find_claims(claims, rows)}
+
+
+def _find_claims(claims: Sequence[Claim], rows: Sequence[Comparison]) -> dict[str, int]:
+    """Return at which of some answers each claim's own comparison stands, by the claim; others are not among them."""
+    places: dict[tuple[object, ...], int] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(_key(row), place)
+    found = {}
+    for claim in claims:
+        if claim.headline and _key(claim.headline) in places:
+            found[claim.id] = places[_key(claim.headline)]
+    return found
+
+
+def _key(row: Comparison) -> tuple[object, ...]:
+    """Return what two comparisons of the same blocks have in common."""
+    numbers = (f"{number:.9g}" for number in (row.estimate, row.low, row.high))
+    return row.language, row.operation, row.role, row.metric, row.kind, row.blocks, *numbers
 
 
 def as_value(option: Option) -> str:
@@ -120,9 +200,9 @@ def as_value(option: Option) -> str:
 
 
 def headline(row: Comparison) -> dict[str, str]:
-    """Return a comparison in words: its value, its interval with the blocks, a sentence and its test."""
+    """Return a comparison in words: its value, its interval with the blocks, a sentence, what is open and its test."""
     words = sentence(row)
-    said = {"value": "", "between": "", "words": words[0].upper() + words[1:], "test": ""}
+    said = {"value": "", "between": "", "words": words[0].upper() + words[1:], "open": "", "test": ""}
     if np.isnan(row.estimate):
         return said
     is_ratio = row.kind == "ratio"
@@ -131,6 +211,11 @@ def headline(row: Comparison) -> dict[str, str]:
     blocks = f"{plural(row.blocks, 'block')} of {plural(row.machine_days, 'machine-day')}"
     said["value"] = f"{value} ×" if is_ratio else f"{value} {row.unit}"
     said["between"] = f"99 % interval {ends}, {blocks}" if ends else f"no interval, {blocks}"
+    if is_ratio and row.low <= 1 <= row.high and row.low < row.high:
+        shows = number(detectable_ratio(row))
+        said["open"] = (
+            f"No difference shown: {plural(row.blocks, 'block')} can only show differences above {shows} times."
+        )
     if not np.isnan(row.p):
         p = p_value(row.p)
         said["test"] = f"Student's t = {row.t:.1f}, df = {row.df}, p {p if p.startswith('<') else f'= {p}'}"
@@ -147,7 +232,8 @@ def _page_answer(answer: Answer, measured: Measured) -> dict[str, Any]:
     _, days = np.unique(measured.machine_days[blocks], return_inverse=True)
     is_ratio = row.kind == "ratio"
     return {
-        "headline": headline(row),
+        "headline": headline(row) | ({"open": _NOISY} if answer.noisy else {}),
+        "noisy": answer.noisy,
         "estimate": row.words,
         "ratio": _rounded(row.estimate) if is_ratio else np.nan,
         "low": _rounded(row.low) if is_ratio else np.nan,

@@ -1,7 +1,7 @@
 """The widgets of ``notebooks/06_your_documents.ipynb``: a file, its fields, questions, a progress bar, the answers.
 
-The questions, what is measured for them and the answers are those of `benchbook ask`, which measures in a process of
-its own, so that the notebook stays usable meanwhile.
+Questions, cells and answers are those of `benchbook ask`, which measures in another process, so that the notebook stays
+usable. The last answers come back when the notebook runs again.
 """
 
 import asyncio
@@ -11,22 +11,17 @@ import subprocess
 import tempfile
 from html import escape
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import ipywidgets as widgets
 
-from benchbook import grid, paths, processes
+from benchbook import grid, processes
 from benchbook.datasets import own_records
 from benchbook.digits import plural
-from benchbook.explorer import documents
-from benchbook.explorer.site import ASSETS
+from benchbook.explorer import answer_page, asked, documents, replies
+from benchbook.explorer.answer_page import CARDS, STYLE
 from benchbook.inputs import InputError
-from benchbook.report.show import templates
 
-_CARDS: Final[Any] = templates(ASSETS).get_template("cards.html.j2").module
-"""The parts of what is shown: each escapes what it is given."""
-
-_STYLE: Final = (ASSETS / "explorer.css").read_text(encoding="utf-8")
 _ACCEPTED: Final = ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet"
 _EVERY_S: Final = 0.5
 _COLOURED: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
@@ -48,28 +43,46 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._measure = widgets.Button(description="Measure and answer", button_style="primary", layout=wide)
         self._stop = widgets.Button(description="Stop", tooltip="what is finished is kept", disabled=True)
         self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="16rem", visibility="hidden"))
-        self._status, self._answers = widgets.HTML(), widgets.HTML()
+        self._scope, self._status, self._answers = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self._process: subprocess.Popen[bytes] | None = None
         self._pick.observe(self._take, "value")
         self._path.observe(self._look, "value")
+        self._records.observe(self._describe, "value")
+        self._blocks.observe(self._describe, "value")
         self._measure.on_click(self._ask)
         self._stop.on_click(self._interrupt)
         super().__init__([
-            widgets.HTML(f"<style>{_STYLE}</style>"),
+            widgets.HTML(f"<style>{STYLE}</style>"),
             widgets.HBox([self._pick, self._path]),
             self._understood,
             widgets.HBox([*self._questions.values()]),
             widgets.HBox([self._records, self._blocks]),
+            self._scope,
             widgets.HBox([self._measure, self._stop, self._bar]),
             self._status,
             self._answers,
         ])  # fmt: skip
         self.add_class("bb-part")
+        self._restore()
+
+    def _restore(self) -> None:
+        """Show what was asked last, with its answers."""
+        last = asked.latest()
+        if last is None:
+            return
+        self._path.value = last.file
+        for name, box in self._questions.items():
+            box.value = name in last.questions
+        self._records.value, self._blocks.value = last.records, last.blocks
+        try:
+            self._show(list(last.questions), last.requests(), "Answers below, as they were measured before.")
+        except InputError:  # the file has changed, and its answers went with it
+            return
 
     def _take(self, _: object) -> None:
         """Keep a copy of the file that was picked, for the cells to read."""
         for picked in self._pick.value:
-            folder = paths.results() / ".own"
+            folder = asked.folder()
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / Path(picked["name"]).name
             file.write_bytes(bytes(picked["content"]))
@@ -79,18 +92,31 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
 
     def _look(self, _: object) -> None:
         """Show what is understood of the file, before anything is measured."""
-        self._answers.value = self._status.value = self._understood.value = ""
+        self._answers.value = self._status.value = self._understood.value = self._scope.value = ""
         path = self._path.value.strip()
         if not path:
             return
         try:
             known = own_records.understood(Path(path).expanduser())
         except InputError as error:
-            self._understood.value = _CARDS.refused(documents.without_folder(str(error), Path(path)))
+            self._understood.value = CARDS.refused(documents.without_folder(str(error), Path(path)))
             return
         fields = documents.field_rows(known)
-        self._understood.value = _CARDS.understood(known.words, known.notes, fields)
+        self._understood.value = CARDS.understood(known.words, known.notes, fields)
         self._records.value = min(documents.RECORDS, known.records)
+        self._describe()
+
+    def _describe(self, _: object = None) -> None:
+        """Say how much of the file is measured."""
+        self._scope.value = ""
+        path = self._path.value.strip()
+        try:
+            known = own_records.understood(Path(path).expanduser()) if path else None
+        except InputError:
+            return
+        if known:
+            scope = documents.describe_scope(self._records.value, known.records, self._blocks.value)
+            self._scope.value = f'<div class="bb bb-small">{escape(scope)}</div>'
 
     def _ask(self, _: object) -> None:
         """Start measuring what answers the chosen questions."""
@@ -103,7 +129,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
                 raise InputError("no question", "tick what you want to know")
             requests = documents.requests(path, chosen, self._records.value, self._blocks.value)
         except InputError as error:
-            self._status.value = _CARDS.refused(str(error))
+            self._status.value = CARDS.refused(str(error))
             return
         sizes = ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
         file = Path(path).expanduser().resolve()
@@ -135,14 +161,23 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
                 await asyncio.sleep(_EVERY_S)
             log.seek(0)
             said = escape(log.read().decode(errors="replace"))
-        details = f"<details><summary>all that was said</summary><pre>{said}</pre></details>"
-        self._status.value = f'<div class="bb">{details}</div>'
         self._bar.layout.visibility = "hidden"
         self._measure.disabled, self._stop.disabled = False, True
         try:
-            self._answers.value = "".join(map(_card, documents.answers(chosen, requests)))
+            self._show(chosen, requests, "Measured. Answers below.", said)
         except InputError as error:
-            self._answers.value = _CARDS.refused(str(error))
+            self._answers.value = CARDS.refused(str(error))
+
+    def _show(self, chosen: list[str], requests: list[documents.Request], status: str, said: str = "") -> None:
+        """Show the answers, with a line that says so and what was printed meanwhile."""
+        answers = replies.answers(chosen, requests)
+        path = Path(self._path.value)
+        known = own_records.understood(path.expanduser())
+        scope = documents.describe_scope(self._records.value, known.records, self._blocks.value)
+        texts = answer_page.write_text(answers), replies.write_csv(answers)
+        details = f"<details><summary>what was printed</summary><pre>{said}</pre></details>" if said else ""
+        self._status.value = f'<div class="bb" role="status">{status}{details}</div>'
+        self._answers.value = CARDS.answers(answers, scope, *texts, path.name)
 
 
 def _cells(requests: list[documents.Request]) -> list[grid.Cell]:
@@ -154,7 +189,3 @@ def _cells(requests: list[documents.Request]) -> list[grid.Cell]:
         except grid.NoneFitsError:
             continue
     return cells
-
-
-def _card(reply: documents.Reply) -> str:
-    return str(_CARDS.card(reply, reply.rows(), plural(reply.records, "record")))

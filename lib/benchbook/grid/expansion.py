@@ -34,8 +34,8 @@ class GridProduct:
 
     levels: ParameterLevels
     where: str  # the file and line, or the option, that says so
-    if_available: bool = False  # its points are cells where its server, its room and its lane are found
-    without: str = ""  # its points are cells where that lane or room is not found
+    if_available: bool = False  # its points are cells where its server, its network and its language are found
+    without: str = ""  # its points are cells where that language or network is not found
 
     @property
     def is_conditional(self) -> bool:
@@ -76,10 +76,10 @@ class Selection:
         """Return the selection with other levels of a parameter.
 
         Products that vary it get them, else all. A parameter that makes sense of any cell is set for all of them, and
-        a lane for the products that have it.
+        a language for the products that have it.
         """
-        if parameter == "lane":
-            return self._in_lanes(levels, where)
+        if parameter == "language":
+            return self._select_languages(levels, where)
         if parameter == "blocks":
             return replace(self, fixed={**self.fixed, parameter: levels})
         varies = [parameter in product.levels for product in self.products]
@@ -90,27 +90,27 @@ class Selection:
         ]
         return replace(self, products=tuple(products))
 
-    def _in_lanes(self, lanes: tuple[Any, ...], where: str) -> "Selection":
-        """Return the products of these lanes; for a lane without one all, with its own codecs or drivers."""
-        default = self.fixed.get("lane", (self.model.model_fields["lane"].default,))
-        # A product that stands in for a lane has no say where lanes are chosen.
+    def _select_languages(self, languages: tuple[Any, ...], where: str) -> "Selection":
+        """Return the products of these languages; for a language without one all, with its own codecs or drivers."""
+        default = self.fixed.get("language", (self.model.model_fields["language"].default,))
+        # A product that stands in for a language has no say where languages are chosen.
         products = [product for product in self.products if not product.without]
         chosen: list[GridProduct] = []
-        for lane in lanes:
-            own = [product for product in products if lane in product.levels.get("lane", default)]
-            codecs = {name: (level,) for name, level in self.model.of_lane.get(lane, {}).items()}
+        for language in languages:
+            own = [product for product in products if language in product.levels.get("language", default)]
+            codecs = {name: (level,) for name, level in self.model.language_levels.get(language, {}).items()}
             for product in own or products:
                 levels = product.levels
                 if not own:
-                    kept = {name: level for name, level in levels.items() if name not in self.of_a_lane}
+                    kept = {name: level for name, level in levels.items() if name not in self.language_parameters}
                     levels = {**kept, **codecs}
-                chosen.append(replace(product, levels={**levels, "lane": (lane,)}, where=where))
+                chosen.append(replace(product, levels={**levels, "language": (language,)}, where=where))
         return replace(self, products=tuple(chosen))
 
     @property
-    def of_a_lane(self) -> set[str]:
-        """The parameters of which some lane has values of its own, as codecs."""
-        return set().union(*self.model.of_lane.values())
+    def language_parameters(self) -> set[str]:
+        """The parameters of which some language has values of its own, as codecs."""
+        return set().union(*self.model.language_levels.values())
 
     def levels(self) -> dict[str, list[Any]]:
         """Return the levels of each parameter, and of the number of blocks, over all products."""
@@ -126,7 +126,7 @@ class Selection:
 class Choice:
     """A point that was asked for; its product says where it is left out.
 
-    So is one that makes no sense with own records, or in a lane that was set: `refused` says why.
+    So is one that makes no sense with own records, or in a language that was set: `refused` says why.
     """
 
     study: str
@@ -222,8 +222,8 @@ class CommandOption:
         if self.name != "blocks" and self.name not in selection.model.model_fields:
             return selection
         levels = self.values
-        # A study need not have every lane: its cells are left out with the reason.
-        if self.name != "lane":
+        # A study need not have every language: its cells are left out with the reason.
+        if self.name != "language":
             try:
                 levels = tuple(read_level(selection.model, self.name, value) for value in self.values)
             except ValidationError as error:
@@ -313,13 +313,17 @@ def _expanded(selection: Selection) -> Iterator[Point]:
 
 
 def _choice(point: Point, set_now: set[str]) -> Choice:
-    """Return a point with its parameters, and why it cannot take what was set now: own records, a lane or a room."""
+    """Return a point with its parameters, or why it refuses the records, language or network that was set now."""
     try:
         return _checked(point)
     except ConflictError as error:
-        of_a_lane = point.selection.of_a_lane
-        groups = {"dataset_file": {"dataset_file"}, "lane": {"lane", *of_a_lane}, "room": {"room"}}
-        groups |= dict.fromkeys(of_a_lane, of_a_lane & set_now)
+        language_parameters = point.selection.language_parameters
+        groups = {
+            "dataset_file": {"dataset_file"},
+            "language": {"language", *language_parameters},
+            "network": {"network"},
+        }
+        groups |= dict.fromkeys(language_parameters, language_parameters & set_now)
         for changed in [names for name, names in groups.items() if name in set_now]:
             before = {name: value for name, value in point.values.items() if name not in changed}
             try:
@@ -341,7 +345,7 @@ def _checked(point: Point) -> Choice:
         parameters = point.selection.model.model_validate(values)
     except ValidationError as error:
         place, reason = strict.explain(error, values)
-        raise (ConflictError if place in ((), ("lane",)) else InputError)(point.where, reason) from error
+        raise (ConflictError if place in ((), ("language",)) else InputError)(point.where, reason) from error
     if parameters.dataset_file:
         try:
             own_records.checked(parameters.dataset_file)

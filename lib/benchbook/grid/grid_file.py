@@ -16,9 +16,9 @@ from pydantic import (
     model_validator,
 )
 
-from benchbook import paths, rooms, strict, studies
+from benchbook import networks, paths, strict, studies
 from benchbook.inputs import InputError
-from benchbook.lanes import LANES
+from benchbook.languages import LANGUAGES
 from benchbook.strict import StrictModel, YamlFile, nearest, refuse_unknown_names
 from benchbook.studies.cell import CellParameters, refuse_lookalike
 
@@ -86,10 +86,10 @@ def _read_levels(
 
 
 def _check_fallbacks(given: ParameterLevels, info: ValidationInfo) -> ParameterLevels:
-    """Refuse names that are neither a room nor a lane, or the default lane."""
+    """Refuse names that are neither a network nor a language, or the default language."""
     fields = GridContext.of(info).parameters.model_fields
-    lanes = [lane for lane in LANES if lane != fields["lane"].default]
-    refuse_unknown_names(given, [*lanes, *(rooms.NAMED if "room" in fields else ())], "lane or room")
+    languages = [language for language in LANGUAGES if language != fields["language"].default]
+    refuse_unknown_names(given, [*languages, *(networks.NAMED if "network" in fields else ())], "language or network")
     return given
 
 
@@ -119,8 +119,10 @@ class Sections(StrictModel):
     """What a grid and each of its profiles can have."""
 
     grid: Products = ()
-    if_available: Products = ()  # where server, room and lane are found
-    without: Annotated[dict[str, Products], AfterValidator(_check_fallbacks)] = {}  # where that lane or room is not
+    if_available: Products = ()  # where server, network and language are found
+    without: Annotated[
+        dict[str, Products], AfterValidator(_check_fallbacks)
+    ] = {}  # where that language or network is not
     overrides: tuple[Override, ...] = ()  # applied to what the products give, in their order
     exclude: tuple[Exclusion, ...] = ()
     aa: tuple[Condition, ...] = ()  # what gets an identical second arm

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from benchbook import lanes, results, rooms, servers, studies
+from benchbook import languages, networks, results, servers, studies
 from benchbook.datasets import own_records
 from benchbook.deployment import Topology
 from benchbook.digits import plural
@@ -29,7 +29,7 @@ Kind: TypeAlias = tuple[str, str]
 """A cell whatever its block and its code: its study, and its parameters as the results state them."""
 
 Place: TypeAlias = tuple[str, Topology, str]
-"""What cells share in a visit: a product (``none`` is one too), a topology, and the room that its servers stand in."""
+"""What cells share in a visit: a product (``none`` is one, too), a topology and a network."""
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -57,13 +57,13 @@ class Cell:
 
     @property
     def place(self) -> Place:
-        """Where it runs: a cell without servers makes its room by itself."""
-        return self.product, self.topology, rooms.NONE if self.product == "none" else self.room
+        """Where it runs: a cell without servers makes its network by itself."""
+        return self.product, self.topology, networks.NONE if self.product == "none" else self.network
 
     @property
-    def room(self) -> str:
-        """The room that it needs, as `benchbook.rooms` reads it, or ``none``."""
-        return _room(self.parameters)
+    def network(self) -> str:
+        """The network that it needs, as `benchbook.networks` reads it, or ``none``."""
+        return _network(self.parameters)
 
     @property
     def kind(self) -> Kind:
@@ -90,8 +90,8 @@ class Cell:
 class LeftOut:
     """What a plan leaves out, and why.
 
-    A product, a room (as ``room lan-100m``) or a lane (as ``lane java``) that the profile has only where it is found;
-    or cells that records of one's own make no sense with.
+    A product, a network (as ``network lan-100m``) or a language (as ``language java``) that the profile has only
+    where it is found; or cells that records of one's own make no sense with.
     """
 
     product: str
@@ -129,7 +129,7 @@ def plan(
 ) -> Plan:
     """Return the cells of a profile: block after block, in a block deployment after deployment, shuffled within.
 
-    And what is left out: products that are not found here, cells that refuse a set file or lane.
+    And what is left out: products that are not found here, cells that refuse a set file or language.
 
     Parameters
     ----------
@@ -300,13 +300,13 @@ def _refusal(file: str, sha256: str, n: int | None, check: "Check", server: _Sta
 
 
 def _lacking(choice: Choice) -> str:
-    """Return what a point that is left out would need: its product, its room, or its lane."""
+    """Return what a point that is left out would need: its product, its network, or its language."""
     first, topology = _deployment(choice.study, choice.parameters)
     for product in (first, *_beside(choice.study, choice.parameters)):
         if _server(product, topology).missing:
             return product
-    room = _room(choice.parameters)
-    return f"room {room}" if rooms.lacking(room) else f"lane {choice.parameters.lane}"
+    network = _network(choice.parameters)
+    return f"network {network}" if networks.lacking(network) else f"language {choice.parameters.language}"
 
 
 def _why_not(choice: Choice) -> str:
@@ -315,11 +315,11 @@ def _why_not(choice: Choice) -> str:
 
 
 def _not_needed(choice: Choice) -> bool:
-    """Return whether it stands in for cells of a lane or a room that can be had here."""
+    """Return whether it stands in for cells of a language or a network that can be had here."""
     name = choice.product.without
-    if name in rooms.NAMED:
-        return rooms.lacking(name) is None
-    return bool(name) and not isinstance(lanes.find(name), lanes.Missing)
+    if name in networks.NAMED:
+        return networks.lacking(name) is None
+    return bool(name) and not isinstance(languages.find(name), languages.Missing)
 
 
 @cache
@@ -376,31 +376,31 @@ def _beside(study: str, parameters: CellParameters) -> Sequence[str]:
     return beside(parameters) if beside else ()
 
 
-def _room(parameters: CellParameters) -> str:
-    return getattr(parameters, "room", rooms.NONE)
+def _network(parameters: CellParameters) -> str:
+    return getattr(parameters, "network", networks.NONE)
 
 
 def _stack(study: str, parameters: CellParameters) -> _Stack:
-    """Return what a cell runs on beside Python: its server, and its lane's harness."""
+    """Return what a cell runs on beside Python: its server, and its language's harness."""
     product, topology = _deployment(study, parameters)
-    server = _server(product, topology, _room(parameters))
+    server = _server(product, topology, _network(parameters))
     for other in _beside(study, parameters):
         second = _server(other, topology)
         server = _Stack(f"{server.version}, {second.version}", server.missing or second.missing)
-    if parameters.lane == "python":
+    if parameters.language == "python":
         return server
-    harness = lanes.find(parameters.lane)
-    if isinstance(harness, lanes.Missing):
+    harness = languages.find(parameters.language)
+    if isinstance(harness, languages.Missing):
         return replace(server, missing=server.missing or harness.why)
     return replace(server, version=f"{server.version}, {harness.version}")
 
 
 @cache
-def _server(product: str, topology: Topology, room: str = rooms.NONE) -> _Stack:
-    """Return the server that would be used, in that room."""
+def _server(product: str, topology: Topology, network: str = networks.NONE) -> _Stack:
+    """Return the server that would be used, in that network."""
     if product == "none":
-        return _Stack("none", missing=rooms.lacking(room))
+        return _Stack("none", missing=networks.lacking(network))
     server = servers.find(product, topology)
     if isinstance(server, servers.Missing):
         return _Stack("missing", missing=server.why)
-    return _Stack(server_version(server), missing=servers.unplaceable(server, room))
+    return _Stack(server_version(server), missing=servers.unplaceable(server, network))

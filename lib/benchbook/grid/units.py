@@ -47,7 +47,7 @@ UNITS: Final = {
     "measure": Unit(
         (
             *("measure/__init__.py", "measure/meters.py", "measure/timing.py"),
-            *("studies/cell.py", "studies/levels.py", "deployment.py", "schemas.py", "lanes.py", "processes.py"),
+            *("studies/cell.py", "studies/levels.py", "deployment.py", "schemas.py", "languages.py", "processes.py"),
             *("runner/fork_server.py", "runner/kernel.py", "runner/notebook.py", "runner/visit.py"),
         ),
     ),
@@ -79,7 +79,7 @@ UNITS: Final = {
     "servers": Unit(("servers/*.py", "credentials.py")),
     "databases": Unit(
         (
-            *("databases/engine.py", "databases/__init__.py", "databases/connected.py"),
+            *("databases/adapter.py", "databases/__init__.py", "databases/connected.py"),
             "studies/cell_store.py",
         ),
         ("servers",),
@@ -101,7 +101,7 @@ UNITS: Final = {
     "sqlserver": Unit(("databases/sqlserver/*.py",), ("sql",), ("pymssql",)),
     "arangodb": Unit(("databases/arangodb/*.py",), ("databases",), ("python-arango",)),
     # What cells run on that name it: an emulated network, sockets, another language.
-    "rooms": Unit(("rooms/*.py",)),
+    "networks": Unit(("networks/*.py",)),
     "sockets": Unit(("wire/*.py", "studies/bookstore_receiver.py"), libraries=("orjson",)),
     "java": Unit(("harness/java/src/main/**/*", "harness/java/pom.xml", "harness/contract.schema.json")),
     "node": Unit(("harness/node/*.js", "harness/node/package-lock.json", "harness/contract.schema.json")),
@@ -120,10 +120,10 @@ def cell_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
     # What any study's parameters may name.
     if parameters.dataset_file:
         left.append("own_records")
-    if parameters.lane != "python":
-        left.append(parameters.lane)
-    if getattr(parameters, "room", "none") != "none":
-        left.append("rooms")
+    if parameters.language != "python":
+        left.append(parameters.language)
+    if getattr(parameters, "network", "none") != "none":
+        left.append("networks")
     # And what these use in turn.
     units: dict[str, Unit] = {}
     while left:

@@ -3,7 +3,7 @@
 In come a run's `benchbook.analysis.Analysis`, and of ``data`` what the papers print and what is said of it. Out come
 every figure and table by name (`exhibits`, written by `exhibits.draw_all`), single numbers by key (`numbers`), and the
 papers' own analyses, recomputed (`recomputed`, of which `checks` has a module per paper). Begin with `exhibits`, then
-one paper: its ``FIGURES``, ``TABLES``, ``HEADLINES``, and what its words are in print (``CALLED``).
+one paper: its ``FIGURES``, ``TABLES``, ``HEADLINE``, and what its words are in print (``CALLED``).
 """
 
 import importlib

@@ -18,7 +18,7 @@ from benchbook.analysis import Analysis
 from benchbook.analysis import number as published_number
 from benchbook.analysis.block_means import UNIT
 from benchbook.analysis.comparisons import A_OVER_B, compare
-from benchbook.analysis.sides import Measured, Side, parameters
+from benchbook.analysis.sides import Measured, Side
 from benchbook.analysis.steadiness import ENOUGH, steadiness
 from benchbook.digits import estimate, number
 from benchbook.papers.setups import setup
@@ -47,7 +47,7 @@ from benchbook.plots.ratios import METRICS, Headline, Ratios, by_condition, of_n
 from benchbook.plots.verdicts import sheets
 
 N: Final = (1, 10, 100, 1000, 10000)
-ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once", "room": "none"}
+ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once", "network": "none"}
 PAPERS_WAY: Final = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
 OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 """What is another on the paper's own stack."""
@@ -232,7 +232,7 @@ def _library_notes(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     return sentences
 
 
-_ABOUT: Final = ("study", "host", "parameters", "operation", "format", "codec")
+_ABOUT: Final = ("study", "host", "case", "n", "operation", "format", "codec")
 _SETTLED: Final = ("blocks", "shape", "shapes", "start", "mean", "steady", "cold_over_steady")
 
 
@@ -247,7 +247,7 @@ def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The cell's ``study, host, parameters, operation, format, codec``; ``blocks``; ``shape``: that of most blocks, as
+        The cell's ``study, host, case, n, operation, format, codec``; ``blocks``; ``shape``: that of most blocks, as
         in `benchbook.analysis.steadiness.Steadiness`, and ``shapes``, all with their counts; ``start``: the median
         first repetition of the steady state; ``mean`` of all repetitions and ``steady``, of those of the steady states,
         both in the stored unit and means over blocks; ``cold_over_steady``: the mean before it over the mean in it. NaN
@@ -283,12 +283,11 @@ def _settled(blocks: list[NDArray[np.float64]]) -> dict[str, object]:
 
 
 def cold_starts_in_print(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what `cold_starts` found as it is shown: times in ms, case and n for the parameters."""
-    given = [parameters(text) for text in table["parameters"]]
+    """Return what `cold_starts` found as it is shown: times in ms."""
     return pd.DataFrame(
         {
-            "Case": [cell.get("case") for cell in given],
-            "n": [f"{cell.get('n'):,}" for cell in given],
+            "Case": table["case"].astype(int),
+            "n": table["n"].map("{:,}".format),
             "Format": table["format"].str.upper(),
             "Operation": table["operation"].str.replace("_", " "),
             "Blocks": table["shapes"],
@@ -307,18 +306,18 @@ FIGURES: Final[dict[str, Maker]] = {
     **{f"bookstore_case{case}": partial(case_figure, case=case) for case in (1, 2)},
     "bookstore_libraries": libraries,
     "bookstore_ratios": _ratios(
-        title="XML over JSON",
+        title="XML compared with JSON",
         row=lambda row: f"{METRICS[row.metric]}, {of_n(row)}",
         own=OWN,
         panel=lambda row: f"case {row.settings['case']}",
         keep=("round_trip", "marshal"),
         series=lambda row: names.STACKS[row.language],
     ),
-    "bookstore_rooms": _ratios(
-        title="XML over JSON, on the loopback and in a room",
+    "bookstore_networks": _ratios(
+        title="XML compared with JSON, on the loopback and in a network",
         row=lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
-        panel=lambda row: f"case {row.settings['case']}, {names.room(row.settings['room'])}",
-        across="room",
+        panel=lambda row: f"case {row.settings['case']}, {names.network(row.settings['network'])}",
+        across="network",
         one_n=True,
     ),
 }
@@ -334,13 +333,10 @@ TABLES: Final[dict[str, Maker]] = {
         here={"word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else ""},
     ),
 }
-HEADLINES: Final = [
-    Headline("XML / JSON, time, case 1", "bookstore.round-trip.xml-slower", ("case=1",)),
-    Headline(
-        "XML / JSON, time, case 2",
-        "bookstore.round-trip.xml-slower",
-        ("case=2",),
-        "Writing a bookstore (case 2) to XML and reading it back took {} as long as with JSON.",
-    ),
-]
-"""What the paper is about: comparisons of its claims."""
+HEADLINE: Final = Headline(
+    claim="bookstore.round-trip.xml-slower",
+    asks="What does it cost to turn an object into JSON or XML and back?",
+    says="XML took {} as long as JSON to be written and read back.",
+    label="XML / JSON, time",
+)
+"""What stands for the study wherever it is named."""

@@ -1,7 +1,7 @@
 """Document and relational databases, single and replicated (study `crud`).
 
 In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end; `null_baseline` says what of an engine's time is the harness's own.
+``TABLES`` at the end; `null_baseline` says what of a database's time is the harness's own.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook.analysis import Analysis, claim_files, paper_comparisons
-from benchbook.analysis.sides import ALONE, IN_TURN
+from benchbook.analysis.sides import ALONE
 from benchbook.digits import NOT_PRINTED
 from benchbook.papers.setups import setup
 from benchbook.plots import names, style
@@ -43,8 +43,8 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "article_index": False,
     "durability": "default",
     "binary_log": "needed",
-    "room": "none",
-    f"engine{IN_TURN}": ALONE,
+    "network": "none",
+    "cell_database": ALONE,
 }
 TIMED: Final = {
     place.key[0]: (place.operation[0], str(place.at["topology"])) for place in claim_files.printed_places("crud")
@@ -72,7 +72,7 @@ def drawn(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], lis
     measured, notes = chosen(timed, PAPERS_WAY)
     if operation == "delete" and measured.get("delete", pd.Series()).eq("all").any():
         notes = ["here one statement deletes all; the paper's times fit a call a comment, which claims read", *notes]
-    label = measured["engine"].map(names.engine) + measured["lane"].map(_suffix)
+    label = measured["database"].map(names.database) + measured["language"].map(_suffix)
     theirs = published["column"].astype(int)
     # On a single node an operation has ended with its client's: see `block_means.ended`.
     points = joined(
@@ -88,9 +88,9 @@ def _size(n: int) -> str:
     return f"n = {int(n):,}"
 
 
-def _suffix(lane: str) -> str:
+def _suffix(language: str) -> str:
     """Return what a database's name ends in where another stack than Python asked it."""
-    return "" if lane == "python" else f", {names.STACKS[lane]}"
+    return "" if language == "python" else f", {names.STACKS[language]}"
 
 
 def _title(exhibit: str, operation: str, topology: str) -> str:
@@ -118,7 +118,7 @@ def versions_table(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
     rows, means = paper(analysis, "crud", "Table I"), where(analysis.means, study="crud")
     published = dict(zip(rows["row"], rows["printed"], strict=True))
-    measured = {names.engine(engine): text for engine, text in names.versions(means).items()}
+    measured = {names.database(database): text for database, text in names.versions(means).items()}
     databases = names.ordered({*published, *measured})
     columns = {
         "Database": databases,
@@ -130,7 +130,7 @@ def versions_table(analysis: Analysis) -> Exhibit:
 
 
 def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of each engine's time that an engine takes which stores nothing, on a single node.
+    """Return the share of each database's time that a database takes which stores nothing, on a single node.
 
     Parameters
     ----------
@@ -140,25 +140,27 @@ def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``engine, operation, n, label, share, blocks``; ``share`` is the geometric mean of the blocks' ratios.
+        ``database, operation, n, label, share, blocks``; ``share`` is the geometric mean of the blocks' ratios.
     """
     among, *_ = claim_files.pairs("crud")
-    pairs = tuple(("noop", engine) for engine in (*STORES, "mongodb+mongoengine"))
+    pairs = tuple(("noop", database) for database in (*STORES, "mongodb+mongoengine"))
     compared = paper_comparisons(means, [among.model_copy(update={"pairs": pairs})]).dropna(subset="estimate")
-    shares = compared.rename(columns={"b": "engine", "estimate": "share"})
-    return shares[["engine", "operation", "n", "label", "share", "blocks"]]
+    shares = compared.rename(columns={"b": "database", "estimate": "share"})
+    return shares[["database", "operation", "n", "label", "share", "blocks"]]
 
 
 def null_baseline_in_words(shares: pd.DataFrame) -> str:
     """Return what `null_baseline` found, in a sentence or two."""
     if shares.empty:
-        return "No engine ran beside the one that stores nothing, so the harness's own cost is not known."
+        return "No database ran beside the one that stores nothing, so the harness's own cost is not known."
     ordered = shares.sort_values("share")
-    ends = [f"{_percent(row.share)} ({row.engine}, {row.operation}, n={row.n})" for row in each(ordered.iloc[[0, -1]])]
-    medians = shares.groupby("engine", sort=False)["share"].median()
+    ends = [
+        f"{_percent(row.share)} ({row.database}, {row.operation}, n={row.n})" for row in each(ordered.iloc[[0, -1]])
+    ]
+    medians = shares.groupby("database", sort=False)["share"].median()
     return (
-        f"An engine that stores nothing took {' to '.join(ends)} of an engine's time on a single node: the harness's "
-        f"own cost. Medians: {', '.join(f'{engine} {_percent(share)}' for engine, share in medians.items())}."
+        f"A database that stores nothing took {' to '.join(ends)} of a database's time on a single node: the harness's "
+        f"own cost. Medians: {', '.join(f'{database} {_percent(share)}' for database, share in medians.items())}."
     )
 
 
@@ -180,13 +182,14 @@ FIGURES: Final[dict[str, Maker]] = {
         f"crud_fig{NUMBER[source]}_{operation}_{topology}": partial(times_figure, source=source)
         for source, (operation, topology) in TIMED.items()
     },
-    "crud_ratios_engines": Ratios(
+    "crud_ratios_databases": Ratios(
         "crud",
-        "engine against engine",
-        "each engine over MongoDB",
+        "database against database",
+        "each database compared with MongoDB",
         lambda row: str(row.a),
         PAPERS_WAY,
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
+        axis="time, database / MongoDB",
         over="MongoDB",
         panels=tuple(f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)),
         one_n=True,
@@ -194,10 +197,11 @@ FIGURES: Final[dict[str, Maker]] = {
     "crud_ratios_replication": Ratios(
         "crud",
         "replicated against single",
-        "replicated over single",
-        lambda row: names.engine(row.settings["engine"]) + _suffix(row.language),
+        "replicated compared with single",
+        lambda row: names.database(row.settings["database"]) + _suffix(row.language),
         PAPERS_WAY,
         panel=lambda row: str(row.operation),
+        axis="time, replicated / single",
         one_n=True,
     ),
 }
@@ -215,33 +219,10 @@ TABLES: Final[dict[str, Maker]] = {
         rows=("virtual machines", "VMware", "operating system", "memory", "processors", "cores", "clock", "disk"),
     ),
 }
-POSTGRESQL: Final = "engine=postgresql+relational"
-HEADLINES: Final = [
-    Headline(
-        "next relational / MongoDB, insert",
-        "crud.insert.mongodb-before-relational",
-        says="To insert comments the fastest relational store took {} as long as MongoDB.",
-    ),
-    *(
-        Headline(
-            f"MongoDB / PostgreSQL, {name}",
-            f"crud.{claim}.mongodb-before-relational",
-            (POSTGRESQL,),
-            says=says,
-        )
-        for name, claim, says in (
-            ("update", "update", "To update comments MongoDB took {} as long as PostgreSQL."),
-            ("delete", "delete", "To delete comments one by one MongoDB took {} as long as PostgreSQL."),
-            (
-                "replicated insert",
-                "insert-replicated",
-                "To insert comments, replicated, MongoDB took {} as long as PostgreSQL.",
-            ),
-        )
-    ),
-    *(
-        Headline(f"replicated / single, MongoDB, {name}", f"crud.{name}.replicating-costs", ("engine=mongodb",))
-        for name in ("insert", "update")
-    ),
-]
-"""What the paper is about: comparisons of its claims."""
+HEADLINE: Final = Headline(
+    claim="crud.insert.mongodb-before-relational",
+    asks="Are document stores faster than relational ones, alone and replicated?",
+    says="MongoDB took {} as long as {b} to insert comments.",
+    label="MongoDB / {b}, time to insert",
+)
+"""What stands for the study wherever it is named."""

@@ -1,14 +1,16 @@
 """All figures and tables by name, each paper's own, and drawing them all."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchbook import workers
-from benchbook.analysis import DECIDED, Analysis, Comparison
+from benchbook.analysis import Analysis
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import estimate
 from benchbook.papers import load
 from benchbook.plots import ratios, style, verdicts
 from benchbook.plots.exhibit import Exhibit, Maker
@@ -17,8 +19,13 @@ from benchbook.plots.provenance import Provenance, provenance
 from benchbook.studies import SLUGS
 
 _PAPERS: Final = {study: load(study) for study in SLUGS}
-_HEADLINES: Final = {study: paper.HEADLINES for study, paper in _PAPERS.items()}
+HEADLINES: Final[dict[str, ratios.Headline]] = {study: paper.HEADLINE for study, paper in _PAPERS.items()}
+"""What stands for each study: in the report, README, explorer and by `benchbook number STUDY.headline`."""
+
 _WORKERS: Final = 2
+PAGE: Final = "page"
+"""The folder, beside the figures, of their drawings for the report's page."""
+
 _DRAWN_FROM: Final[list[tuple[Analysis, Path, str]]] = []
 VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures of claims."""
@@ -29,24 +36,21 @@ for _paper in _PAPERS.values():
 
 
 def overview(analysis: Analysis) -> Exhibit:
-    """Draw what each paper is about on one sheet."""
-    return ratios.overview(analysis, _HEADLINES)
+    """Draw each paper's headline on one sheet."""
+    return ratios.overview(analysis, HEADLINES)
 
 
-def lead(analysis: Analysis, study: str) -> tuple[ratios.Headline, Comparison] | None:
-    """Return a study's first headline that has a sentence and an interval, with its comparison; None without one.
+def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
+    """Return the verdict on the claim that stands for a study; its estimate is NaN where nothing was compared."""
+    (verdict,) = ClaimVerdict.of(where(analysis.verdicts, id=HEADLINES[study].claim))
+    return verdict
 
-    Headlines of claims that are decided come before others.
-    """
-    verdict_of = analysis.verdicts.set_index("id")["verdict"]
-    undecided = []
-    for headline in _HEADLINES[study]:
-        row = ratios.judged(analysis, headline) if headline.says else None
-        if row and verdict_of[headline.claim] in DECIDED and row.stands in ("for", "against"):
-            return headline, row
-        if row:
-            undecided.append((headline, row))
-    return undecided[0] if undecided else None
+
+def say_headline(study: str, verdict: ClaimVerdict, ratio: str = "") -> str:
+    """Return a study's headline as a sentence, with the ratio and its interval where none is given."""
+    written = ratio or f"{estimate(verdict.estimate, verdict.low, verdict.high)} times"
+    says: str = HEADLINES[study].says
+    return says.format(written, b=verdict.b)
 
 
 FIGURES: Final[dict[str, Maker]] = {"verdicts": verdicts.counts, "overview": overview}
@@ -65,7 +69,7 @@ def draw_all(analysis: Analysis, folder: Path, run: str, names: Sequence[str] = 
 
     Files are named as in `FIGURES` and `TABLES`, of which all are made; studies may be missing from what was observed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / PAGE).mkdir(parents=True, exist_ok=True)
     # computed once, here: the workers are given it
     for part in ("published", "comparisons", "verdicts", "tables", "measured"):
         getattr(analysis, part)
@@ -80,10 +84,12 @@ def _begin(analysis: Analysis, folder: Path, run: str) -> None:
 
 def _write(name: str) -> list[Path]:
     """Write one exhibit."""
-    from benchbook.plots.save import save  # here: matplotlib takes a quarter of a second, and numbers need none
+    from benchbook.plots.save import save, save_for_page  # matplotlib is slow to import, and numbers need none
 
     ((analysis, folder, run),) = _DRAWN_FROM
-    return save(made(analysis, name), folder / name, about(analysis, name, run))
+    exhibit = made(analysis, name)
+    save_for_page(exhibit, folder / PAGE, name)
+    return save(exhibit, folder / name, about(analysis, name, run))
 
 
 def made(analysis: Analysis, name: str) -> Exhibit:
@@ -98,16 +104,16 @@ def _noisy(analysis: Analysis, name: str) -> str:
     if "_" not in name:
         return ""
     means = where(analysis.means, study=name.partition("_")[0])
-    cells = means.groupby(["cell_id", "block"])["disturbed"].any()
+    cells = means.groupby(["cell_id", "block"])["noisy"].any()
     if not cells.any():
         return ""
     which = f"all {len(cells)}" if cells.all() else f"{int(cells.sum())} of {len(cells)}"
     return f"left out: {which} cells of this study, beside which other programs ran"
 
 
-def about(analysis: Analysis, name: str, run: str) -> Provenance:
-    """Return the provenance of one figure or table."""
-    return measured(analysis, studies_of(name), run)
+def about(analysis: Analysis, name: str, run: str) -> Mapping[str, Any]:
+    """Return the provenance of one figure or table, and the note on the blocks that it leaves out."""
+    return {**measured(analysis, studies_of(name), run), "left_out": _noisy(analysis, name)}
 
 
 @lru_cache(maxsize=16)

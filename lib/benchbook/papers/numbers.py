@@ -5,6 +5,7 @@ A key is a path of words from the general to the particular, joined by dots, of 
 all that tells its number from others, the language of a comparison too, so that it means the same when other cells have
 run:
 
+- ``STUDY.headline`` what stands for a study: the headline of its main claim
 - ``CLAIM`` a claim's own headline comparison with its 99 % interval; ``CLAIM.LANGUAGE[.SIDE...][.LEVEL...]`` one of its
   comparisons. Either with ``.published`` the paper's own
 - ``FIGURE[.PANEL].LEVEL[.SERIES]`` a mark of a figure; with ``.published`` the hollow one
@@ -26,7 +27,7 @@ from benchbook.analysis.intervals import CONFIDENCE
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.digits import estimate, plural, rounded
 from benchbook.papers import exhibits
-from benchbook.plots import latex
+from benchbook.plots import latex, ratios
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import FrameRow, each, where
 from benchbook.studies import SLUGS
@@ -125,7 +126,14 @@ def _counts(analysis: Analysis) -> Iterator[Number]:
 
 
 def _claims(analysis: Analysis) -> Iterator[Number]:
-    """Yield the headline of each claim that something was compared for."""
+    """Yield the headline of each study and of each claim that something was compared for."""
+    for study in SLUGS:
+        main = exhibits.judge_headline(analysis, study)
+        if not math.isnan(main.estimate):
+            says = f"{exhibits.say_headline(study, main)} ({ratios.place(main)})"
+            yield from _with_published(
+                main, f"{study}.headline", says, main.why if main.verdict == "not comparable" else ""
+            )
     for row in ClaimVerdict.of(analysis.verdicts.dropna(subset="estimate")):
         says = f"{row.says} ({row.headline}, {STACKS[row.language]}), {row.verdict}"
         caveat = row.why if row.verdict == "not comparable" else ""
@@ -166,7 +174,7 @@ def _of_figure(analysis: Analysis, name: str) -> Iterator[Number]:
         place = ", ".join(f"{level:g}" if isinstance(level, float) else f"{level}" for level in _placed(row))
         unit = "" if row.unit in ("ratio", "claims") else row.unit
         doubts = [row.caveat] if row.caveat else []
-        doubts += ["a wait ran out: the true value is larger"] if row.censored else []
+        doubts += ["a wait ran out: the true value is larger"] if row.timed_out else []
         interval = {} if of_paper else {"low": row.low, "high": row.high}
         says = f"{made.title}: {place}" + ("" if of_paper else f": {plural(int(row.blocks), 'block')}")
         caveat = "; ".join(doubts)

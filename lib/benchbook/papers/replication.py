@@ -4,13 +4,14 @@ In come the study's block means and comparisons; out come its figures, tables an
 ``TABLES`` at the end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import rooms
+from benchbook import networks
 from benchbook.analysis import Analysis, claim_files
 from benchbook.analysis.claims import Tested, several
 from benchbook.papers.setups import HERE, Facts, setup
@@ -25,7 +26,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "topology": "replicated",
     "process": "together",
     "durability": "default",
-    "room": "none",
+    "network": "none",
 }
 THEIRS: Final = " (published)"
 
@@ -65,50 +66,65 @@ def averages(analysis: Analysis, *, figure: int) -> Exhibit:
     rows = paper(analysis, "replication", f"Fig. {figure}")
     published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
     way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
-    way = {factor: wanted for factor, wanted in way.items() if factor != "room"}
+    way = {factor: wanted for factor, wanted in way.items() if factor != "network"}
     measured, notes = chosen(where(wide(analysis, "replication"), process=way["process"]), way)
-    measured, averaged = as_judged(where(measured, role=("primary", "replica"), operation="insert"), part.metric)
-    level = measured["engine"].map(names.engine) + ", " + measured["role"]
+    measured, places, averaged = as_judged(
+        where(measured, role=("primary", "replica"), operation="insert"), part.metric
+    )
+    level = measured["database"].map(names.database) + ", " + measured["role"]
     series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
     points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
     notes = [*remarks(points, {}), *averaged, *notes, "the paper does not say which node it shows"]
-    title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
-    order = _order_rows(points, {*rows["row"], *measured["engine"].map(names.engine)})
+    title = "; ".join([f"replication, Fig. {figure}: {part.quantity}, {part.unit}", *places])
+    order = _order_rows(points, {*rows["row"], *measured["database"].map(names.database)})
     drawing = Dots(f"{part.quantity}, {part.unit}", order, log=part.log)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str]]:
-    """Keep of each engine the network and the numbers of records that its claims are judged in; with a note on each.
+def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Keep of each database the network and the numbers of records that its claims are judged in.
 
     The network is the one in which most of the paper's numbers ran; of several the first that the claims name. Without
-    any of the paper's numbers all that ran are kept.
+    any of the paper's numbers all that ran are kept. Returned beside are the networks with the numbers of records, for
+    the title, and how these differ from the paper's, for the notes.
     """
     claims = [claim for claim in claim_files.claims("replication") if isinstance(claim, Tested)]
     of_metric = [claim for claim in claims if claim.quantity.metric == metric]
-    named = [str(room) for claim in of_metric for room in several(claim.at.get("room", rooms.NONE))]
+    named = [str(network) for claim in of_metric for network in several(claim.at.get("network", networks.NONE))]
     kept: list[pd.DataFrame] = []
-    engines: dict[tuple[Any, ...], list[str]] = {}
-    for engine, rows in measured.groupby("engine", sort=False):
-        by_room = {str(room): sorted({int(n) for n in of_room["n"]}) for room, of_room in rows.groupby("room")}
-        of_paper = {room: [n for n in ran if n in N] for room, ran in by_room.items()}
-        order = [*named, *by_room]
-        room = sorted(by_room, key=lambda room: (-len(of_paper[room]), order.index(room)))[0]
-        ran = of_paper[room] or by_room[room]
-        kept.append(where(rows, room=room, n=ran))
-        engines.setdefault((room, *ran), []).append(names.engine(str(engine)))
-    notes = []
-    for (room, *ran), of_them in engines.items():
-        absent = [f"{n:,}" for n in N if n not in ran]
-        theirs = f" (the paper's is over {', '.join(absent)}, too)" if absent else ""
-        whose = f"{', '.join(of_them)}: " if len(engines) > 1 else ""
-        notes.append(f"{whose}{names.room(room)}, mean over n = {', '.join(f'{n:,}' for n in ran)}{theirs}")
-    return pd.concat(kept) if kept else measured, notes
+    databases: dict[tuple[Any, ...], list[str]] = {}
+    for database, rows in measured.groupby("database", sort=False):
+        by_network = {
+            str(network): sorted({int(n) for n in of_network["n"]}) for network, of_network in rows.groupby("network")
+        }
+        of_paper = {network: [n for n in ran if n in N] for network, ran in by_network.items()}
+        order = [*named, *by_network]
+        network = sorted(by_network, key=lambda network: (-len(of_paper[network]), order.index(network)))[0]
+        ran = of_paper[network] or by_network[network]
+        kept.append(where(rows, network=network, n=ran))
+        databases.setdefault((network, *ran), []).append(names.database(str(database)))
+    places, notes = [], []
+    for (network, *ran), of_them in databases.items():
+        whose = f"{', '.join(of_them)}: " if len(databases) > 1 else ""
+        places.append(f"{whose}{names.network(network)}, mean over n = {list_numbers(ran)}")
+        absent = [n for n in N if n not in ran]
+        if absent:
+            notes.append(f"{whose}the paper's mean is over n = {list_numbers(absent)}, too")
+    return pd.concat(kept) if kept else measured, places, notes
 
 
-def _order_rows(points: pd.DataFrame, engines: set[str]) -> list[str]:
-    """Return the rows that have points: of each engine, in the papers' order, the published one before its nodes."""
-    rows = [f"{engine}{place}" for engine in names.ordered(engines) for place in (THEIRS, ", primary", ", replica")]
+def list_numbers(numbers: Sequence[int]) -> str:
+    """Return numbers of records in print: ``2,000 to 10,000`` where all of the paper's ran."""
+    if [*numbers] == [*N]:
+        return f"{N[0]:,} to {N[-1]:,}"
+    return ", ".join(f"{n:,}" for n in numbers)
+
+
+def _order_rows(points: pd.DataFrame, databases: set[str]) -> list[str]:
+    """Return the rows that have points: of each database, in the papers' order, the published one before its nodes."""
+    rows = [
+        f"{database}{place}" for database in names.ordered(databases) for place in (THEIRS, ", primary", ", replica")
+    ]
     return [row for row in rows if row in set(points["level"])]
 
 
@@ -131,11 +147,13 @@ _ratios = partial(
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("replication"),
     **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
-    "replication_ratios": _ratios(title="XML over JSON", panel=lambda row: names.engine(row.settings["engine"])),
-    "replication_rooms": _ratios(
-        title="XML over JSON, on the loopback and in a room",
-        panel=lambda row: f"{names.engine(row.settings['engine'])}, {names.room(row.settings['room'])}",
-        across="room",
+    "replication_ratios": _ratios(
+        title="XML compared with JSON", panel=lambda row: names.database(row.settings["database"])
+    ),
+    "replication_networks": _ratios(
+        title="XML compared with JSON, on the loopback and in a network",
+        panel=lambda row: f"{names.database(row.settings['database'])}, {names.network(row.settings['network'])}",
+        across="network",
     ),
 }
 _SETUP: Final = partial(setup, study="replication", nodes=("master", "slave", "client"))
@@ -147,12 +165,10 @@ TABLES: Final[dict[str, Maker]] = {
     "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software", here=_SOFTWARE),
     "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware", hardware_alone=True),
 }
-HEADLINES: Final = [
-    Headline(
-        f"JSON / XML, MongoDB, {name}",
-        f"replication.{claim}.mongodb",
-        says=f"Replicating JSON documents in MongoDB took {{}} the {name} of XML.",
-    )
-    for name, claim in (("bandwidth", "bandwidth"), ("CPU time", "time"), ("memory", "memory"))
-]
-"""What the paper is about: comparisons of its claims."""
+HEADLINE: Final = Headline(
+    claim="replication.bandwidth.mongodb",
+    asks="What do two nodes spend on replicating JSON and XML?",
+    says="Replicating JSON documents in MongoDB used {} the bandwidth of XML.",
+    label="JSON / XML, bandwidth, MongoDB",
+)
+"""What stands for the study wherever it is named."""

@@ -55,7 +55,7 @@ def setup(
     printed = paper(analysis, study, source)
     printed = where(printed, row=rows) if rows else printed
     means = where(analysis.means, study=study)
-    machine, servers = environments(means), {names.engine(key): text for key, text in names.versions(means).items()}
+    machine, servers = environments(means), {names.database(key): text for key, text in names.versions(means).items()}
     named = {} if hardware_alone else servers | software(means)
     caveats = [] if hardware_alone else list(names.caveats(means).values())
     marked = printed.assign(marked=starred(printed))

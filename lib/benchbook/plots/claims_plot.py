@@ -1,6 +1,7 @@
 """The sheet of a paper's claims, a row each, and the bars of how many have which verdict."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,8 +13,8 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.digits import difference, number
 from benchbook.plots import style
+from benchbook.plots.claim_lines import ClaimLine, write_line
 from benchbook.plots.exhibit import ClaimSheet, Exhibit
 from benchbook.plots.sheet import log_scale, mark, start_sheet, text_height, text_width, tick_gap, wrap
 from benchbook.plots.style import Layout
@@ -25,29 +26,30 @@ CLAIMED: Final = "#e9eef3"
 _BAR_INCHES: Final = 0.3
 _BARS_SHARE: Final = 0.8  # of a sheet's width
 _WIDEST: Final = 300.0
-_PUBLISHED: Final = 0.22
-_VERDICT: Final = 0.27
-"""Where published ratios end and verdicts begin, of the width of their column."""
-
 _PALE: Final = {"mostly holds": "holds", "not comparable": "undecided", "not run": "undecided"}
 """Verdicts whose colours are too pale for text, with the one whose colour it takes."""
 
 
 def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
-    """Draw a row per claim: its sentence, its ratio and interval, the published ratio, and its verdict.
+    """Draw a row per claim: its sentence, its ratio with interval beside the printed one, and its line's other parts.
 
     In one column of a page the sentence stands above the ratio. To be called inside `style.applied`.
     """
     rows, stacked, size = claims.rows, layout.narrow, layout.small
-    shares = (0.54, 0.46) if stacked else (0.38, 0.3, 0.32)
-    # rows are as high as the longest sentence, or a verdict with its counts
-    width = layout.width - 0.15 if stacked else layout.width * shares[0]
-    sentences = [wrap(row.says.rstrip("."), width, size) for row in rows]
-    beneath = layout.width * shares[-1] * (1 - _VERDICT) - 0.2
-    counts = [wrap(_counts(row), beneath, size) for row in rows]
+    shares = (0.54, 0.46) if stacked else (0.42, 0.24, 0.34)
+    lines = [write_line(row) for row in rows]
+    divided = Counter(line.divided for line in lines)
+    axis = divided.most_common(1)[0][0] if divided else ""
+
+    # rows are as high as the longest sentence, or what stands right of the ratio
+    width = layout.width - 0.15 if stacked else layout.width * shares[0] - 0.1
+    sentences = [
+        wrap(line.says if line.divided == axis else f"{line.says}\n{line.divided}", width, size) for line in lines
+    ]
+    rights = [wrap(_list_parts(line), layout.width * shares[-1] - 0.15, size) for line in lines]
     longest = max((sentence.count("\n") + 1 for sentence in sentences), default=2)
-    deepest = max((text.count("\n") + 1 for text in counts), default=1)
-    row_lines = longest + deepest + 1.6 if stacked else max(longest, deepest + 1) + 0.8
+    deepest = max((text.count("\n") + 2 for text in rights), default=2)
+    row_lines = longest + deepest + 0.8 if stacked else max(longest, deepest) + 0.8
     line = 1 / row_lines
     height = row_lines * text_height("a line", size) * max(1, len(rows))
     figure = start_sheet(exhibit, layout, _list_handles(rows, layout), height + 0.7)
@@ -56,6 +58,7 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
         axes.set_axis_off()
         axes.text(0.5, 0.5, claims.nothing, ha="center", va="center", style="italic", color=style.FAINT)
         return figure
+
     # the columns: y is the number of the row
     *texts, axes, right = figure.subplots(1, len(shares), sharey=True, width_ratios=shares)
     left = texts[0] if texts else axes
@@ -63,58 +66,49 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
     axes.set_ylim(len(rows) - above, -above)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("ratio")
-    low, high = _find_limits(rows)
-    log_scale(axes, "x", low, high, tick_gap(layout.width * shares[-2], layout))
+    axes.set_xlabel(wrap(axis, layout.width * shares[-2], layout.rc["axes.labelsize"]))
+    ends = find_limits(rows)
+    log_scale(axes, "x", *ends, tick_gap(layout.width * shares[-2], layout))
     axes.grid(visible=not stacked)
     for column in (*texts, right):
         column.set_axis_off()
-    heads = ((left, 0.0, "claim", "left"), (right, _PUBLISHED, "published", "right"))
-    for column, x, text, side in (*heads, (right, _VERDICT, "verdict here", "left")):
-        _write(column, x, -above, text, size, ha=side, va="bottom", color=style.FAINT)
+
     # the rows
-    for y, (row, sentence) in enumerate(zip(rows, sentences, strict=True)):
+    for y, (row, sentence, parts) in enumerate(zip(rows, sentences, rights, strict=True)):
         if stacked:
             _write(left, 0.0, y - 0.6 * line, sentence, size, va="bottom").set_in_layout(False)
         else:
             _write(left, 0.0, y, sentence, size, va="center")
-        _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, (low, high), layout)
-        _write_verdict(right, row, y, counts[y], line, layout)
+        _draw_ratio(axes, row, y, line if stacked else 1 - 0.8 * line, ends, layout)
+        # in one column the verdict stands beside the marks, below the sentence
+        top = y - line / 2 if stacked else y - (parts.count("\n") + 2) * line / 2
+        ink = LOOKS[_PALE.get(row.verdict, row.verdict)].colour
+        _write(right, 0.03, top, row.verdict, size, va="top", color=ink, fontweight="bold")
+        _write(right, 0.03, top + line, parts, size, va="top", color=style.FAINT)
     return figure
 
 
-def _counts(row: ClaimVerdict) -> str:
-    """Return what stands below a verdict: its counts, and how the ratio lies to the printed one."""
-    counts = row.words.rpartition("; ")[2] if row.verdict == "mixed" else row.words
-    size = f"{row.size} than printed" if row.size in ("larger", "smaller") else row.size
-    return "; ".join(filter(None, (counts, size)))
+def _list_parts(line: ClaimLine) -> str:
+    """Return what stands below a verdict: counts, the ratio and the printed one, and in what it was measured."""
+    counts = line.counts.rpartition("; ")[2] if line.verdict == "mixed" else line.counts
+    size = f"{line.size} than printed" if line.size in ("larger", "smaller") else line.size
+    printed = f"printed {line.printed}" if line.printed else ""
+    ratio = "; ".join(filter(None, [line.here, printed, size]))
+    return "\n".join(filter(None, [counts, ratio, line.measured]))
 
 
 def _list_handles(rows: Sequence[ClaimVerdict], layout: Layout) -> list[Artist]:
     """Return the legend's entries."""
-    handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), layout.marks, filled=False)]
+    handles: list[Artist] = [mark("printed", style.Look(style.INK, "o"), layout.marks, filled=False)]
     verdicts = {row.verdict for row in rows}
     handles += [mark(name, look, layout.marks) for name, look in LOOKS.items() if name in verdicts]
-    handles.append(Patch(fc=CLAIMED, ec="none", label="where the claim puts it"))
+    handles.append(Patch(fc=CLAIMED, ec="none", label="here the claim holds"))
     return handles
 
 
 def _write(axes: Axes, x: float, y: float, text: str, size: float, **about: Any) -> Text:
     """Write a text in a column, whose width is 1, at the height of a row."""
     return axes.text(x, y, text, fontsize=size, linespacing=1.2, transform=axes.get_yaxis_transform(), **about)
-
-
-def _write_verdict(axes: Axes, row: ClaimVerdict, y: float, counts: str, line: float, layout: Layout) -> None:
-    """Write the published ratio, and the verdict above its counts."""
-    size = layout.small
-    if math.isfinite(row.published):
-        _write(axes, _PUBLISHED, y, number(row.published), size, ha="right", va="center", color=style.FAINT)
-    # in one column the verdict stays beside the marks, below the sentence
-    lines = 1 if layout.narrow else counts.count("\n") + 2
-    top = y - lines * line / 2
-    ink = LOOKS[_PALE.get(row.verdict, row.verdict)].colour
-    _write(axes, _VERDICT, top, row.verdict, size, va="top", color=ink, fontweight="bold")
-    _write(axes, _VERDICT, top + line, counts, size, va="top", color=style.FAINT)
 
 
 def claimed_range(row: ClaimVerdict) -> tuple[float, float] | None:
@@ -135,8 +129,7 @@ def _draw_ratio(
 ) -> None:
     """Draw where the claim puts the ratio, the ratio here with its interval and range, and the published one."""
     if row.kind == "difference":
-        text = difference(row.estimate, row.low, row.high, row.unit)
-        _write(axes, 0.5, y, text, layout.small, ha="center", va="center")
+        _write(axes, 0.5, y, "a difference, not a ratio", layout.small, ha="center", va="center", color=style.FAINT)
         return
     look, top, size = LOOKS[row.verdict], y - height / 2, layout.marks
     axes.vlines(1.0, top, top + height, color=style.INK, linewidth=0.9 * size, zorder=1)
@@ -150,7 +143,10 @@ def _draw_ratio(
         _draw_mark(axes, row.published, y, ends, style.Look(style.INK, "o"), size, filled=False)
     if not math.isnan(row.low):
         axes.plot(np.clip([row.low, row.high], *ends), [y, y], linewidth=2 * size, **about)
-    _draw_mark(axes, row.estimate, y, ends, look, size, filled=True)
+    if math.isnan(row.estimate):
+        _draw_mark(axes, row.noisy_estimate, y, ends, look, size, filled=False)
+    else:
+        _draw_mark(axes, row.estimate, y, ends, look, size, filled=True)
 
 
 def _draw_mark(
@@ -170,10 +166,15 @@ def _draw_mark(
     )  # fmt: skip
 
 
-def _find_limits(rows: Sequence[ClaimVerdict]) -> tuple[float, float]:
+def find_limits(rows: Sequence[ClaimVerdict]) -> tuple[float, float]:
     """Return the scale's ends: all marks, and intervals and ranges as far as they leave the marks apart."""
     ratios = [row for row in rows if row.kind == "ratio"]
-    marks = [value for row in ratios for value in (row.estimate, row.published, row.than) if 0 < value < math.inf]
+    marks = [
+        value
+        for row in ratios
+        for value in (row.estimate, row.noisy_estimate, row.published, row.than)
+        if 0 < value < math.inf
+    ]
     reach = [
         value for row in ratios for value in (row.low, row.high, row.smallest, row.largest) if 0 < value < math.inf
     ]

@@ -27,6 +27,7 @@ from benchbook.plots.sheet import (
 from benchbook.plots.style import Layout
 
 _ROW_INCHES = 0.23
+_LEAST_ROOM = 0.68  # of a narrow screen's width: names that leave less stand above their rows
 _PANEL_INCHES = 0.7
 """Panels that would be narrower stand below one another."""
 
@@ -39,26 +40,33 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     share = 0.44 if layout.narrow else 0.62
     labels = [wrap(row, layout.width * share, rc["ytick.labelsize"]) for row in dots.rows]
     room = layout.width - text_width(labels, rc["ytick.labelsize"]) - 0.2
+    above = layout.labels_above and room < _LEAST_ROOM * layout.width
+    if above:
+        room = layout.width - 0.3
+        labels = [wrap(row, room, rc["ytick.labelsize"]) for row in dots.rows]
     lines, columns = _arrange(panels, dots.columns or len(panels), room, layout)
     inches = room / columns
     # titles of panels, and how high all is
     ran = {*points.loc[points["source"] == "here", "panel"]}
     titles = [panel_title(panel, inches, layout, ran=panel in ran) for panel in panels]
     row = _row_inches(points, layout)
-    heights = _row_heights(labels, row, layout)
+    heights = _row_heights(labels, row, layout, above=above)
     title_inches = max(text_height(title, rc["axes.titlesize"]) for title in titles)
     under, between = (0.3, 0.1) if layout.narrow else (0.45, 0.17)
     height = under + lines * (between + title_inches + heights.sum())
     figure = start_sheet(exhibit, layout, legend(points, series, layout, line=False), height)
     # the panels
-    places = dict(zip(dots.rows, heights.cumsum() - heights / 2, strict=False))
+    middles = heights.cumsum() - (row / 2 if above else heights / 2)
+    places = dict(zip(dots.rows, middles, strict=False))
     grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
     gap = tick_gap(inches, layout)
     for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         axes.set_title(titles[rank])
-        axes.set_yticks([*places.values()], labels)
+        axes.set_yticks([*places.values()], [] if above else labels)
         axes.set_ylim(heights.sum() + 0.02, -0.02)
         axes.tick_params(axis="y", length=0)
+        if above and rank % columns == 0:
+            _write_above(axes, labels, heights, layout)
         _draw_panel(axes, points[points["panel"] == panel], places, series, row, layout.marks)
         _scale(axes, points, dots, gap)
         lowest = rank + columns >= len(panels)
@@ -67,6 +75,18 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     for spare in grid.flat[len(panels) :]:
         spare.set_visible(False)
     return figure
+
+
+def _write_above(axes: Axes, labels: Sequence[str], heights: NDArray[np.float64], layout: Layout) -> None:
+    """Write each row's name above its marks, over all panels that stand side by side."""
+    size = layout.rc["ytick.labelsize"]
+    axes.set_zorder(1)
+    axes.patch.set_visible(False)
+    across = axes.get_yaxis_transform()
+    for top, label in zip(heights.cumsum() - heights, labels, strict=False):
+        text = axes.text(0.0, top + 0.7 * size / 72, label, va="top", fontsize=size, transform=across)
+        text.set_in_layout(False)
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
 
 
 def _arrange(panels: Sequence[str], abreast: int, room: float, layout: Layout) -> tuple[int, int]:
@@ -84,10 +104,12 @@ def _row_inches(points: pd.DataFrame, layout: Layout) -> float:
     return _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
 
 
-def _row_heights(labels: Sequence[str], least: float, layout: Layout) -> NDArray[np.float64]:
+def _row_heights(labels: Sequence[str], least: float, layout: Layout, *, above: bool) -> NDArray[np.float64]:
     """Return how many inches high each row is, so that its name has room; without rows, of one."""
     size = layout.rc["ytick.labelsize"]
-    heights = [max(least, text_height(label, size) + 0.5 * size / 72) for label in labels]
+    names = [text_height(label, size) + 0.5 * size / 72 for label in labels]
+    # Above, a name is nearer to its own marks than to those of the row before.
+    heights = [least + name + 0.5 * size / 72 if above else max(least, name) for name in names]
     return np.array(heights or [least])
 
 
@@ -121,7 +143,7 @@ def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
         ends = [point.low, point.high]
         axes.plot(ends, [y, y], color=look.colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3)
         axes.plot(ends, [y, y], "|", color=look.colour, markersize=6 * size, zorder=3)
-    shape = ">" if point.censored else look.marker
+    shape = ">" if point.timed_out else look.marker
     draw_marks(axes, point.value, y, style.Look(look.colour, shape), size)
 
 

@@ -61,7 +61,7 @@ class Exhibit:
 
     title: str  # study, the paper's own number of it, quantity and unit
     frame: pd.DataFrame  # a table as it is set, a figure's points as they are drawn
-    notes: tuple[str, ...] = ()  # blocks, levels that did not run, censored values
+    notes: tuple[str, ...] = ()  # blocks, levels that did not run, timed-out values
     drawing: Drawing | None = None  # how the points are drawn; None of a table
 
 

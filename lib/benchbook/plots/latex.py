@@ -59,12 +59,12 @@ def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, a
     Columns that begin alike, up to their last comma (a quantity, published and here), share a heading.
     """
     wide = frame.shape[1] > _MANY
-    kind, room = ("table*", _PAGE) if wide else ("table", _COLUMN)
+    kind, network = ("table*", _PAGE) if wide else ("table", _COLUMN)
     texts = frame.astype(str)
     # what columns of one quantity share in their names, and what is a column's own: whose numbers they are
     parts = [_SOURCE.fullmatch(str(name)) for name in frame.columns]
     heads = [(part[1], part[2]) if part else ("", str(name)) for part, name in zip(parts, frame.columns, strict=True)]
-    size, places = _set(texts, [last for _, last in heads], room)
+    size, places = _set(texts, [last for _, last in heads], network)
     rows = ["    " + " & ".join(map(escaped, row)) + r" \\" for row in texts.itertuples(index=False, name=None)]
     lines = [
         *(f"\\begin{{{kind}}}", f"  \\centering\\{size}\\setlength{{\\tabcolsep}}{{{_GAP}pt}}"),
@@ -79,21 +79,21 @@ def _caption(title: str, notes: Sequence[str]) -> str:
     return " ".join(escaped(part[:1].upper() + part[1:].rstrip(".") + ".") for part in (title, *notes) if part)
 
 
-def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, str]:
+def _set(texts: pd.DataFrame, heads: Sequence[str], network: float) -> tuple[str, str]:
     """Return the size of a table's letters and how its columns are set, for so many points of width.
 
-    Where the texts have room side by side each column is as wide as it must be; else all are set in lines, and share
+    Where the texts have network side by side each column is as wide as it must be; else all are set in lines, and share
     the width, each at least as wide as its longest word.
     """
     columns = [[head, *texts.iloc[:, at]] for at, head in enumerate(heads)]
     gaps = 2 * _GAP * len(columns)
     natural = [max(map(len, column)) for column in columns]
-    if sum(natural) * _LETTERS["footnotesize"] + gaps <= room:
+    if sum(natural) * _LETTERS["footnotesize"] + gaps <= network:
         numeric = [any(re.match(r"[-+<>]? ?\d", text) for text in column[1:]) for column in columns]
         return "footnotesize", "@{}" + "".join("r" if number else "l" for number in numeric) + "@{}"
     words = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
-    size = next((size for size, points in _LETTERS.items() if sum(words) * points + gaps <= room), [*_LETTERS][-1])
-    spare = max(room - gaps - sum(words) * _LETTERS[size], 0.0)
+    size = next((size for size, points in _LETTERS.items() if sum(words) * points + gaps <= network), [*_LETTERS][-1])
+    spare = max(network - gaps - sum(words) * _LETTERS[size], 0.0)
     wanted = sum(natural) - sum(words) or 1
     points = [
         word * _LETTERS[size] + spare * (most - word) / wanted + 2 * _GAP

@@ -1,12 +1,12 @@
-"""Names in print of engines, models, codecs and stacks, and what must be said of an engine wherever it is shown."""
+"""Names in print of databases, models, codecs and stacks, and what must be said of a database wherever it is shown."""
 
 from typing import Final
 
 import pandas as pd
 
-from benchbook import registry, rooms
+from benchbook import networks, registry
 
-ENGINES: Final[dict[str, str]] = {
+DATABASES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
     "mysql+relational": "MySQL",  # the papers' MySQL and PostgreSQL are relational
     "mysql+json": "MySQL, JSON",
@@ -22,10 +22,10 @@ ENGINES: Final[dict[str, str]] = {
     "arangodb": "ArangoDB",
     "noop": "no database (the loop alone)",
 }
-"""Engines as the papers print them and in the order of their tables, what they do not have beside what it resembles."""
+"""Databases as the papers print them, in the order of their tables; others stand beside the one they resemble."""
 
 STACKS: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
-"""The stack that did the work, by its lane."""
+"""The stack that did the work, by its language."""
 
 FORMATS: Final = {"json": "JSON", "xml": "XML"}
 
@@ -34,6 +34,7 @@ CODECS: Final = {
     "etree": "etree (standard library)",
     "jackson": "Jackson",
     "jaxb": "JAXB",
+    "moxy": "MOXy",
     "jaxb_context": "JAXB, a context an object",
     "dom": "DOM",
     "xmldecoder": "XMLDecoder",
@@ -44,14 +45,18 @@ EXPERIMENTAL: Final = "experimental"
 """The mark in a table's cells."""
 
 
-def engine(name: str) -> str:
-    """Return the engine's name in print."""
-    return ENGINES.get(name) or registry.title(name)
+def database(name: str) -> str:
+    """Return the database's name in print."""
+    return DATABASES.get(name) or registry.title(name)
 
 
-def room(name: str) -> str:
-    """Return a room's name in print, that of having none too."""
-    return "loopback" if name == rooms.NONE else name
+NETWORKS: Final = {networks.NONE: "loopback", "lan-100m": "100 Mbit/s", "lan-1g": "1 Gbit/s", "wan": "20 Mbit/s"}
+"""Networks in print; that of having none, too."""
+
+
+def network(name: str) -> str:
+    """Return a network's name in print."""
+    return NETWORKS.get(name, name)
 
 
 def codec(name: str) -> str:
@@ -60,19 +65,19 @@ def codec(name: str) -> str:
 
 
 def ordered(labels: set[str]) -> list[str]:
-    """Return engines' printed names in the papers' order, unknown ones last."""
-    known = [label for label in ENGINES.values() if label in labels]
+    """Return databases' printed names in the papers' order, unknown ones last."""
+    known = [label for label in DATABASES.values() if label in labels]
     return known + sorted(labels - set(known))
 
 
 def caveats(rows: pd.DataFrame) -> dict[str, str]:
-    """Return what must be said of each engine that these rows (column ``engine``) hold."""
-    engines = sorted(rows["engine"].dropna().astype(str).unique())
-    return {name: _caveat(name) for name in engines if _caveat(name)}
+    """Return what must be said of each database that these rows (column ``database``) hold."""
+    databases = sorted(rows["database"].dropna().astype(str).unique())
+    return {name: _caveat(name) for name in databases if _caveat(name)}
 
 
 def _caveat(name: str) -> str:
-    return f"{engine(name)} is {registry.EXPERIMENTAL}" if registry.is_experimental(name) else ""
+    return f"{database(name)} is {registry.EXPERIMENTAL}" if registry.is_experimental(name) else ""
 
 
 def mark(caveat: str) -> str:
@@ -81,11 +86,11 @@ def mark(caveat: str) -> str:
 
 
 def versions(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the versions of each engine's servers, those of experimental adapters marked as such."""
-    rows = rows.dropna(subset=["engine", "engine_version"])
-    by_engine = {}
-    for name, group in rows[rows["engine_version"] != ""].groupby("engine"):
-        text = ", ".join(sorted(set(group["engine_version"])))
+    """Return the versions of each database's servers, those of experimental adapters marked as such."""
+    rows = rows.dropna(subset=["database", "database_version"])
+    by_database = {}
+    for name, group in rows[rows["database_version"] != ""].groupby("database"):
+        text = ", ".join(sorted(set(group["database_version"])))
         word = mark(_caveat(str(name)))
-        by_engine[str(name)] = text if not word or word in text else f"{text} ({word})"
-    return by_engine
+        by_database[str(name)] = text if not word or word in text else f"{text} ({word})"
+    return by_database

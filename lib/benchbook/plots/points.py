@@ -3,6 +3,7 @@
 Tables have the papers' form: every printed number beside this machine's, which carries its interval.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -14,6 +15,7 @@ from benchbook import studies
 from benchbook.analysis import Analysis
 from benchbook.analysis.block_means import CHANGES, COUNTED
 from benchbook.analysis.intervals import MIN_BLOCKS, Interval, mean_interval, positive_interval
+from benchbook.analysis.sides import IN_TURN
 from benchbook.digits import NOT_PRINTED, interval, plural, rounded
 from benchbook.plots.names import STACKS, caveats, mark
 
@@ -27,7 +29,7 @@ COLUMNS: Final = (
     "high",
     "blocks",  # 0 for a printed number
     "unit",
-    "censored",
+    "timed_out",
     "caveat",  # what must be said of the server or its adapter
     "printed",  # a printed number as it stands in the paper
 )
@@ -41,11 +43,11 @@ NOT_RUN: Final = "not run"
 """What stands in a table's cell for what this machine has not."""
 
 _PLACE: Final = ["panel", "level", "series"]
-OF_A_BLOCK: Final = ("number", "machine_day", "disturbed", "censored")
+OF_A_BLOCK: Final = ("number", "machine_day", "noisy", "timed_out")
 """Columns that `here` reads, besides a point's value and place."""
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
-    **{"censored": False, "caveat": "", "printed": ""},
+    **{"timed_out": False, "caveat": "", "printed": ""},
 }
 
 
@@ -96,7 +98,8 @@ def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]
         present = table[factor].dropna().unique()
         level = wanted if wanted in present or not len(present) else sorted(present, key=str)[0]
         if level != wanted:
-            notes.append(f"{factor} = {level} here, {wanted} in the paper's way")
+            name = f"{factor.removeprefix('cell_')} in turn" if factor in IN_TURN else factor
+            notes.append(f"here {name} = {level}, in the paper {wanted}")
         table = table[table[factor].isna() | (table[factor] == level)]
     return table, notes
 
@@ -134,15 +137,15 @@ def here(
     places = {name: places.get(name, "") for name in _PLACE}
     rows = table[asked].assign(drawn=table[metric] * scale, **places).dropna(subset=["drawn", "level"])
     if metric not in COUNTED:
-        rows = rows[~rows["disturbed"].fillna(False).astype(bool)]
+        rows = rows[~rows["noisy"].fillna(False).astype(bool)]
     make_interval = mean_interval if metric in CHANGES else positive_interval
-    ran = table.reindex(columns=["engine"])
+    ran = table.reindex(columns=["database"])
     caveat_of = caveats(ran)
     points = []
     # what is grouped has no texts: each group copies its rows, and of texts that takes longest
     for place, group in rows[["drawn", *asked]].groupby([rows[name] for name in _PLACE], sort=False):
-        engines = ran.loc[group.index, "engine"].unique()
-        caveat = "; ".join(caveat_of[engine] for engine in sorted(caveat_of) if engine in engines)
+        databases = ran.loc[group.index, "database"].unique()
+        caveat = "; ".join(caveat_of[database] for database in sorted(caveat_of) if database in databases)
         about = dict(zip(_PLACE, place, strict=True))
         points.append({**about, **_point(group, over, make_interval), "unit": unit, "caveat": caveat})
     return pd.DataFrame(points, columns=list(COLUMNS))
@@ -161,7 +164,7 @@ def _point(group: pd.DataFrame, over: str | None, make_interval: Callable[..., I
         "low": found.low,
         "high": found.high,
         "blocks": found.blocks,
-        "censored": bool(group["censored"].any()),
+        "timed_out": bool(group["timed_out"].any()),
         "printed": "",
     }
 
@@ -190,7 +193,7 @@ def joined(*parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
-    """Say what a figure's reader must know: blocks, missing levels, censored values.
+    """Say what a figure's reader must know: blocks, missing levels, timed-out values.
 
     The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.
     """
@@ -200,16 +203,16 @@ def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
     present = {*measured["level"], *measured["panel"]}
     absent = [name for name, level in levels.items() if level not in present]
     sentences = [f"here: {counted(measured['blocks'])}", *not_run(absent)]
-    sentences += ["an arrow marks a wait that ran out: the true value is larger"] if measured["censored"].any() else []
+    sentences += ["an arrow marks a wait that ran out: the true value is larger"] if measured["timed_out"].any() else []
     return sentences + sorted(set(measured["caveat"]) - {""})
 
 
-def counted(blocks: Iterable[float], a_side: str = "") -> str:
+def counted(blocks: Iterable[float]) -> str:
     """Say of how many blocks values are, the fewest and the most, and how many an interval needs."""
     counts = [int(count) for count in blocks]
     fewest, most = min(counts), max(counts)
     text = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
-    return f"{text}{a_side}" + (f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else "")
+    return text + (f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else "")
 
 
 def not_run(absent: Sequence[str]) -> list[str]:
@@ -225,7 +228,7 @@ def not_run_of(analysis: Analysis) -> list[str]:
 
 def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the rows of each stack that ran, by its name in print; of Python none when nothing ran at all."""
-    by_stack = {name: table[table["lane"] == lane] for lane, name in STACKS.items()}
+    by_stack = {name: table[table["language"] == language] for language, name in STACKS.items()}
     return {name: rows for name, rows in by_stack.items() if len(rows)} or {STACKS["python"]: table}
 
 
@@ -291,13 +294,19 @@ def table(
 
 
 def _text(point: FrameRow) -> str:
-    """Return a point as text: as printed, or the mean with its 99 % interval."""
+    """Return a point as text: as printed, with separators, or the mean with its 99 % interval."""
     if point.printed:
-        return str(point.printed)
-    text = ("> " if point.censored else "") + rounded(point.value, point.low, point.high)[0]
+        return group_digits(str(point.printed))
+    text = ("> " if point.timed_out else "") + rounded(point.value, point.low, point.high)[0]
     ends = interval(point.value, point.low, point.high, point.unit)
     text += f" ({ends})" if ends else ""
     return f"{text} {mark(point.caveat)}".rstrip()
+
+
+def group_digits(printed: str) -> str:
+    """Return a printed number with a separator every three digits, as ours have; any other text as it is."""
+    parts = re.fullmatch(r"(-?)(\d{4,})(\.\d+)?( \*)?", printed)
+    return f"{parts[1]}{int(parts[2]):,}{parts[3] or ''}{parts[4] or ''}" if parts else printed
 
 
 def misprints(rows: pd.DataFrame) -> list[str]:

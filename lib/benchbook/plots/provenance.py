@@ -19,7 +19,7 @@ Provenance: TypeAlias = dict[str, object]
 """Where a figure's numbers come from, as it stands in the file beside it."""
 
 RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
-"""What runs the programs of other stacks, by lane."""
+"""What runs the programs of other stacks, by language."""
 
 NOT_TOLD: Final = "not recorded"
 _DERIVED: Final = frozenset(derived.metric for derived in DERIVED)
@@ -59,12 +59,16 @@ def software(means: pd.DataFrame) -> dict[str, str]:
     """
     cells = environments(means)
     named = {"Python": distinct(cells, "python")}
-    for lane, name in RUNTIMES.items():
-        of_lane = where(means, lane=lane)
-        known = sorted({str(text).removeprefix(f"{name} ") for text in of_lane["runtime"].dropna()})
-        named[name] = ", ".join(known) if known or of_lane.empty else NOT_TOLD
-    limited = where(means, lane=list(RUNTIMES)).dropna(subset=["heap_limit"])[["lane", "heap_limit"]].drop_duplicates()
-    limits = sorted((RUNTIMES[lane], limit) for lane, limit in limited.itertuples(index=False))
+    for language, name in RUNTIMES.items():
+        language_levels = where(means, language=language)
+        known = sorted({str(text).removeprefix(f"{name} ") for text in language_levels["runtime"].dropna()})
+        named[name] = ", ".join(known) if known or language_levels.empty else NOT_TOLD
+    limited = (
+        where(means, language=list(RUNTIMES))
+        .dropna(subset=["heap_limit"])[["language", "heap_limit"]]
+        .drop_duplicates()
+    )
+    limits = sorted((RUNTIMES[language], limit) for language, limit in limited.itertuples(index=False))
     named["heap"] = ", ".join(f"{name} maximum: {size(limit)}" for name, limit in limits)
     if cells:
         named["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
@@ -101,7 +105,7 @@ def provenance(means: pd.DataFrame, run: str) -> Provenance:
         "python": distinct(machine, "python"),
         "file_system": distinct(machine, "file_system"),
         "measured": [f"{moment:%Y-%m-%d}" for moment in span(means)],
-        "engine_versions": versions(means),
+        "database_versions": versions(means),
         "blocks": sorted({int(block) for block in means["block"].dropna().unique()}),
         "values": int(means.loc[~means["metric"].isin(_DERIVED), "rows"].sum()),
     }

@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
+from benchbook import registry
 from benchbook.analysis import Analysis
-from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.sides import settings_frame
-from benchbook.analysis.verdicts import headline as stands_for
+from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.plots import names
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, not_run_of, settled, where
@@ -42,8 +42,8 @@ METRICS: Final = {
 Compared: TypeAlias = dict[tuple[Any, ...], FrameRow]
 """Comparisons by the stack and the levels of some factors."""
 
-_ratio_dots: Final = partial(Dots, "ratio", reference=1.0)
-"""Dots around the line at 1."""
+_ratio_dots: Final = partial(Dots, reference=1.0)
+"""Dots around the line at 1; the axis says what is over what."""
 
 
 def sides(row: FrameRow) -> str:
@@ -70,6 +70,7 @@ class Ratios:
     title: str
     row: Callable[[FrameRow], str]  # where a comparison is drawn, as `panel` and `series`
     way: Way  # levels of factors that are not shown
+    axis: str = "XML / JSON"  # what is over what in the whole figure
     own: Mapping[str, Way] = field(default_factory=dict)  # which of them are a stack's own, by its name
     panel: Callable[[FrameRow], str] = of_n
     series: Callable[[FrameRow], str] = lambda row: ""
@@ -83,18 +84,19 @@ class Ratios:
     def __call__(self, analysis: Analysis) -> Exhibit:
         """Draw the ratios; the published ones come with the comparisons."""
         points, notes, at = self._drawn(analysis)
-        title = f"{self.study}: {self.title}"
+        title, axis = f"{self.study}: {self.title}", self.axis
         pairs = set(points["series"])
         if len(pairs) == 1 and pairs != {""}:
             (pair,) = pairs
-            points, title = points.assign(series=""), f"{self.study}: {pair}" if "/" in pair else title
+            points = points.assign(series="")
+            axis = pair if "/" in pair else axis
         title += at
         present = list(dict.fromkeys(points["panel"]))
         panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
         lines = ceil(len(panels) / self.abreast)
         columns = ceil(len(panels) / lines)
         rows = _ordered(list(dict.fromkeys(points["level"])))
-        return Exhibit(title, points, tuple(notes), _ratio_dots(rows, panels, columns=columns))
+        return Exhibit(title, points, tuple(notes), _ratio_dots(axis, rows, panels, columns=columns))
 
     def _drawn(self, analysis: Analysis) -> tuple[pd.DataFrame, list[str], str]:
         """Return the points, what must be said of them, and the one n that all have, for the title."""
@@ -113,8 +115,8 @@ class Ratios:
         rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
         at = f", {of_n(rows[0])}" if self.one_n and rows else ""
         caveats = {
-            names.engine(engine): said
-            for engine, said in names.caveats(where(analysis.means, study=self.study)).items()
+            names.database(database): said
+            for database, said in names.caveats(where(analysis.means, study=self.study)).items()
         }
         points = joined(*(
             points_of(row, self.row(row), self.panel(row), self.series(row), _caveat(row, caveats)) for row in rows
@@ -149,14 +151,16 @@ def own(analysis: Analysis, study: str) -> Exhibit:
     points = joined(*parts)
     notes = [*_notes(points), f"all: {', '.join([*sorted(files), *common])}"]
     places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    return Exhibit(f"{study}: cells of your own", points, tuple(notes), _ratio_dots(places, panels or [""]))
+    return Exhibit(
+        f"{study}: cells of your own", points, tuple(notes), _ratio_dots("first / second", places, panels or [""])
+    )
 
 
 def with_settings(table: pd.DataFrame) -> pd.DataFrame:
-    """Return comparisons with a column for each of their settings, and the ``lane``."""
+    """Return comparisons with a column for each of their settings, and the ``language``."""
     settings = settings_frame(table["settings"]).set_axis(table.index)
     settings = settings.drop(columns=[name for name in settings if name in table])
-    return table.join(settings).assign(lane=table["language"])
+    return table.join(settings).assign(language=table["language"])
 
 
 def by_condition(
@@ -168,14 +172,14 @@ def by_condition(
     return {(stack, *(getattr(row, name) for name in factors)): row for stack, row in compared}, notes
 
 
-def blocks_a_side(counts: Iterable[float]) -> str:
-    """Say of how many blocks a side the ratios are."""
-    return f"here: geometric mean of the blocks' ratios with its 99 % interval, {counted(counts, ' a side')}"
+def count_blocks(counts: Iterable[float]) -> str:
+    """Say of how many blocks on each side the ratios are."""
+    return f"here: {counted(counts)}"
 
 
 def of_stacks(compared: Compared, stacks: Iterable[str]) -> list[str]:
     """Say of how many blocks ratios are, and which of the stacks did not run."""
-    blocks = [blocks_a_side([row.blocks for row in compared.values()])] if compared else []
+    blocks = [count_blocks([row.blocks for row in compared.values()])] if compared else []
     ran = {stack for stack, *_ in compared}
     return [*blocks, *(note for stack in stacks if stack not in ran for note in not_run([stack]))]
 
@@ -212,9 +216,9 @@ def _over(row: FrameRow, side: str) -> FrameRow:
 
 
 def _caveat(row: FrameRow, caveats: Mapping[str, str]) -> str:
-    """Return what must be said of a comparison's engines, of what is said of all engines."""
-    engines = dict.fromkeys((row.a, row.b, names.engine(str(row.settings.get("engine")))))
-    return "; ".join(caveats[engine] for engine in engines if engine in caveats)
+    """Return what must be said of a comparison's databases, of what is said of all databases."""
+    databases = dict.fromkeys((row.a, row.b, names.database(str(row.settings.get("database")))))
+    return "; ".join(caveats[database] for database in databases if database in caveats)
 
 
 def _notes(points: pd.DataFrame) -> list[str]:
@@ -222,15 +226,15 @@ def _notes(points: pd.DataFrame) -> list[str]:
     if measured.empty:
         return ["not run in this profile: nothing of this machine to compare"]
     return [
-        blocks_a_side(measured["blocks"]),
-        "right of 1: the first named is larger or slower",
+        "right of 1: the first takes more",
+        count_blocks(measured["blocks"]),
         *sorted(set(measured["caveat"]) - {""}),
     ]
 
 
 def _ordered(rows: list[str]) -> list[str]:
-    """Bring engines into the papers' order, and rows that begin alike (up to a colon) together, else as they come."""
-    if set(rows) <= set(names.ENGINES.values()):
+    """Bring databases into the papers' order, and rows that begin alike (up to a colon) together, else as they come."""
+    if set(rows) <= set(names.DATABASES.values()):
         return names.ordered(set(rows))
     first = {row.partition(":")[0]: rank for rank, row in reversed(list(enumerate(rows)))}
     return sorted(rows, key=lambda row: first[row.partition(":")[0]])
@@ -238,50 +242,47 @@ def _ordered(rows: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Headline:
-    """One claim that says what a paper is about, and how its ratio is called."""
+    """What stands for a study wherever it is named: the claim about the paper's own main number."""
 
-    label: str
-    claim: str  # its id
-    levels: tuple[str, ...] = ()  # which of its comparisons, as ``case=1``; all when empty
-    says: str = ""  # the finding as a sentence, with the ratio at ``{}``, and what is compared; none when empty
+    claim: str  # its id; the number is the claim's own headline, of the largest size that ran
+    asks: str  # the paper's question
+    says: str  # what came out, with the ratio at ``{}``, and what it is over at ``{b}`` where that may vary
+    label: str  # what is divided: ``XML / JSON, time``
 
 
-def overview(analysis: Analysis, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
-    """Draw each study's headlines on one sheet, in the language in which each claim was judged."""
+def overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhibit:
+    """Draw each study's headline on one sheet."""
     parts = []
-    for study, of_study in headlines.items():
-        for headline in of_study:
-            row = judged(analysis, headline)
-            if row:
-                level = f"{study}: {headline.label} ({condition(headline, row)})"
-                parts.append(points_of(row, level))
+    for study, headline in headlines.items():
+        for claim in ClaimVerdict.of(where(analysis.verdicts, id=headline.claim).dropna(subset="estimate")):
+            about = {"level": f"{study}: {headline.label.format(b=claim.b)} ({place(claim)})", "unit": "ratio"}
+            marks = beside(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)
+            parts.append(framed(marks, **about))
     points = joined(*parts)
     notes = [
-        "comparisons of the papers' claims, in the paper's own language where it ran",
-        "here: geometric mean of the blocks' ratios with its 99 % interval",
+        "the paper's own main comparison, at the largest size that ran, with its 99 % interval",
         "right of 1: the first named is larger or slower",
         *not_run_of(analysis),
     ]
     if points.empty:
         notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
     rows = list(dict.fromkeys(points["level"]))
-    return Exhibit("Five studies: published and here", points, tuple(notes), _ratio_dots(rows))
+    return Exhibit("Five studies: published and here", points, tuple(notes), _ratio_dots("first / second", rows))
 
 
-def judged(analysis: Analysis, headline: Headline) -> Comparison | None:
-    """Return the comparison of a headline in the language of its claim's verdict; None where none has an interval."""
-    for claim in each(where(analysis.verdicts, id=headline.claim)):
-        table = where(analysis.comparisons, name=headline.claim, language=claim.language, kind="ratio")
-        rows = Comparison.of(table.dropna(subset="low"))
-        rows = [row for row in rows if {*headline.levels} <= {*row.label.split(", ")}]
-        return stands_for(rows) if rows else None
-    return None
-
-
-def condition(headline: Headline, row: Comparison) -> str:
-    """Return where a headline's comparison ran, in words: its levels that are not in the name, and the language."""
-    levels = [part for part in row.label.split(", ") if part not in ("", *headline.levels)]
-    if row.n and "n=" not in row.label:
-        levels.append(f"n={row.n}")
-    place = ", ".join([*levels, names.STACKS[row.language]])
-    return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", place).replace("=", " = ")
+def place(claim: ClaimVerdict) -> str:
+    """Return where a claim's headline ran, in words: its levels that its sides do not name, and the language."""
+    words = []
+    for level in filter(None, claim.label.split(", ")):
+        name, _, value = level.partition("=")
+        match name:
+            case "database":
+                level = registry.title(value)
+            case "codec":
+                level = names.codec(value)
+        if name != "driver" and level not in (claim.a, claim.b):
+            words.append(level)
+    if claim.n and "n=" not in claim.label:
+        words.append(f"n={claim.n}")
+    said = ", ".join([*words, names.STACKS[claim.language]])
+    return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", said).replace("=", " = ")

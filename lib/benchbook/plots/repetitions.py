@@ -18,7 +18,7 @@ MARKS: Final = ("D", "s", "^")
 _ROW_INCHES: Final = 0.42
 
 
-def repetitions(
+def draw_repetitions(
     values: pd.DataFrame, paper: pd.DataFrame | None = None, *, title: str, called: str = "paper", order: bool = False
 ) -> Figure:
     """Draw the repetitions of a run.
@@ -26,68 +26,85 @@ def repetitions(
     Parameters
     ----------
     values
-        A row a repetition: ``panel`` (the quantity and its unit), ``row`` (what was done), ``side``, ``repetition`` and
-        ``value``. Those that are not finite are not drawn: a share of processor time has no value where the window was
+        One row per repetition: ``panel`` (the quantity and its unit), ``row`` (what was done), ``side``, ``repetition``
+        and ``value``. Values that are not finite are not drawn: a share of CPU time has no value where the window was
         shorter than a tick of its clock.
     paper
         The paper's numbers: ``panel``, ``row``, ``series`` and ``value``; those that are not finite are not drawn.
     called
-        What the legend says of them.
+        What the legend calls the paper.
     order
         Whether the first panel's are drawn once more in their order, to show warming up and drift.
     """
-    import seaborn as sns  # here, for it is slow to import
-
+    # What is drawn, in the order in which it comes.
     panels, rows = (list(dict.fromkeys(values[name])) for name in ("panel", "row"))
     sides = sorted(set(values["side"]))
-    values = values[np.isfinite(values["value"])]
-    printed = (paper if paper is not None else pd.DataFrame(columns=["panel", "row", "series", "value"])).dropna()
-    rows += [row for row in dict.fromkeys(printed["row"]) if row not in rows]
     colours = dict(zip(sides, COLOURS, strict=False))
-    series = list(dict.fromkeys(printed["series"]))
+    values = values[np.isfinite(values["value"])]
+    printed = pd.DataFrame(columns=["panel", "row", "series", "value"])
+    if paper is not None:
+        printed = paper.dropna()
+    rows += [row for row in dict.fromkeys(printed["row"]) if row not in rows]
+    marks = {name: MARKS[place % len(MARKS)] for place, name in enumerate(dict.fromkeys(printed["series"]))}
+
     with style.applied():
-        count, height = len(panels) + order, 1.3 + _ROW_INCHES * max(len(rows), 3 if order else 1)
-        figure, grid = plt.subplots(1, count, figsize=(min(9.5, 2.5 + 2.9 * count), height), squeeze=False,
-                                    layout="constrained")  # fmt: skip
+        count = len(panels) + order
+        height = 1.3 + _ROW_INCHES * max(len(rows), 3 if order else 1)
+        size = (min(9.5, 2.5 + 2.9 * count), height)
+        figure, grid = plt.subplots(1, count, figsize=size, squeeze=False, layout="constrained")
         for axes, panel in zip(grid[0], panels, strict=False):
-            measured = values[values["panel"] == panel]
-            if measured.empty:
-                axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
-            dots = {"hue": "side", "hue_order": sides, "palette": colours, "dodge": len(sides) > 1, "size": 4.5}
-            sns.stripplot(measured, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
-            published = printed[printed["panel"] == panel]
-            for point in each(published):
-                mark = MARKS[series.index(point.series) % len(MARKS)]
-                axes.plot(point.value, rows.index(point.row), mark, mfc="none", mec=style.INK, ms=8, zorder=3)
-            _scaled(axes, [*measured["value"], *published["value"]])
+            in_panel = printed[printed["panel"] == panel]
+            _draw_panel(axes, values[values["panel"] == panel], in_panel, rows, colours, marks)
             axes.set(title=panel, xlabel="", ylabel="")
-            if axes is not grid[0][0]:
-                axes.tick_params(labelleft=False)
+            axes.tick_params(labelleft=axes is grid[0][0])
         if order:
-            _in_order(grid[0][-1], values[values["panel"] == panels[0]], sides, colours)
+            _draw_in_order(grid[0][-1], values[values["panel"] == panels[0]], sides, colours)
         for side, colour in colours.items():
             grid[0][0].plot([], [], "o", color=colour, label=f"here: {side}, one repetition")
-        for place, name in enumerate(series):
+        for name, mark in marks.items():
             label = f"{called}: {name}" if name else called
-            grid[0][0].plot([], [], MARKS[place % len(MARKS)], mfc="none", mec=style.INK, label=label)
+            grid[0][0].plot([], [], mark, mfc="none", mec=style.INK, label=label)
         figure.suptitle(title)
         figure.legend(loc="outside lower center", ncols=3)
-    plt.close(figure)  # who is given it shows it: a notebook would show it twice
+    # A notebook would show an open figure a second time.
+    plt.close(figure)
     return figure
 
 
-def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: Mapping[str, str]) -> None:
+def _draw_panel(
+    axes: Axes,
+    values: pd.DataFrame,
+    printed: pd.DataFrame,
+    rows: Sequence[str],
+    colours: Mapping[str, str],
+    marks: Mapping[str, str],
+) -> None:
+    """Draw one quantity: a dot per repetition, and the paper's numbers hollow."""
+    import seaborn as sns  # here, because it is slow to import
+
+    if values.empty:
+        axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
+    dots = {"hue": "side", "hue_order": list(colours), "palette": colours, "dodge": len(colours) > 1, "size": 4.5}
+    sns.stripplot(values, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
+    for point in each(printed):
+        place = rows.index(point.row)
+        axes.plot(point.value, place, marks[point.series], mfc="none", mec=style.INK, ms=8, zorder=3)
+    _scale_x(axes, [*values["value"], *printed["value"]])
+
+
+def _draw_in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: Mapping[str, str]) -> None:
+    """Draw the repetitions of one quantity in the order in which they were made."""
     for side in sides:
         for _, in_row in values[values["side"] == side].groupby("row", sort=False):
             axes.plot(in_row["repetition"], in_row["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
-    drawn = values["value"]
-    if drawn.min() > 0:
-        log_scale(axes, "y", drawn.min() / 1.2, drawn.max() * 1.2)
+    low, high = values["value"].min(), values["value"].max()
+    if low > 0:
+        log_scale(axes, "y", low / 1.2, high * 1.2)
     axes.set(title="In their order", xlabel="repetition")
 
 
-def _scaled(axes: Axes, values: list[float]) -> None:
-    """Scale logarithmically where values differ by several times, else from nought."""
+def _scale_x(axes: Axes, values: Sequence[float]) -> None:
+    """Scale logarithmically where values differ by several times, else from zero."""
     if values and all(value > 0 for value in values) and max(values) > 3 * min(values):
         log_scale(axes, "x", min(values) / 1.4, max(values) * 1.4, 0.2)
     elif values and min(values) >= 0:

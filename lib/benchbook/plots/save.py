@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from benchbook import atomic
@@ -17,7 +18,7 @@ from benchbook.plots.dots import draw_dots
 from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Exhibit, Lines
 from benchbook.plots.lines import draw_lines
 from benchbook.plots.sheet import settle
-from benchbook.plots.style import REPORT, Layout
+from benchbook.plots.style import PAGE, REPORT, Layout
 from benchbook.results.spreadsheet import to_csv
 
 DRAWN: Final = ("pdf", "svg", "png")
@@ -79,6 +80,37 @@ def save(
             atomic.write(path, texts[kind])
         written.append(path)
     return written
+
+
+def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
+    """Write a figure's drawings for the report's page, ``NAME.wide.svg`` and ``NAME.narrow.svg``; of a table none."""
+    if exhibit.drawing is None:
+        return
+    for screen, layout in PAGE.items():
+        file = BytesIO()
+        figure = draw(exhibit, layout)
+        with style.applied(layout), rc_context({"svg.fonttype": "none"}):
+            figure.savefig(file, format="svg", metadata={"Date": None})
+        atomic.write(folder / f"{name}.{screen}.svg", shrink(file.getvalue().decode()).encode())
+
+
+def shrink(svg: str) -> str:
+    """Return a drawing without what only its file needs: a third of the bytes, and few of them spaces."""
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>", "", svg, flags=re.DOTALL)
+
+    def shorten(path: "re.Match[str]") -> str:
+        data = re.sub(r"\s*([A-Za-z])\s*", r"\1", path[1])
+        data = re.sub(r"\s+", ",", data.strip())
+        return f' d="{data}"'
+
+    svg = re.sub(r'\sd="([^"]*)"', shorten, _compact(svg))
+    named = set(re.findall(r'#([^")]+)[")]', svg))
+    svg = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in named else "", svg)
+    # A reader's machine may have no DejaVu Sans; Verdana's letters are as wide.
+    svg = svg.replace("'DejaVu Sans'", "DejaVu Sans,Verdana,sans-serif")
+    svg = re.sub(r' transform="rotate\(-0 [^)]*\)"|<g ?/>', "", svg)
+    svg = re.sub(r'style="[^"]*"', lambda style: re.sub(r"([;:]) ", r"\1", style[0]), svg)
+    return re.sub(r">\s+<", "><", svg).strip()
 
 
 def _encode(figure: Figure, kind: str, about: Mapping[str, Any], layout: Layout) -> bytes:

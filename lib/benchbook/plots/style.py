@@ -14,7 +14,7 @@ NARROW: Final = 6.8
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
 
-BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "..", "linewidth": 0}
+BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "//", "linewidth": 0}
 """Where a paper says that its values lie."""
 
 BLUE, ORANGE, GREEN, VERMILION, PINK, SKY = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9"
@@ -125,6 +125,7 @@ class Layout:
 
     width: float = WIDTH
     titled: bool = True
+    labels_above: bool = False  # whether long names of rows stand above their rows, not to the left
 
     @property
     def narrow(self) -> bool:
@@ -148,7 +149,10 @@ class Layout:
 
 
 REPORT: Final = Layout()
-"""How figures are laid out in a report."""
+"""How figures are laid out in a file."""
+
+PAGE: Final = {"wide": Layout(titled=False), "narrow": Layout(3.5, titled=False, labels_above=True)}
+"""How they are laid out in a report's page, which has title and notes as text: on a wide and on a narrow screen."""
 
 
 @contextmanager

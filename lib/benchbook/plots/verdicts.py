@@ -9,7 +9,9 @@ import pandas as pd
 
 from benchbook.analysis import VERDICTS, Analysis, Counts
 from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.digits import plural
 from benchbook.plots import style
+from benchbook.plots.claim_lines import name_ratio, sort_by_verdict
 from benchbook.plots.exhibit import Bars, ClaimSheet, Exhibit, Maker
 from benchbook.plots.points import COLUMNS, framed, not_run_of, where
 from benchbook.plots.ratios import beside
@@ -26,7 +28,12 @@ LOOKS: Final[dict[str, style.Look]] = {
 }
 """How each verdict is marked: colour and shape, either of which tells it apart."""
 
-_OF_A_ROW: Final = ["verdict", "words", "kind", "smallest", "largest", "published_source", "size", "machine_days"]
+_OF_A_ROW: Final = (
+    "verdict", "words", "kind", "smallest", "largest", "noisy_estimate", "published_source", "size", "machine_days",
+)  # fmt: skip
+
+_ROWS: Final = 14
+"""Claims that fit a printed page."""
 
 
 def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
@@ -36,26 +43,28 @@ def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
 
 
 def claims_sheet(analysis: Analysis, *, study: str, part: int, parts: int) -> Exhibit:
-    """Draw one part of a paper's claims, one row for each that something was compared for."""
+    """Draw one part of a paper's claims, by verdict: those that were judged and have a number."""
     table = where(analysis.verdicts, study=study)
-    rows = [row for row in ClaimVerdict.of(table) if not isnan(row.estimate)]
-    size = -(-len(rows) // parts)
-    rows = rows[part * size : (part + 1) * size]
-    of_parts = f" (sheet {part + 1} of {parts})" if parts > 1 else ""
-    ran = study in analysis.measured
-    nothing = f"{study}: nothing ran that these claims compare" if ran else "not run in this profile"
+    judged = [claim for claim in ClaimVerdict.of(table) if claim.verdict not in ("not comparable", "not run")]
+    drawn = sort_by_verdict(claim for claim in judged if not isnan(claim.estimate) or not isnan(claim.noisy_estimate))
+    # as few sheets as hold them, of about the same length
+    used = min(parts, -(-len(drawn) // _ROWS)) or 1
+    size = -(-len(drawn) // used)
+    rows = drawn[part * size : (part + 1) * size]
+    of_parts = f" (sheet {part + 1} of {used})" if used > 1 else ""
+    nothing = f"{study}: no claim was judged" if study in analysis.measured else "not run in this profile"
+    if drawn and not rows:
+        nothing = f"{study}: all claims stand on the sheets before"
     notes = [nothing]
     if rows:
-        notes = [
-            "mark: the paper's own headline comparison, first named over second, with its 99 % interval",
-            "thin line: the range over all comparisons of the claim",
-            "tint: where the claim puts the ratio, beyond the smallest difference that matters",
-        ]
-        if any(row.kind == "difference" for row in rows):
-            notes.append("where a difference was compared it stands as a number")
-        absent = len(table) - sum(not isnan(estimate) for estimate in table["estimate"])
-        notes += [f"{absent} claims had nothing to compare: the table of claims says why"] if absent else []
-    return Exhibit(f"{study}: {decided_of(table)}{of_parts}", _points(rows), tuple(notes), ClaimSheet(rows, nothing))
+        notes = ["in the grey area the claim holds", "thin line: the range over all comparisons of the claim"]
+        if len({name_ratio(row) for row in rows}) > 1:
+            notes.append("a row that divides something else than the axis names says so")
+        if any(isnan(row.estimate) for row in rows):
+            notes.append("hollow: noisy blocks, no verdict")
+        notes += [f"not drawn: {plural(len(table) - len(drawn), 'claim')} not comparable, not run or without a number"]
+    title = f"{study}: {decided_of(table)}{of_parts}"
+    return Exhibit(title, _points(rows), tuple(notes), ClaimSheet(rows, nothing))
 
 
 def _points(rows: Sequence[ClaimVerdict]) -> pd.DataFrame:
@@ -64,9 +73,10 @@ def _points(rows: Sequence[ClaimVerdict]) -> pd.DataFrame:
     for row in rows:
         about = {name: getattr(row, name) for name in _OF_A_ROW}
         about |= {"level": row.says, "claim": row.id, "series": row.verdict, "unit": row.unit or "ratio"}
+        about["divided"] = name_ratio(row)
         marks = beside(row.published, row.estimate, row.low, row.high, row.blocks)
         points += [about | mark for mark in marks]
-    return framed(points).reindex(columns=[*COLUMNS, "claim", *_OF_A_ROW])
+    return framed(points).reindex(columns=[*COLUMNS, "claim", "divided", *_OF_A_ROW])
 
 
 def counts(analysis: Analysis) -> Exhibit:

@@ -89,7 +89,8 @@ def _check_results(identities: Iterable[str]) -> None:
     for result in verified(results.finished(identities)):
         try:
             # Levels are in the cell's columns; the values, which are most of a file, are not read.
-            check_levels(pq.ParquetFile(result.path).read(columns=results.CELLS.names))
+            names = [name for name in pq.read_schema(result.path).names if name not in results.VALUES.names]
+            check_levels(pq.ParquetFile(result.path).read(columns=names))
         except ValueError as error:
             remedy = "remove the file, and the next run measures its cell again"
             raise ReportError(f"{result.path}: {error}: {remedy}") from error
@@ -170,17 +171,24 @@ def html(notebook: Path, title: str) -> str:
     import nbformat
     from nbconvert import HTMLExporter
 
+    from benchbook.report.long_tables import library_script
+
     executed = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
     _name_pages(executed.cells)
-    # The page's policy lets a browser run this script alone: it has its digest.
-    script = (TEMPLATE / "page.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    resources = {"metadata": {"name": title}, "script": script, "script_digest": digest}
+    # The page's policy lets a browser run these two scripts alone, by their digests.
+    own = [(TEMPLATE / name).read_text(encoding="utf-8") for name in ("tables.js", "page.js")]
+    scripts = [library_script(), "".join(own)]
+    resources = {"metadata": {"name": title}, "scripts": scripts, "digests": [_base64_digest(text) for text in scripts]}
 
     settings = {"template_name": TEMPLATE.name, "extra_template_basedirs": [str(TEMPLATE.parent)]}
     exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
     page, _ = exporter.from_notebook_node(executed, resources)
     return str(page)
+
+
+def _base64_digest(text: str) -> str:
+    """Return a script's digest as a page's policy states it."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _name_pages(cells: Iterable[Any]) -> None:

@@ -110,11 +110,11 @@ def merge(profile: str) -> Merged:
 def _as_it_ran(cells: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
     """Return a plan's cells, those that a run has as done, whatever was found or has run on this machine."""
     ran = []
-    for row in each(means[["study", "parameters", "cell_id", "block"]].drop_duplicates()):
-        study = studies.load(row.study)
-        parameters = study.Parameters.model_validate_json(row.parameters)
+    for row in means.drop_duplicates(["cell_id", "block"]).to_dict("records"):
+        slug, study = str(row["study"]), studies.load(row["study"])
+        parameters = study.Parameters.model_validate(study.Parameters.read_levels(row))
         product, topology = study.deployment(parameters)
-        ran.append(grid.Cell(row.study, parameters, row.cell_id, row.block, 0, product, topology, None, "done"))
+        ran.append(grid.Cell(slug, parameters, row["cell_id"], row["block"], 0, product, topology, None, "done"))
     # A plan lacks what cannot be had here, though the run had it, and has once what several hosts ran.
     done = {(cell.kind, cell.block) for cell in ran}
     return [*(replace(cell, state="todo") for cell in cells if (cell.kind, cell.block) not in done), *ran]
@@ -141,8 +141,8 @@ def ran(merged: Merged) -> pd.DataFrame:
 def noise(merged: Merged) -> pd.DataFrame:
     """Return the load of other programs beside each finished cell, in processors, and whether the cell is noisy."""
     return merged.query(
-        "SELECT study, cell_id, block, any_value(foreign_load) AS load, "
-        "coalesce(bool_or(disturbed), false) AS noisy FROM observations GROUP BY ALL ORDER BY ALL"
+        "SELECT study, cell_id, block, any_value(background_load) AS load, "
+        "coalesce(bool_or(noisy), false) AS noisy FROM observations GROUP BY ALL ORDER BY ALL"
     )
 
 

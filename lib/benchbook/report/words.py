@@ -3,23 +3,24 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
+from typing import Final
 
 import pandas as pd
 
 from benchbook import registry, studies
-from benchbook.analysis import Counts
+from benchbook.analysis import Counts, claim_files
 from benchbook.analysis.aa import differ
-from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
-from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.digits import between, estimate, interval, number, plural, rounded
+from benchbook.analysis.intervals import CONFIDENCE
+from benchbook.digits import apart, between, estimate
 from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
+from benchbook.plots import names
+from benchbook.plots.claim_lines import NOISY, write_line
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import FrameRow, each, where
 from benchbook.plots.provenance import environments
-from benchbook.plots.ratios import condition
 from benchbook.report.merge import Merged, ran
 
 FINDINGS = {
@@ -34,56 +35,111 @@ FINDINGS = {
 
 @dataclass(frozen=True)
 class Lead:
-    """What a study comes to, as the report begins with it: a sentence around a ratio, and its evidence below."""
+    """What came out of a study, as the report begins with it: a sentence around a ratio, and its evidence below."""
 
     study: str
     reference: Reference
-    counts: str
+    asks: str
     before: str
     ratio: str = ""
     after: str = ""
+    claim: str = ""  # its id
     verdict: str = ""
-    words: str = ""
     about: str = ""
+    command: str = ""  # that measures it, where it did not run
+
+
+_GAP: Final = "\0"
+"""Where a sentence's ratio stands, which is set apart."""
 
 
 def leads(merged: Merged) -> list[Lead]:
-    """Return the finding of each study with the verdict on its claim; where there is none, why."""
+    """Return the headline of each study with the verdict on its claim; where there is none, why."""
     return [_lead(merged, study) for study in studies.SLUGS]
 
 
 def _lead(merged: Merged, study: str) -> Lead:
-    verdicts = where(merged.analysis.verdicts, study=study)
-    counts = str(Counts.of(verdicts))
-    lead = exhibits.lead(merged.analysis, study)
-    if not lead:
-        return Lead(study, reference(study), counts, _missing(merged, study), about=_elsewhere(merged, study))
-    headline, row = lead
-    before, _, after = headline.says.partition("{}")
-    (verdict,) = ClaimVerdict.of(where(verdicts, id=headline.claim))
-    ends = interval(row.estimate, row.low, row.high)
-    blocks = f"{plural(row.blocks, 'block')}, {plural(row.machine_days, 'machine-day')}"
-    printed = "no ratio is printed" if isnan(row.published) else f"printed {number(row.published)}"
-    evidence = [f"99 % interval {ends}" if ends else "", blocks, printed, condition(headline, row)]
-    ratio = f"{rounded(row.estimate, row.low, row.high)[0]} times"
-    about = "; ".join(filter(None, evidence)) + "."
-    return Lead(study, reference(study), counts, before, ratio, after, verdict.verdict, verdict.words, about)
+    lead = Lead(study, reference(study), exhibits.HEADLINES[study].asks, before="")
+    claim = exhibits.judge_headline(merged.analysis, study)
+    line = write_line(claim)
+    if not line.here:
+        why, command = _missing(merged, study)
+        return replace(lead, before=why, command=command, about=_elsewhere(merged, study))
+    before, _, after = exhibits.say_headline(study, claim, _GAP).partition(_GAP)
+    ratio, *interval = apart(line.here)
+    printed = f"printed {line.printed}" if line.printed else "the paper prints no ratio"
+    evidence = [f"99 % interval {interval[0].strip('()')}" if interval else "", printed, line.measured, line.place]
+    return replace(
+        lead,
+        before=before,
+        ratio=f"{ratio} times",
+        after=after,
+        claim=claim.id,
+        verdict=claim.verdict,
+        about="; ".join(filter(None, evidence)) + ".",
+    )
 
 
-def _missing(merged: Merged, study: str) -> str:
-    """Return why no comparison of a study stands for it."""
-    if study not in set(merged.means["study"]):
-        return "Nothing was measured in this profile."
-    return f"Fewer than {MIN_BLOCKS} quiet blocks ran of what its claims compare."
+def answer(merged: Merged, study: str) -> str:
+    """Return what a paper asked and what came out, in Markdown; of a study that did not run, its command."""
+    asked = f"**The paper asks:** {exhibits.HEADLINES[study].asks}"
+    claim = exhibits.judge_headline(merged.analysis, study)
+    line = write_line(claim)
+    if not line.here:
+        why, command = _missing(merged, study)
+        return f"{asked}<br>\n**Here:** {why} `{command}`."
+    said = exhibits.say_headline(study, claim, f"**{line.here} times**")
+    place = line.place if line.measured != NOISY else f"{NOISY}; {line.place}"
+    printed = f"The paper prints {line.printed}" if line.printed else "The paper prints no ratio"
+    return f"{asked}<br>\n**Here:** {said} {printed}; its claim **{to_be(claim.verdict)}** ({place})."
+
+
+def to_be(verdict: str) -> str:
+    """Return a verdict as what a claim does or is: ``holds``, ``is undecided``."""
+    return verdict if verdict.endswith(("holds", "hold")) else f"is {verdict}"
+
+
+_DEFAULT: Final = "python"
+"""The language that counts where a paper's own is none of ours."""
+
+
+def ran_in(merged: Merged, study: str) -> str:
+    """Return in which languages a study ran, and with what: ``In Java (Jackson, JAXB), as the paper, and in ...``."""
+    rows = where(merged.means, study=study)
+    if rows.empty:
+        return ""
+    parts = []
+    own = claim_files.stack(study)
+    for language in sorted(rows["language"].dropna().unique(), key=lambda language: language != own):
+        of_language = rows[rows["language"] == language]
+        used = next(kind for kind in ("codec", "driver", "database") if rows[kind].notna().any())
+        named = [_printed_name(used, name) for name in sorted(of_language[used].dropna().unique())]
+        paper = ", as the paper" if language == own != _DEFAULT else ""
+        parts.append(f"{STACKS[language]} ({', '.join(filter(None, named))}){paper}")
+    return f"Measured in {', and in '.join(parts)}."
+
+
+def _printed_name(kind: str, name: str) -> str:
+    """Return a codec, driver or database as it is printed; nothing of the loop without a database."""
+    if kind == "database":
+        return "" if name == "noop" else plain(names.database(name))
+    return plain(names.codec(name))
+
+
+def _missing(merged: Merged, study: str) -> tuple[str, str]:
+    """Return why a study has no headline, and the command that measures it or says more."""
+    command = f"benchbook run {study} --profile {merged.profile}"
+    if study not in merged.analysis.measured:
+        return "Not run in this profile:", command
+    return "What its main claim compares did not run:", f"benchbook claims {exhibits.HEADLINES[study].claim}"
 
 
 def _elsewhere(merged: Merged, study: str) -> str:
-    """Return the finding of the reference run; empty where there is none."""
-    lead = exhibits.lead(merged.reference, study) if merged.reference else None
-    if not lead:
+    """Return the headline of the reference run; empty where there is none."""
+    claim = exhibits.judge_headline(merged.reference, study) if merged.reference else None
+    if claim is None or isnan(claim.estimate):
         return ""
-    headline, row = lead
-    return f"In the reference run: {headline.says.format(f'{row.words} times')}"
+    return f"In the reference run: {exhibits.say_headline(study, claim)}"
 
 
 def plain(text: str) -> str:
@@ -112,8 +168,8 @@ def absent(merged: Merged) -> str:
 
 
 def _experimental(means: pd.DataFrame) -> str:
-    engines = sorted(means["engine"].dropna().unique())
-    experimental = [engine for engine in engines if registry.is_experimental(engine)]
+    databases = sorted(means["database"].dropna().unique())
+    experimental = [database for database in databases if registry.is_experimental(database)]
     if not experimental:
         return ""
     return f"These adapters are experimental, never run against the product: {plain(', '.join(experimental))}."
@@ -132,6 +188,15 @@ def aa(checks: pd.DataFrame) -> str:
         f"**A/A: the same cell, measured twice, differed in {len(apart)} of {len(tested)} checks: {named}.** "
         "Among some twenty such intervals one in five runs has one that excludes 1 by chance."
     )
+
+
+def trust(checks: pd.DataFrame) -> str:
+    """Return whether the machine can be trusted, in a first sentence, and what the A/A checks say."""
+    tested = checks[checks["low"].notna()]
+    answer = "Yes, as far as it was tested." if len(tested) else "We do not know."
+    if len(differ(tested)):
+        answer = "Not in everything."
+    return f"**{answer}** {aa(checks)}"
 
 
 def noise(cells: pd.DataFrame) -> str:
@@ -183,12 +248,6 @@ def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: S
         f"and {coverage['texts']} are text. **{total} numbers, bounds and orderings were recomputed: {agree} agree, "
         f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: {listed}."
     )
-
-
-def study_recomputed(checks: pd.DataFrame, findings: Sequence[Finding]) -> str:
-    """Return the counts of one study."""
-    agree = int(checks["agrees"].sum())
-    return f"**{len(checks)} recomputed, {agree} agree, {len(checks) - agree} disagree; {len(findings)} findings.**"
 
 
 _MOST_READ = 100

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from benchbook.results.files import DamagedError, delivered, typed
-from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, TIMES, UNITS, VALUES
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, TIMES, UNITS, VALUES, parameter_column
 
 if TYPE_CHECKING:
     from benchbook.results.folder import State, lost, path, states, whole, write
@@ -29,6 +29,7 @@ __all__ = [
     "frame",
     "lost",
     "observations",
+    "parameter_column",
     "path",
     "seconds",
     "states",

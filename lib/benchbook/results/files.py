@@ -5,7 +5,7 @@ none: a flipped bit there makes the file unreadable, or changes columns or rows,
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from errno import EMFILE, ENFILE, ENOMEM
@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from benchbook import atomic, inputs
 from benchbook.parquet import TooLargeError, check_size
-from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.former import is_former, read_levels, with_current_columns
+from benchbook.results.schema import OBSERVATIONS, merge_schemas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +41,15 @@ class DamagedError(Exception):
     """A file is not what was written: says why."""
 
 
+class FormerError(DamagedError):
+    """A file is of an earlier version: `convert` gives it today's columns."""
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The cell of a result's file: its name, its parameters in JSON, and when it ran.
+    """The cell of a result's file: its name, its parameters in JSON, when it ran, and the columns of its parameters.
 
-    Times are in seconds since 1970, None when it did not run.
+    Times are in seconds since 1970, None when it did not run. A column is a name with the name of its type.
     """
 
     study: str
@@ -54,6 +59,7 @@ class Facts:
     parameters: str | None = None
     started_at: float | None = None
     ended_at: float | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def took_s(self) -> float:
@@ -61,14 +67,35 @@ class Facts:
         return nan if self.started_at is None or self.ended_at is None else self.ended_at - self.started_at
 
 
-def facts(table: pa.Table) -> Facts:
-    """Return what a cell's table holds, as its first row says it."""
+def facts(table: pa.Table, parameters: str | None = None) -> Facts:
+    """Return the facts of a cell's table, from its first row and its parameters in JSON."""
     first = table.slice(0, 1)
-    (words,) = first.select([*KEYS, "parameters"]).to_pylist()
+    (words,) = first.select(KEYS).to_pylist()
     # In numbers: Arrow makes times of Python's only with pandas, which is slow to import.
     at_us = [first[name].cast(pa.int64())[0].as_py() for name in ("cell_started_at", "cell_ended_at")]
     started, ended = (None if at is None else at / 1e6 for at in at_us)
-    return Facts(**words, started_at=started, ended_at=ended)
+    columns = tuple((field.name, str(field.type)) for field in table.schema if field.name not in OBSERVATIONS.names)
+    return Facts(**words, parameters=parameters, started_at=started, ended_at=ended, columns=columns)
+
+
+def infer_schema(frame: "pd.DataFrame") -> pa.Schema:
+    """Return the schema of a frame of values, in which all further columns are parameters."""
+    # Only now: it is slow to import.
+    from pandas.api.types import infer_dtype
+
+    kinds = {"boolean": pa.bool_(), "integer": pa.int64(), "floating": pa.float64()}
+    added = [
+        pa.field(name, kinds.get(infer_dtype(frame[name], skipna=True), pa.string()))
+        for name in sorted({*frame.columns} - {*OBSERVATIONS.names})
+    ]
+    return merge_schemas([pa.schema(added)])
+
+
+def typed_with_parameters(frame: "pd.DataFrame") -> pa.Table:
+    """Return values as an Arrow table, without the columns of parameters that none of them has."""
+    empty = [name for name in frame if name not in OBSERVATIONS.names and frame[name].isna().all()]
+    frame = frame.drop(columns=empty)
+    return typed(frame, infer_schema(frame))
 
 
 def typed(frame: "pd.DataFrame", schema: pa.Schema) -> pa.Table:
@@ -130,19 +157,49 @@ def verify_content(content: bytes) -> Facts:
 
 
 def _facts(parquet: pq.ParquetFile) -> Facts:
-    if not parquet.schema_arrow.equals(OBSERVATIONS):
+    schema = parquet.schema_arrow
+    if is_former(schema):
+        raise FormerError("it is of an earlier version of benchbook")
+    if not has_columns(schema):
         raise DamagedError("it is of another version of benchbook, whose results have other columns")
     stated = (parquet.metadata.metadata or {}).get(_FACTS.encode())
     if stated is None or not parquet.metadata.num_rows:
         raise DamagedError("it does not state its cell, or has no rows")
     known = json.loads(stated)
-    return Facts(**{field.name: known[field.name] for field in fields(Facts)})
+    known["columns"] = tuple((name, kind) for name, kind in known["columns"])
+    facts = Facts(**{field.name: known[field.name] for field in fields(Facts)})
+    if not schema.equals(schema_of([facts])):
+        raise DamagedError("its columns are not those that were written")
+    return facts
+
+
+def convert(path: Path) -> None:
+    """Give a result's file of an earlier version today's columns, in its place; raises as `read` does."""
+    with _opened(path) as file, _reading(), pq.ParquetFile(file) as parquet:
+        stated = json.loads((parquet.metadata.metadata or {})[_FACTS.encode()])
+    levels = read_levels(stated["parameters"])
+    table = read(path)
+    write_table(path, table, facts(table, json.dumps(levels, sort_keys=True)))
+
+
+def schema_of(cells: Iterable[Facts]) -> pa.Schema:
+    """Return the columns of some cells' files together."""
+    schemas = [[pa.field(name, _KINDS[kind]) for name, kind in facts.columns] for facts in cells]
+    return merge_schemas(map(pa.schema, schemas))
+
+
+_KINDS: Final = {str(kind): kind for kind in (pa.bool_(), pa.int64(), pa.float64(), pa.string())}
+
+
+def has_columns(schema: pa.Schema) -> bool:
+    """Return whether a table has the columns of all results, with their types, and others only for parameters."""
+    return bool(schema.equals(merge_schemas([schema])))
 
 
 def delivered(path: Path) -> pa.Table:
     """Return the rows that a cell's process wrote for the runner; raises as `read` does."""
     table = read(path)
-    if not table.schema.equals(OBSERVATIONS):
+    if not has_columns(table.schema):
         raise DamagedError("its columns are not those of results")
     return table
 
@@ -166,7 +223,7 @@ def read(path: Path, rows: int | None = None, size: int | None = None) -> pa.Tab
             raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
         if size is not None:
             check_size(file, size)
-        return parquet.read()
+        return with_current_columns(parquet.read())
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -28,8 +28,8 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from benchbook import atomic, paths
 from benchbook.digits import plural
 from benchbook.results import files
-from benchbook.results.files import DamagedError, Facts, typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
+from benchbook.results.files import DamagedError, Facts, write_table
+from benchbook.results.schema import OBSERVATIONS, VALUES, merge_schemas, with_parameters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,37 +111,41 @@ def without_paths(text: str) -> str:
     return _PATH.sub("…/", text)
 
 
-def write(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" = None) -> Path:
+def write(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" = None, parameters: str = "{}") -> Path:
     """Write a cell's file under the name of its state, then remove those of its earlier states.
 
     Parameters
     ----------
     cell
-        Columns of `CELLS`; at least ``study, cell_id, block, state``. Its reason and environment are written without
-        paths.
+        Columns of `CELLS`, at least ``study, cell_id, block, state``, and those of its study's parameters. Its reason
+        and environment are written without paths.
     values
         What the study delivered. Where it states a column of `CELLS` itself, that stands; None for a cell without
         values, which becomes one row that says why.
+    parameters
+        All its parameters in JSON, by which a plan knows it.
     """
     texts = [name for name in ("reason", "environment") if cell.get(name) is not None]
     table = joined({**cell, **{name: without_paths(str(cell[name])) for name in texts}}, values)
-    return _put_table(files.facts(table), table)
+    return _put_table(files.facts(table, parameters), table)
 
 
-def take_in(table: pa.Table, host: str | None = None) -> tuple[int, int]:
+def take_in(
+    table: pa.Table, state_parameters: Callable[[Mapping[str, object]], str], host: str | None = None
+) -> tuple[int, int]:
     """Write the cells of observations that were measured before or elsewhere; those that are here already stay.
 
     Return how many cells were written, and how many were here already. With `host` they become cells of a host of that
-    name. Raises `ValueError` when the table has other columns than `OBSERVATIONS`, or a row that names no cell, and
-    `OtherValuesError` when a finished cell is here with other values; nothing was written then.
+    name. A cell's parameters in JSON are what `state_parameters` returns of its first row. Raises `ValueError` when the
+    table lacks a column of `OBSERVATIONS`, or a row names no cell, and `OtherValuesError` when a finished cell is here
+    with other values; nothing was written then.
     """
-    names = {*table.column_names}
-    if unknown := sorted(names - {*OBSERVATIONS.names}):
-        raise ValueError(f"it has a column {unknown[0]!r}, which observations have not")
-    if lacking := [name for name in OBSERVATIONS.names if name not in names]:
-        raise ValueError(f"it has no column {lacking[0]!r}")
-    table = table.select(OBSERVATIONS.names).cast(OBSERVATIONS)
-    cells = list(_cells(table if host is None else _of_host(table, host)))
+    missing = [name for name in OBSERVATIONS.names if name not in table.column_names]
+    if missing:
+        raise ValueError(f"it has no column {missing[0]!r}")
+    schema = merge_schemas([table.schema])
+    table = table.select(schema.names).cast(schema)
+    cells = list(_cells(table if host is None else _of_host(table, host), state_parameters))
     known = {study: states(study) for study in {held.study for held, _ in cells}}
     new, other = [], []
     for held, rows in cells:
@@ -335,14 +339,18 @@ def _put_table(held: Facts, table: pa.Table) -> Path:
     return _put(held, lambda path: write_table(path, table, held))
 
 
-def _cells(table: pa.Table) -> Iterator[tuple[Facts, pa.Table]]:
-    """Yield each cell's rows with what they say of it."""
+def _cells(
+    table: pa.Table, state_parameters: Callable[[Mapping[str, object]], str]
+) -> Iterator[tuple[Facts, pa.Table]]:
+    """Yield each cell's rows, without the columns of other studies' parameters, and its facts."""
     table = table.sort_by([(name, "ascending") for name in files.KEYS])  # stable: a cell's rows keep their order
     keys = table.select(files.KEYS).to_pandas()
     begins = np.flatnonzero((keys != keys.shift()).any(axis=1))
     for begin, end in itertools.pairwise([*begins, len(table)]):
         rows = table.slice(begin, end - begin)
-        held = files.facts(rows)
+        foreign = [name for name in rows.column_names if name not in OBSERVATIONS.names and not rows[name][0].is_valid]
+        rows = rows.drop_columns(foreign)
+        held = files.facts(rows, state_parameters(rows.slice(0, 1).to_pylist()[0]))
         _hold_name(held, f"row {begin}, sorted by cell,")
         yield held, rows
 
@@ -355,21 +363,24 @@ def _hold_name(held: Facts, where: str) -> None:
 
 
 def joined(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" = None) -> pa.Table:
-    """Return the values with their cell's columns, in the form of `OBSERVATIONS`."""
-    known = _row(cell, OBSERVATIONS if values is None else CELLS)
+    """Return the values with their cell's columns: those of `OBSERVATIONS`, and those of its study's parameters."""
+    schema = with_parameters(cell)
     if values is None:
-        return known
+        return _row(cell, schema)
     # Only now: it is slow to import, and who only reads states writes nothing.
     import pyarrow.compute as pc
 
-    own = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
-    columns = {column.name: pa.nulls(len(own), column.type) for column in OBSERVATIONS}
+    own = values if isinstance(values, pa.Table) else files.typed_with_parameters(values)
+    schema = merge_schemas([schema, own.schema])
+    columns = {column.name: pa.nulls(len(own), column.type) for column in schema}
     columns |= {name: own[name] for name in own.column_names}
-    for name in CELLS.names:
+    of_cell = pa.schema([field for field in schema if field.name not in VALUES.names])
+    known = _row(cell, of_cell)
+    for name in of_cell.names:
         value = known[name][0]
         whose = name in files.KEYS  # no study says whose the file is
         columns[name] = pa.repeat(value, len(own)) if whose else pc.coalesce(columns[name], value)
-    return pa.table(columns).cast(OBSERVATIONS)
+    return pa.table(columns).cast(schema)
 
 
 def _row(cell: Mapping[str, object], schema: pa.Schema) -> pa.Table:
@@ -416,9 +427,15 @@ def _stamp(path: Path) -> Stamp:
 def _checked(path: Path, name: re.Match[str]) -> Facts | str:
     """Return what a file holds; in words, why it is not what its name says."""
     try:
-        facts = files.whole(path)
-    except DamagedError as error:
+        try:
+            facts = files.whole(path)
+        except files.FormerError:
+            files.convert(path)
+            facts = files.whole(path)
+    except (DamagedError, ValueError) as error:
         return str(error)
+    except PermissionError as error:
+        return f"it is of an earlier version of benchbook and cannot be converted: {error.strerror}"
     cell, block, state = name.groups()
     if (facts.study, facts.cell_id, facts.block, facts.state) != (path.parent.name, cell, int(block), state or "done"):
         return f"it holds {facts.study} {facts.cell_id}.{facts.block}, {facts.state}, not what its name says"

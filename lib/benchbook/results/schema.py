@@ -1,10 +1,13 @@
 """The columns of what is written, and the enumerated metrics with their units.
 
-A file holds one cell's values in one block, each value joined with its cell's columns (Parquet's run-length encoding
-makes the repetition free), so that reading a profile is one scan. Raw quantities only: rates, percentages and means
-are derived by whoever reads. What each column and metric means stands in ``data/dictionary.csv``.
+There are two tables: `CELLS` has a row for each cell and block, with a column for each parameter; `VALUES` has a row
+for each measured value. A file holds one cell in one block, each value joined with its cell's columns (Parquet's
+run-length encoding makes the repetition free), so that reading a profile is one scan. Raw quantities only: rates,
+percentages and means are derived when they are read. What each column and metric means stands in
+``data/dictionary.csv``.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -47,13 +50,13 @@ VALUES: Final = pa.schema(
         ("value", pa.float64()),
         ("unit", pa.string()),
         ("count", pa.int64()),
-        ("censored", pa.bool_()),
+        ("timed_out", pa.bool_()),
         ("source", pa.string()),
         ("resolution", pa.float64()),
         ("started_at", _TIME),
     ]
 )
-"""What a study returns, a row a value; it may add any column of `CELLS` that differs from row to row."""
+"""What a study returns, one row per value; it may add any column of `CELLS` that differs from row to row."""
 
 CELLS: Final = pa.schema(
     [
@@ -61,16 +64,15 @@ CELLS: Final = pa.schema(
         ("block", pa.int32()),
         ("position", pa.int32()),
         ("run_id", pa.string()),
-        ("campaign", pa.string()),
         ("host", pa.string()),
         ("study", pa.string()),
-        ("lane", pa.string()),
+        # What a row was measured with. A study's parameters of these names, those of `OF_AN_ARM` apart, are the same.
+        ("language", pa.string()),
         ("arm", pa.string()),
-        ("engine", pa.string()),
-        ("engine_version", pa.string()),
+        ("database", pa.string()),
+        ("database_version", pa.string()),
         ("image", pa.string()),
         ("image_digest", pa.string()),
-        ("stand_in", pa.bool_()),  # always false now: means leave out rows of old files where it is true
         ("topology", pa.string()),
         ("model", pa.string()),
         ("driver", pa.string()),
@@ -81,15 +83,15 @@ CELLS: Final = pa.schema(
         ("format", pa.string()),
         ("dataset", pa.string()),
         ("dataset_sha256", pa.string()),
+        ("dataset_file", pa.string()),
+        ("seed", pa.int64()),
         ("transport", pa.string()),
-        ("link", pa.string()),
         ("durability", pa.string()),
         ("n", pa.int64()),
         ("repetitions", pa.int32()),
-        ("parameters", pa.string()),
         ("environment", pa.string()),
-        ("foreign_load", pa.float64()),
-        ("disturbed", pa.bool_()),
+        ("background_load", pa.float64()),
+        ("noisy", pa.bool_()),
         ("code_hash", pa.string()),
         ("state", pa.string()),
         ("reason", pa.string()),
@@ -97,10 +99,51 @@ CELLS: Final = pa.schema(
         ("cell_ended_at", _TIME),
     ]
 )
-"""What the runner knows of a cell."""
+"""What the runner knows of a cell. Each further parameter of its study is one more column: `with_parameters`."""
 
-OF_AN_ARM: Final = ("engine", "driver", "model", "format", "codec", "arm")
-"""Columns of `CELLS` that tell the arms of one cell apart, where it takes several in turn."""
+OF_AN_ARM: Final = ("database", "driver", "model", "format", "codec", "arm")
+"""Columns that tell the arms of one cell apart, where it takes several in turn: each row has its own level."""
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
-"""One file's columns: every value beside its cell."""
+"""The columns of every study's files: each value beside its cell."""
+
+
+def parameter_column(name: str) -> str:
+    """Return the column of a parameter.
+
+    It has the parameter's name. Where a cell may take several levels in turn, such as both formats, a row's own level
+    has that name, and the cell's level stands in ``cell_format``.
+    """
+    return f"cell_{name}" if name in OF_AN_ARM else name
+
+
+def with_parameters(levels: Mapping[str, object], schema: pa.Schema = OBSERVATIONS) -> pa.Schema:
+    """Return a schema with a column for each of these columns of parameters, in the order of their names.
+
+    A column's type is that of its level: a number, true or false, or a text.
+    """
+    added = []
+    for name in sorted(levels.keys() - {*OBSERVATIONS.names}):
+        level = levels[name]
+        kind = pa.bool_() if isinstance(level, bool) else _KINDS.get(type(level), pa.string())
+        added.append(pa.field(name, kind))
+    if schema.names[-len(VALUES.names) :] == VALUES.names:
+        return pa.schema([*[schema.field(name) for name in CELLS.names], *added, *VALUES])
+    return pa.schema([*schema, *added])
+
+
+_KINDS: Final = {int: pa.int64(), float: pa.float64()}
+
+
+def merge_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """Return the columns of several files: those of `OBSERVATIONS`, and all columns of parameters.
+
+    A parameter that one study states as a number and another as a text is a text.
+    """
+    columns: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for field in schema:
+            if field.name not in OBSERVATIONS.names and columns.setdefault(field.name, field.type) != field.type:
+                columns[field.name] = pa.string()
+    added = [pa.field(name, columns[name]) for name in sorted(columns)]
+    return pa.schema([*CELLS, *added, *VALUES])

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 """What a text begins with that spreadsheets take for a formula."""
 
-_NUMBER: Final = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?( \(-?[\d.,]+ to -?[\d.,]+\))?( [%\w]+)?")
+_NUMBER: Final = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?( \([-+]?[\d.,]+ to [-+]?[\d.,]+\))?( [%\w]+)?")
 """A number in words, perhaps with its interval and its unit."""
 
 

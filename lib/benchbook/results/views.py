@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from benchbook.results import folder
+from benchbook.results import files, folder
 from benchbook.results.files import KEYS
-from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, VALUES, parameter_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,10 +24,11 @@ def table() -> "pa.Table | ds.Dataset":
     # Only now: it is slow to import, with pandas, and a plan of what never ran reads no rows.
     import pyarrow.dataset as ds
 
-    files = [str(file.path) for file in folder.verified(folder.whole())]
+    whole = folder.verified(folder.whole())
+    paths, schema = [str(file.path) for file in whole], files.schema_of(file.facts for file in whole)
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
-    return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
+    return ds.dataset(paths, schema=schema, format=form) if paths else OBSERVATIONS.empty_table()
 
 
 def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
@@ -45,9 +46,9 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     # Only now, as in `table`.
     import pyarrow.dataset as ds
 
-    files = [str(file.path) for file in folder.verified(finished(chosen))]
+    paths = [str(file.path) for file in folder.verified(finished(chosen))]
     columns = ["cell_id", "block", "host", "code_hash"]
-    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns).group_by(columns).aggregate([])
+    rows = ds.dataset(paths, schema=OBSERVATIONS).to_table(columns).group_by(columns).aggregate([])
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
 
 
@@ -69,7 +70,7 @@ def connect(
     memory
         What a query of a person's may take, as DuckDB writes it; None: what DuckDB takes by itself.
     rows
-        What stands in the place of the results' folder, in the columns of `benchbook.results.schema.OBSERVATIONS`.
+        What stands in the place of the results' folder: the columns of `OBSERVATIONS`, and of parameters.
     folder
         The one folder that it may read and write; None for none.
     """
@@ -77,13 +78,14 @@ def connect(
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")  # else times are told in the machine's zone
-    connection.register("all_observations", table() if rows is None else rows)
+    observed = table() if rows is None else rows
+    connection.register("all_observations", observed)
     chosen = None if identities is None else sorted(set(identities))
     connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))
     done = "CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done'"
     connection.execute(done if chosen is None else f"{done} AND {_CHOSEN}")
     by_cell = f"FROM all_observations GROUP BY {', '.join(KEYS)}"
-    connection.execute(f"CREATE VIEW cells AS SELECT {_cell_columns()} {by_cell}")
+    connection.execute(f"CREATE VIEW cells AS SELECT {_cell_columns(observed.schema.names)} {by_cell}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
     if memory is not None:
@@ -113,10 +115,19 @@ def frame(connection: "DuckDBPyConnection", query: str) -> "pd.DataFrame":
     return rows
 
 
-def _cell_columns() -> str:
-    """Return the SQL of a cell's columns: what it has several values of, such as two formats, is null."""
+def _cell_columns(names: Iterable[str]) -> str:
+    """Return the SQL of a cell's columns, with those of its parameters.
+
+    Where its rows have levels of their own, such as two formats, the cell's own level stands: ``both``.
+    """
     columns = []
-    for name in CELLS.names:
-        shared = f"CASE WHEN min({name}) = max({name}) THEN min({name}) END AS {name}"
-        columns.append(name if name in KEYS else shared)
+    of_arms = {parameter_column(name) for name in OF_AN_ARM}
+    for name in names:
+        if name in KEYS:
+            columns.append(name)
+        elif name in CELLS.names or name not in {*VALUES.names, *of_arms}:
+            shared = f'CASE WHEN min("{name}") = max("{name}") THEN min("{name}") END'
+            own = parameter_column(name)
+            level = f'coalesce(min("{own}"), {shared})' if own != name and own in names else shared
+            columns.append(f'{level} AS "{name}"')
     return ", ".join(columns)

@@ -24,7 +24,7 @@ from benchbook.runner import quiet
 from benchbook.runner.fork_server import ForkServer
 from benchbook.runner.notebook import Ended, Kernel, execute
 from benchbook.runner.progress import Failure, Part, Progress, Summary
-from benchbook.runner.run_folder import cell_begun, cell_ended, writing
+from benchbook.runner.run_folder import writing
 from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
@@ -66,7 +66,7 @@ class Batch:
         self.summary = summary or Summary()
         self._quiet = quiet.Watch(progress.waiting, patience_s)
         self._repeats = patience_s is not None
-        self._disturbed: dict[str, tuple[Cell, float]] = {}
+        self._noisy: dict[str, tuple[Cell, float]] = {}
         """The block's cells that others disturbed, and how many processors they used."""
 
     def run(self) -> None:
@@ -79,18 +79,18 @@ class Batch:
         try:
             for cell in self._cells:
                 if cell.missing:
-                    self._write(_columns(cell, "skipped", cell.missing))
+                    self._write(cell, _columns(cell, "skipped", cell.missing))
                     self.summary.skipped.append(Failure(cell, cell.missing))
                     self._progress.ended(cell, "skipped")
             runnable = [cell for cell in self._cells if not cell.missing]
             for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
-                self._disturbed.clear()
+                self._noisy.clear()
                 block = list(cells)
                 modules = set[str]().union(*(cell_modules(cell.study, cell.parameters) for cell in block))
                 with ForkServer(modules) as fork_server:
                     self._visit(block, fork_server)
                     if self._repeats:
-                        self._visit([cell for cell, _ in self._disturbed.values()], fork_server, again=True)
+                        self._visit([cell for cell, _ in self._noisy.values()], fork_server, again=True)
         finally:
             self.summary.spent_s["waiting"] += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
@@ -106,9 +106,7 @@ class Batch:
                     if self._over():
                         break
                     self._progress.begun(cell)
-                    self._run["campaign"] = cell_begun()
                     self._measure(cell, visit)
-                    cell_ended()
                 with self.summary.spends("servers"):
                     visit.down()
                 self._progress.visited(visited, again=again)
@@ -145,25 +143,25 @@ class Batch:
             self._fail(cell, reason, _measured_on(visit, watch, load))
             return False
         late = ran_out(values)
-        _, least = self._disturbed.get(cell.key, (cell, math.inf))
-        # Of two measurements the less disturbed stands.
+        _, least = self._noisy.get(cell.key, (cell, math.inf))
+        # Of two measurements the less noisy stands.
         if load.foreign < least:
-            self._write({**_columns(cell, "done"), **_measured_on(visit, watch, load)}, table)
-            self.summary.stands(cell, late=late, disturbed=not load.quiet)
+            self._write(cell, {**_columns(cell, "done"), **_measured_on(visit, watch, load)}, table)
+            self.summary.stands(cell, late=late, noisy=not load.quiet)
         # Of a cell that ended well, its study is the notebook cell that took longest.
         measured = measured_s(values)
         parts: dict[Part, float] = {"measured": measured, "study": ended.longest_s - measured}
         parts |= {"kernels": ended.kernel_s, "notebooks": ended.rest_s}
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
-        if cell.key in self._disturbed:
+        if cell.key in self._noisy:
             self.summary.repeated += 1
             return not late
         self.summary.done += 1
         self._progress.ended(cell, "done", watch.seconds)
         if not load.quiet:
             self.summary.beside_others += 1
-            self._disturbed[cell.key] = cell, load.foreign
+            self._noisy[cell.key] = cell, load.foreign
         return not late
 
     def _execute(self, cell: Cell, visit: Visit) -> Ended:
@@ -193,16 +191,16 @@ class Batch:
 
     def _fail(self, cell: Cell, reason: str, columns: dict[str, object]) -> None:
         reason = scrubbed(reason)
-        if cell.key in self._disturbed:
+        if cell.key in self._noisy:
             self._progress.kept(cell, reason)
             return
-        self._write({**_columns(cell, "failed", reason), **columns})
+        self._write(cell, {**_columns(cell, "failed", reason), **columns})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
 
-    def _write(self, cell: dict[str, object], values: pa.Table | None = None) -> None:
+    def _write(self, cell: Cell, columns: dict[str, object], values: pa.Table | None = None) -> None:
         with writing():
-            results.write({**self._run, **cell}, values)
+            results.write({**self._run, **columns}, values, cell.kind[1])
 
 
 class Stopwatch:
@@ -223,9 +221,10 @@ class Stopwatch:
 
 def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, object]:
     """Return a cell's columns that are known without running it."""
-    parameters = cell.parameters.model_dump()
+    levels = cell.parameters.model_dump()
     return {
-        **{name: parameters[name] for name in results.CELLS.names if name in parameters},
+        **{name: levels[name] for name in results.OF_AN_ARM if name in levels},
+        **cell.parameters.as_columns(),
         "cell_id": cell.identity,
         "block": cell.block,
         "position": cell.position,
@@ -233,7 +232,6 @@ def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dic
         "study": cell.study,
         "topology": cell.topology,
         "dataset": studies.load(cell.study).dataset(cell.parameters),
-        "parameters": cell.kind[1],
         "code_hash": code_hash(cell.study, cell.parameters),
         "state": state,
         "reason": reason,
@@ -250,14 +248,13 @@ def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, object
     jumped = {"clock_step_s": round(watch.step_s, 3)} if abs(watch.step_s) >= _STEP_S else {}
     slowed = {"slowed_for_heat": load.slowed} if load.slowed else {}
     return {
-        "engine_version": nodes[0].version if nodes else None,
+        "database_version": nodes[0].version if nodes else None,
         **{name: visit.deployment.settings.get(name) for name in ("image", "image_digest")},
-        "stand_in": False,  # the schema of committed files has it
         "environment": json.dumps(
             {"suite": suite()} | visit.environment | jumped | slowed, sort_keys=True, default=str
         ),
-        "foreign_load": load.foreign,
-        "disturbed": not load.quiet,
+        "background_load": load.foreign,
+        "noisy": not load.quiet,
         "cell_started_at": watch.started_at,
         "cell_ended_at": watch.started_at + timedelta(seconds=watch.seconds),
     }
@@ -282,7 +279,7 @@ class Value(NamedTuple):
     role: str
     metric: str
     value: float | None  # None: it was not measured
-    censored: bool
+    timed_out: bool
     started_at: int  # microseconds since 1970
     arm: tuple[str | None, ...]  # by `benchbook.results.OF_AN_ARM`
 
@@ -300,41 +297,38 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, list[Value], 
     expected = studies.load(cell.study).expected(parameters)
     turns = parameters.turns()
     fault = (
-        compare_parameters(table["parameters"].to_pylist(), parameters.as_json())
+        compare_parameters(table, parameters.as_columns())
         or missing(values, parameters.repetitions, expected, turns)
         or find_excess(values, parameters.repetitions, turns)
     )
     return table, values, fault
 
 
-def compare_parameters(stated: Iterable[str | None], asked: str) -> str | None:
-    """Return where the parameters that rows state are not those of their cell, all as JSON; None when they are."""
-    for text in {*stated} - {asked}:
-        try:
-            given = dict(json.loads(str(text)))
-        except (TypeError, ValueError):
-            return (
-                "delivered values without the parameters that they were measured with: "
-                "put @state_parameters above the study's run, and deliver the rows that it returns"
-            )
-        others = []
-        for name, level in json.loads(asked).items():
-            if given.get(name) != level:
-                others.append(f"{name}={given.get(name)}, not {level}")
+def compare_parameters(table: pa.Table, asked: Mapping[str, object]) -> str | None:
+    """Return where the parameters that rows state are not those of their cell, by columns; None when they are."""
+    stated = {name: table[name].unique().to_pylist() for name in asked if name in table.column_names}
+    if len(stated) < len(asked) or [None] in stated.values():
+        return (
+            "delivered values without the parameters that they were measured with: "
+            "put @state_parameters above the study's run, and deliver the rows that it returns"
+        )
+    others = [f"{name}={stated[name][0]}, not {level}" for name, level in asked.items() if stated[name] != [level]]
+    if others:
         return (
             f"measured other parameters than the cell's: {'; '.join(others)}: "
             "no notebook cell may change a parameter after the one tagged parameters"
         )
-    return None
+    unknown = sorted({*table.column_names} - {*results.OBSERVATIONS.names} - asked.keys())
+    return f"delivered columns that are no parameters: {', '.join(unknown)}" if unknown else None
 
 
 def judged(table: pa.Table) -> list[Value]:
     """Return what a cell is judged by, of the rows that it delivered."""
     outputs = [table[name].to_pylist() for name in ("repetition", "operation", "role", "metric")]
     numbers = [None if value is None or math.isnan(value) else value for value in table["value"].to_pylist()]
-    censored, started_at = table["censored"].to_pylist(), table["started_at"].cast(pa.int64()).to_pylist()
+    timed_out, started_at = table["timed_out"].to_pylist(), table["started_at"].cast(pa.int64()).to_pylist()
     arms = zip(*(table[name].to_pylist() for name in results.OF_AN_ARM), strict=True)
-    return [Value(*row) for row in zip(*outputs, numbers, censored, started_at, arms, strict=True)]
+    return [Value(*row) for row in zip(*outputs, numbers, timed_out, started_at, arms, strict=True)]
 
 
 def missing(
@@ -350,7 +344,7 @@ def missing(
     """
     arms: dict[tuple[str | None, ...], set[tuple[int, str, str, str]]] = {}
     for value in values:
-        if value.value is not None or value.censored:
+        if value.value is not None or value.timed_out:
             arms.setdefault(value.arm, set()).add(value[:4])
     for arm in turns:
         if not any(arm.items() <= dict(zip(results.OF_AN_ARM, stated, strict=True)).items() for stated in arms):
@@ -381,8 +375,8 @@ def find_excess(values: Iterable[Value], repetitions: int, turns: Sequence[Mappi
 
 
 def ran_out(values: Iterable[Value]) -> bool:
-    """Return whether a wait for the replica ran out: a time that is censored, not one that was never taken."""
-    return any(value.censored and value.value is not None for value in values)
+    """Return whether a wait for the replica ran out: a time that is timed out, not one that was never taken."""
+    return any(value.timed_out and value.value is not None for value in values)
 
 
 def measured_s(values: Iterable[Value]) -> float:

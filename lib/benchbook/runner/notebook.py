@@ -147,7 +147,7 @@ def execute(
         while worker.is_alive():
             kernel.kill()
             worker.join(_KILLED_S)
-        # A copy to look at: a disk that has no room for it is told by who writes the rows.
+        # A copy to look at: a disk that has no network for it is told by who writes the rows.
         with suppress(OSError):
             kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
             executed.unlink()

@@ -1,7 +1,6 @@
-"""What a run says of its cells: while it runs, at its end, and of what a plan has before it.
+"""How a run and a plan describe their cells: which cell it is, why it failed, and the time left.
 
-On a terminal one live line; elsewhere a line a deployment, and one for each cell that fails. Of a cell which one it is,
-why it failed, and the one command that runs it again.
+A terminal shows one live line. Elsewhere a run prints one line per deployment, and one per cell that fails.
 """
 
 import json
@@ -22,10 +21,10 @@ Part: TypeAlias = Literal["measured", "study", "servers", "kernels", "notebooks"
 
 PARTS: Final[Mapping[Part, str]] = {
     "measured": "measured work",
-    "study": "preparing data, emptying and checking stores",
+    "study": "preparing data, emptying and checking databases",
     "servers": "starting and stopping servers",
     "kernels": "starting kernels",
-    "notebooks": "notebooks around the study",
+    "notebooks": "running notebooks around the study",
     "writing": "checking and writing results",
     "waiting": "waiting for a quiet machine",
 }
@@ -53,8 +52,8 @@ class Summary:
     failed: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
     ran_out: list[Cell] = field(default_factory=list)
-    """Finished cells in which a wait for the replica ran out: their times are censored."""
-    disturbed: list[Cell] = field(default_factory=list)
+    """Finished cells in which a wait for the replica ran out: their times are timed out."""
+    noisy: list[Cell] = field(default_factory=list)
     """Finished cells whose values stand and were measured while other processes used more than a quiet machine's."""
     beside_others: int = 0
     """How many cells were so when they were first measured."""
@@ -76,7 +75,7 @@ class Summary:
     def shares(self) -> list[tuple[str, float]]:
         """Return what share of the run each part took, in words: measured work first, then the largest first."""
         seconds = self._parts()
-        words = [*PARTS.values(), "the runner's own"]
+        words = [*PARTS.values(), "other work of the runner"]
         first, *others = [
             (word, took / (self.wall_s or 1.0)) for word, took in zip(words, seconds.values(), strict=True)
         ]
@@ -96,14 +95,14 @@ class Summary:
         """Add what another did, on another host at the same time: times are of all hosts together."""
         for counted in ("done", "beside_others", "repeated", "wall_s"):
             setattr(self, counted, getattr(self, counted) + getattr(other, counted))
-        for listed in ("failed", "skipped", "ran_out", "disturbed"):
+        for listed in ("failed", "skipped", "ran_out", "noisy"):
             getattr(self, listed).extend(getattr(other, listed))
         for part, seconds in other.spent_s.items():
             self.spent_s[part] += seconds
 
-    def stands(self, cell: Cell, *, late: bool, disturbed: bool) -> None:
+    def stands(self, cell: Cell, *, late: bool, noisy: bool) -> None:
         """Note of a cell whose values now stand whether a wait ran out in it, and whether others disturbed it."""
-        for noted, is_so in ((self.ran_out, late), (self.disturbed, disturbed)):
+        for noted, is_so in ((self.ran_out, late), (self.noisy, noisy)):
             if is_so and cell not in noted:
                 noted.append(cell)
             elif not is_so and cell in noted:
@@ -155,6 +154,7 @@ class Progress(AbstractContextManager["Progress"]):
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
 
         self._count = len(plan)
         self._factors = factors_of(plan)
@@ -165,9 +165,12 @@ class Progress(AbstractContextManager["Progress"]):
         self._live = self._console.is_terminal
         self._waits = self._advised = False
         self._bar = Bar(
-            BarColumn(bar_width=20),
+            # Rich's own is red until the last cell, which reads as a failure.
+            BarColumn(bar_width=20, complete_style="blue", finished_style="green"),
             TextColumn("{task.fields[counts]}"),
-            TextColumn("[dim]{task.fields[cell]}"),
+            # The cell alone is cut where the terminal is narrow.
+            TextColumn("[dim]{task.fields[cell]}", table_column=Column(ratio=1, no_wrap=True)),
+            expand=True,
             console=self._console,
             auto_refresh=False,  # a thread that draws would disturb what is timed
             transient=True,
@@ -216,7 +219,7 @@ class Progress(AbstractContextManager["Progress"]):
     def kept(self, cell: Cell, reason: str) -> None:
         """Note that a cell failed when it was measured again, so that its first values stay."""
         name = f"{described(cell, self._factors)} (block {cell.block + 1})"
-        self.say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
+        self.say(f"failed when measured again, so its first values stay: {name}: {reason.partition(chr(10))[0]}")
 
     def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Note that a deployment's cells in a block have ended, or those that were measured again."""

@@ -52,11 +52,11 @@ class Watch:
                 waited = duration(waited_s)
                 if waited_s >= self._patience_s:
                     raise NotQuietError(
-                        f"{latest}, and the machine was not quiet for {waited} (stop them, or measure beside them"
-                        " with --noisy, which marks the cells: no claim is judged on these)"
+                        f"{latest}. The machine was not quiet for {waited}: stop them, or add --noisy,"
+                        " which measures all the same but judges no claim on these cells"
                     )
-                advice = f"for {waited} now, and for {duration(self._patience_s)} at most: stop them, or run again"
-                advice += " with --noisy, which measures beside them and marks the cells: no claim is judged on these"
+                advice = f"for {waited} now, and for {duration(self._patience_s)} at most: stop them, or add --noisy,"
+                advice += " which measures all the same but judges no claim on these cells"
                 why = f"waiting until others use less than {QUIET:g} processors: {latest}"
                 self._say(why, advice if waited_s >= LONG_S else "")
             latest = self._window(own, _LONG_ENOUGH_S if latest is None else _GLANCE_S)

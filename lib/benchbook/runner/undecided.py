@@ -17,11 +17,12 @@ from benchbook.analysis.block_means import PASS_ENDS, block_means
 from benchbook.analysis.claims import Claim, Tested, label
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
-from benchbook.analysis.sides import OF_ROWS, by_study
+from benchbook.analysis.sides import by_study
 from benchbook.analysis.verdicts import ClaimVerdict, claim_sides
 from benchbook.grid import Cell, Kind
 from benchbook.measure.machine import host
 from benchbook.registry import is_experimental
+from benchbook.results import OF_AN_ARM
 
 MOST_A_DAY: Final = 3
 """Blocks that are added to a comparison on one machine-day: more would tell less than those of another day."""
@@ -60,8 +61,10 @@ def readings(cells: Iterable[Cell], wanted: Iterable[Claim] | None = None) -> li
     runnable = {cell.kind: cell for cell in cells if cell.arm == "a" and not cell.missing}
     # The block means that these cells would have if each had run once.
     rows = [row for cell in runnable.values() for row in _planned_rows(cell)]
-    columns = block_means(results.OBSERVATIONS.empty_table().to_pandas()).columns
-    planned = by_study(measures(pd.DataFrame(rows).reindex(columns=columns))) if rows else {}
+    columns = dict.fromkeys([*block_means(results.OBSERVATIONS.empty_table().to_pandas()), *(rows[0] if rows else ())])
+    for row in rows:
+        columns |= dict.fromkeys(row)
+    planned = by_study(measures(pd.DataFrame(rows).reindex(columns=[*columns]))) if rows else {}
     found = []
     for claim in claims() if wanted is None else wanted:
         if not isinstance(claim, Tested) or claim.fact or claim.study not in planned:
@@ -72,8 +75,8 @@ def readings(cells: Iterable[Cell], wanted: Iterable[Claim] | None = None) -> li
                 continue
             for levels, _, asked, sides in claim_sides(claim, of_study, language):
                 read = frozenset[Kind]()
-                engines = [str(side.settings.get("engine") or "") for side in sides.values()]
-                if sides.keys() == asked.keys() and not any(map(is_experimental, engines)):
+                databases = [str(side.settings.get("database") or "") for side in sides.values()]
+                if sides.keys() == asked.keys() and not any(map(is_experimental, databases)):
                     read = frozenset((claim.study, cell) for side in sides.values() for cell in side.cells)
                 found.append(Reading(claim, language, label(levels), read))
     return found
@@ -82,10 +85,11 @@ def readings(cells: Iterable[Cell], wanted: Iterable[Claim] | None = None) -> li
 def _planned_rows(cell: Cell) -> Iterator[dict[str, object]]:
     """Yield the block means that a cell would have."""
     given = cell.parameters.model_dump(mode="json")
-    about = {name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)}
-    about |= {"study": cell.study, "topology": cell.topology, "parameters": cell.kind[1], "cell_id": cell.identity}
+    about: dict[str, object] = {name: given[name] for name in OF_AN_ARM if isinstance(given.get(name), str)}
+    about |= cell.parameters.as_columns()
+    about |= {"study": cell.study, "topology": cell.topology, "cell_id": cell.identity}
     about |= {"host": "", "block": 0, "started_at": _PLANNED, "last_started_at": _PLANNED, "rows": 1, "unit": ""}
-    about |= {"value": 1.0, "at_least": 1.0, "count": 1.0, "censored": False, "disturbed": False}
+    about |= {"value": 1.0, "at_least": 1.0, "count": 1.0, "timed_out": False, "noisy": False}
     quantities = set(studies.load(cell.study).expected(cell.parameters))
     quantities |= {(operation, role, "memory_pss") for operation, role, metric in quantities if metric == "memory_rss"}
     for arm in cell.parameters.arms():
@@ -130,7 +134,7 @@ def identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Kind], str]:
             twin = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
             has_both = any(arm.get("arm") == "a" for arm in parameters.identical_arms())
             beside[frozenset({cell.kind} if has_both else {cell.kind, twin.kind})] = cell.study
-        elif getattr(parameters, "engine", "") == "noop":
+        elif getattr(parameters, "database", "") == "noop":
             beside[frozenset({cell.kind})] = cell.study
     return beside
 
@@ -163,10 +167,11 @@ def next_block(
     # Of each cell and block that is done here its pass; of each block the pass that would still go on.
     done: dict[tuple[Kind, int], tuple[pd.Timestamp, str]] = {}
     passes: dict[int, tuple[pd.Timestamp, str]] = {}
-    here = means[means["cell_id"].isin({cell.identity for cell in cells})]  # a host is part of the identity
+    kind_of = {cell.identity: cell.kind for cell in cells}
+    here = means[means["cell_id"].isin(kind_of.keys())]  # a host is part of the identity
     of_cells = here.sort_values("last_started_at").drop_duplicates(["cell_id", "block"], keep="last")
     for row in of_cells.to_dict("records"):
-        done[(row["study"], row["parameters"]), row["block"]] = row["begun"], row["machine_day"]
+        done[kind_of[row["cell_id"]], row["block"]] = row["begun"], row["machine_day"]
         if now - row["last_started_at"] < PASS_ENDS:
             passes[row["block"]] = row["begun"], row["machine_day"]
     # On each machine-day the blocks that all cells of a comparison share.

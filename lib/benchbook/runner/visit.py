@@ -52,15 +52,15 @@ class Visit(AbstractContextManager["Visit"]):
             self.fork_server.start()
             with ExitStack() as up:
                 up.callback(setattr, self, "_running", None)
-                product, topology, room = self._place
+                product, topology, network = self._place
                 if product == "none":
                     self._running = Running(NONE, lambda: None, lambda: None)
                 else:
-                    self._running = up.enter_context(servers.up(product, topology, room))
+                    self._running = up.enter_context(servers.up(product, topology, network))
                 # On given servers a database of our own, which is dropped at the end.
                 try:
                     up.enter_context(databases.use_fresh_database(self.deployment))
-                except databases.EngineError as error:
+                except databases.AdapterError as error:
                     raise ServerError(str(error)) from error
                 self._announcement.unlink(missing_ok=True)
                 descriptor = os.open(self._announcement, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,7 +1,7 @@
 """Servers of a product, found, started, paired, watched and stopped, or used at given addresses.
 
 In come a product and a topology, and what the environment says of addresses (`address`); out comes a `Deployment`,
-which cells and engines use: `session`, `up`, `start`. Begin with `start` here, then `programs` (what can run on this
+which cells and databases use: `session`, `up`, `start`. Begin with `start` here, then `programs` (what can run on this
 machine) and `fleet` (processes, ports and folder of one deployment); how a product's own are started and asked stands
 in its module `benchbook.databases.<product>.server`, which offers `Servers`.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol, Self, TypeVar, cast
 
-from benchbook import registry, rooms
+from benchbook import networks, registry
 from benchbook.deployment import (
     NONE,
     VARIABLE,
@@ -81,11 +81,11 @@ def fleet_of(product: str) -> Fleet:
     return make() if make else Fleet(product)
 
 
-def product_of(engine: str) -> str:
-    """Return the product that an engine runs on, ``none`` for ``noop``; `ServerError` when it is unknown."""
-    product = registry.parsed(engine).product
+def product_of(database: str) -> str:
+    """Return the product that a database runs on, ``none`` for ``noop``; `ServerError` when it is unknown."""
+    product = registry.parsed(database).product
     if product not in (*PRODUCTS, "none"):
-        raise ServerError(f"the engine {engine!r} runs on no product that is known here: {', '.join(PRODUCTS)}")
+        raise ServerError(f"the database {database!r} runs on no product that is known here: {', '.join(PRODUCTS)}")
     return product
 
 
@@ -124,10 +124,10 @@ class Running:
         self.stop()
 
 
-def start(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
+def start(product: str, topology: Topology, network: str = networks.NONE) -> Running:
     """Start servers on 127.0.0.1, in temporary folders, with generated passwords; they end with this process.
 
-    In a room each has a network namespace of its own and listens there; so does a client, whoever enters its.
+    In a network each has a network namespace of its own and listens there; so does a client, whoever enters its.
 
     A ``replicated`` pair is a primary and a replica that follows it asynchronously; of a ``bidirectional`` one, where
     the product has it, both take writes and each follows the other. `ServerError` when the product is missing, or a
@@ -137,10 +137,10 @@ def start(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     installed = here(product, topology)
     if isinstance(installed, Missing):
         raise ServerError(installed.why)
-    if why := unplaceable(installed, room):
+    if why := unplaceable(installed, network):
         raise ServerError(why)
     with ExitStack() as undo:
-        standing = undo.enter_context(rooms.standing(room, ("client", *roles(topology))))
+        standing = undo.enter_context(networks.standing(network, ("client", *roles(topology))))
         fleets = _fleets(installed, topology, standing, undo)
 
         def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
@@ -159,15 +159,15 @@ def start(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     settings = {"source": installed.source, "folder": str(fleets["primary"].folder.path)}
     if image := installed.image:
         settings |= {"engine": image.engine.name, "image": image.known.reference, "image_digest": image.digest}
-    if room != rooms.NONE:
-        settings["room"] = room
+    if network != networks.NONE:
+        settings["network"] = network
     deployment = _deployment(product, topology, urls, answers, pids, settings)
     nodes = tuple(replace(node, container=servers[node.role].container) for node in deployment.nodes)
     return Running(replace(deployment, nodes=nodes, places=standing.places), failure, stop)
 
 
-def _fleets(installed: Found, topology: Topology, standing: rooms.Standing, undo: ExitStack) -> dict[Role, Fleet]:
-    """Return each role's empty fleet: one for all, or in a room, where each has an address of its own, one a role."""
+def _fleets(installed: Found, topology: Topology, standing: networks.Standing, undo: ExitStack) -> dict[Role, Fleet]:
+    """Return each role's empty fleet: the same for all on the loopback, one per role in a network."""
     if installed.image:
         containers.sweep(installed.image.engine)
     by_address: dict[str, Fleet] = {}
@@ -182,20 +182,20 @@ def _fleets(installed: Found, topology: Topology, standing: rooms.Standing, undo
     return {role: by_address[standing.addresses[role]] for role in roles(topology)}
 
 
-def unplaceable(found: Found, room: str) -> str | None:
-    """Return why servers that were found cannot stand in a room; None when they can, or need not."""
-    if room == rooms.NONE:
+def unplaceable(found: Found, network: str) -> str | None:
+    """Return why servers that were found cannot stand in a network; None when they can, or need not."""
+    if network == networks.NONE:
         return None
-    if why := rooms.lacking(room):
+    if why := networks.lacking(network):
         return why
     if found.source == "address":
-        return f"room {room}: servers are started for it, and those of {found.product} are given by their address"
+        return f"network {network}: servers are started for it, and those of {found.product} are given by their address"
     if found.image and (why := containers.outside(found.image.engine)):
-        return f"room {room}: no container of {found.product} can be in it, for {why}"
+        return f"network {network}: no container of {found.product} can be in it, for {why}"
     return None
 
 
-def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
+def up(product: str, topology: Topology, network: str = networks.NONE) -> Running:
     """Return the servers at given addresses, else start some: what `start` raises, and errors about addresses.
 
     A server that others replicate from is refused as ``single``: that would be in its times.
@@ -203,8 +203,8 @@ def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     _check(product, topology)
     urls = given(product, topology)
     if urls is None:
-        return start(product, topology, room)
-    if room != rooms.NONE and (why := unplaceable(Found(product, "", "address", {}), room)):
+        return start(product, topology, network)
+    if network != networks.NONE and (why := unplaceable(Found(product, "", "address", {}), network)):
         raise ServerError(why)
     answers = {role: _ask(product, topology, role, url) for role, url in urls.items()}
     pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
@@ -224,26 +224,26 @@ def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
 
 
 @contextmanager
-def session(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterator[Deployment]:
-    """Yield servers for an engine: the runner's, else those at given addresses, else our own, stopped at the end.
+def session(database: str, topology: Topology, network: str = networks.NONE) -> Iterator[Deployment]:
+    """Yield servers for a database: the runner's, else those at given addresses, else our own, stopped at the end.
 
-    Those in a room are reached from its client's place alone, where this thread is meanwhile.
+    Those in a network are reached from its client's place alone, where this thread is meanwhile.
 
     `ServerError` when the runner's or the given servers do not fit or do not answer, or ours do not start.
     """
-    product = product_of(engine)
+    product = product_of(database)
     if product == "none":
         yield NONE
     elif (deployment := announced()) is not None:
-        if (deployment.product, deployment.topology, deployment.room) != (product, topology, room):
+        if (deployment.product, deployment.topology, deployment.network) != (product, topology, network):
             what = f"announces {deployment.topology} {deployment.product}, not {topology} {product}"
-            if room != deployment.room:
-                what += f", and room {deployment.room}, not {room}"
+            if network != deployment.network:
+                what += f", and network {deployment.network}, not {network}"
             raise ServerError(f"{VARIABLE} ({os.environ[VARIABLE]}) {what}: unset it to start servers here")
-        with rooms.entered(deployment.places.get("client")):
+        with networks.entered(deployment.places.get("client")):
             yield deployment
     else:
-        with up(product, topology, room) as running, rooms.entered(running.deployment.places.get("client")):
+        with up(product, topology, network) as running, networks.entered(running.deployment.places.get("client")):
             yield running.deployment
 
 

@@ -317,7 +317,7 @@ def start(
     network
         The bridge that it is on, if any.
     place
-        Where it is, in a room.
+        Where it is, in a network.
     environment
         What it is told by beside the command.
     """

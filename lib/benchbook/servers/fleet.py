@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeVar
 from benchbook import processes
 from benchbook.deployment import Place, Role, Topology, roles
 from benchbook.folders import Folder
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.servers import containers
 from benchbook.servers.errors import TAKEN, ServerError, ending, last_words, remedy, written
 from benchbook.servers.programs import Found, environment
@@ -168,9 +168,9 @@ class Fleet:
         """In whose containers they run; None: on this machine."""
         self._network: str | None = None  # the bridge that servers of some images are on, made for the first
         self.address = LOOPBACK
-        """On which they listen: this machine's loopback, or their own in a room."""
+        """On which they listen: this machine's loopback, or their own in a network."""
         self.place: Place | None = None
-        """Where they are, in a room, which whoever calls has entered."""
+        """Where they are, in a network, which whoever calls has entered."""
 
     def subfolder(self, name: str) -> Path:
         """Return the folder of that name, made where it is not there, which only the servers' user can read."""

@@ -164,7 +164,7 @@ def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]
 
 
 def misfit(product: str, version: str) -> str | None:
-    """Return why a server's version is not one that the product's engines can use."""
+    """Return why a server's version is not one that the product's databases can use."""
     oldest = registry.product(product).oldest
     if not oldest or not older(version, oldest):
         return None

@@ -35,7 +35,7 @@ def load(slug: str) -> ModuleType:
 
     Its ``run`` is decorated with `benchbook.studies.cell.state_parameters`, else the runner takes no rows of it.
 
-    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter, whose versions
+    And ``modules``: what a cell imports by the names in its parameters, such as its database's adapter, whose versions
     are part of its identity; and, if it has it, ``checks``: what a person's own records are held against when a plan is
     made, each hashable, with a method ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. And, if it
     has it, ``beside``: the products whose servers a cell starts itself, beside those of its deployment. Raises

@@ -5,11 +5,11 @@ in one format after the other inside one process (``process: together``); the pu
 Which format goes first is not printed: XML does in even repetitions, JSON in odd ones. ``process: apart`` gives a
 format a process of its own. The round trip is compared with the object, outside the timing, in every repetition.
 
-In a `room` it is the scenario of the paper's introduction, services over a local network: what the client has
-marshalled is sent to a server, across the room's cable, which unmarshals it (`benchbook.studies.bookstore_receiver`).
-``send`` begins with the marshalled document, in the client's file or memory, and ends when the server's
-acknowledgement is back: then all of it is in the server's. The round trip is the sum of the three; its processor time
-is both processes'. There is one connection, open before any clock starts.
+In a `network` it is the scenario of the paper's introduction, services over a local network: what the client has
+marshalled is sent to a server, across the network's cable, which unmarshals it
+(`benchbook.studies.bookstore_receiver`). ``send`` begins with the marshalled document, in the client's file or
+memory, and ends when the server's acknowledgement is back: then all of it is in the server's. The round trip is the
+sum of the three; its processor time is both processes'. There is one connection, open before any clock starts.
 
 Repetition 0 pays for whatever a library prepares at first use, and is kept. Garbage collection stays on, as in normal
 use: with both formats in one process, one may pay for the other's garbage.
@@ -29,7 +29,7 @@ from xml.etree import ElementTree
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import formats, rooms
+from benchbook import formats, networks
 from benchbook.datasets import Dataset
 from benchbook.datasets.books import KEYS, bookstore_builder, flat
 from benchbook.deployment import Topology
@@ -41,13 +41,13 @@ from benchbook.studies.cell import (
     Columns,
     Count,
     FormatParameters,
+    NetworkName,
     Output,
     Repetitions,
-    RoomName,
     Rows,
     in_turn,
-    on_lane,
     passes,
+    run_in_language,
     state_parameters,
 )
 from benchbook.wire import protocol
@@ -63,16 +63,16 @@ T = TypeVar("T")
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 SENT: Final = {("send", "client", metric) for metric in ("card_bytes_sent", "card_bytes_received")}
-"""In a room: what the client's card counts, whole frames."""
+"""In a network: what the client's card counts, whole frames."""
 
 RECEIVER: Final = "benchbook.studies.bookstore_receiver"
-"""The server's program, in a room."""
+"""The server's program, in a network."""
 
 LIMIT: Final = 2**32 - 1
 """Bytes of the largest document that can be sent, in one frame."""
 
 JAVA: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
-"""What lane ``java`` has, and each one's format."""
+"""What language ``java`` has, and each one's format."""
 
 NESTING: Final = {"orjson", "json", "lxml", "etree"}
 """The codecs that have the book with a level more, as they bind no class to a document."""
@@ -89,14 +89,15 @@ class Parameters(FormatParameters):
 
     Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
     ``case`` means nothing. ``keys: short`` and ``long`` write case 1 as such records, its fields named by a letter or
-    by some thirty, and ``keys: nested`` its author's name one level deeper. Lane ``java`` has Jackson and JAXB, as
-    the paper, and ``moxy``, which writes JSON by JAXB's binding, as the paper tried first; ``binding: each`` makes
+    by some thirty, and ``keys: nested`` its author's name one level deeper. Language ``java`` has Jackson and JAXB,
+    as the paper, and ``moxy``, which writes JSON by JAXB's binding, as the paper tried first; ``binding: each`` makes
     their mapper and context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM
     a cell, cold. ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition
-    is one of its iterations of 1 s, and its value the mean of all round trips in it. A ``room`` is of lane ``python``.
+    is one of its iterations of 1 s, and its value the mean of all round trips in it. A ``network`` is of language
+    ``python``.
     """
 
-    lane: Literal["python", "java"] = "python"
+    language: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
     keys: Literal["paper", "short", "long", "nested"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
@@ -105,7 +106,7 @@ class Parameters(FormatParameters):
     binding: Literal["once", "each"] = "once"
     n: Count = 1000
     sink: Literal["file", "memory"] = "file"
-    room: RoomName = rooms.NONE
+    network: NetworkName = networks.NONE
     repetitions: Repetitions = 100
 
     @model_validator(mode="after")
@@ -114,25 +115,29 @@ class Parameters(FormatParameters):
             raise ValueError(
                 "process: together and process: warm take format: both; process: apart takes format: json or xml"
             )
-        if self.process == "warm" and (self.lane != "java" or self.sink != "memory"):
-            raise ValueError("process: warm is for lane: java, and takes sink: memory")
-        java = (self.lane == "java", self.json_codec in JAVA, self.xml_codec in JAVA)
+        if self.process == "warm" and (self.language != "java" or self.sink != "memory"):
+            raise ValueError("process: warm is for language: java, and takes sink: memory")
+        java = (self.language == "java", self.json_codec in JAVA, self.xml_codec in JAVA)
         if any(java) != all(java):
             raise ValueError(
-                "lane: java takes json_codec: jackson or moxy, and xml_codec: jaxb, and no other lane does"
+                "language: java takes json_codec: jackson or moxy, and xml_codec: jaxb, and no other language does"
             )
-        if self.lane == "java" and self.dataset_file:
-            raise ValueError("lane: java marshals the paper's classes, not own records (dataset_file)")
-        if self.keys != "paper" and (self.lane != "python" or self.case != 1 or self.dataset_file):
-            raise ValueError(f"keys: {self.keys} is for lane: python and case: 1, not for own records (dataset_file)")
+        if self.language == "java" and self.dataset_file:
+            raise ValueError("language: java marshals the paper's classes, not own records (dataset_file)")
+        if self.keys != "paper" and (self.language != "python" or self.case != 1 or self.dataset_file):
+            raise ValueError(
+                f"keys: {self.keys} is for language: python and case: 1, not for own records (dataset_file)"
+            )
         if self.case != 1 and self.dataset_file:
             raise ValueError("case: 2 is not for own records (dataset_file)")
         if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING:
             raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING))}")
-        if self.lane != "java" and self.binding != "once":
-            raise ValueError("binding: each is for lane: java")
-        if self.lane == "java" and self.room != rooms.NONE:
-            raise ValueError(f"room: {self.room} is for lane: python (--set lane=python); lane: java sends nothing")
+        if self.language != "java" and self.binding != "once":
+            raise ValueError("binding: each is for language: java")
+        if self.language == "java" and self.network != networks.NONE:
+            raise ValueError(
+                f"network: {self.network} is for language: python (--set language=python); language: java sends nothing"
+            )
         return self
 
     def file(self, folder: Path, name: str, codec: Codec) -> Path | None:
@@ -152,8 +157,8 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name: its codecs, and the one that its object's digest is made with."""
-    codecs = parameters.codecs() if parameters.lane == "python" else ()
-    receiver = () if parameters.room == rooms.NONE else (RECEIVER,)
+    codecs = parameters.codecs() if parameters.language == "python" else ()
+    receiver = () if parameters.network == networks.NONE else (RECEIVER,)
     return *map(formats.module, ["orjson", *codecs]), *receiver
 
 
@@ -164,18 +169,18 @@ def checks(parameters: Parameters) -> list[formats.RoundTrip]:
 
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
-    exact = ("cpu_total",) if parameters.lane == "java" else ()
+    exact = ("cpu_total",) if parameters.language == "java" else ()
     metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
     sizes = ("size",) if parameters.process == "warm" else ("size", "markup_size")
     owed = {("marshal", "client", metric) for metric in sizes}
-    if parameters.room == rooms.NONE:
+    if parameters.network == networks.NONE:
         return owed | {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
     at_client = {(operation, "client", metric) for operation in ("marshal", "send", "round_trip") for metric in metrics}
     return owed | at_client | SENT | {("unmarshal", "server", metric) for metric in metrics}
 
 
-_IN_A_ROOM: Final = Parameters(room=next(iter(rooms.NAMED)))
-EVERY: Final = expected(Parameters()) | expected(Parameters(lane="java")) | expected(_IN_A_ROOM)
+_IN_A_NETWORK: Final = Parameters(network=next(iter(networks.NAMED)))
+EVERY: Final = expected(Parameters()) | expected(Parameters(language="java")) | expected(_IN_A_NETWORK)
 """What some cell of the study delivers: operation, role and metric."""
 
 
@@ -183,22 +188,22 @@ EVERY: Final = expected(Parameters()) | expected(Parameters(lane="java")) | expe
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time each format's round trip as often as asked.
 
-    Raises `RoundTripError` when an object that was read back differs from the one that was written; another lane's
-    harness fails for the same reason, with `benchbook.lanes.LaneError`.
+    Raises `RoundTripError` when an object that was read back differs from the one that was written; another language's
+    harness fails for the same reason, with `benchbook.languages.LanguageError`.
     """
     document = document_of(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
     about: Columns = {"dataset": dataset(parameters), "dataset_sha256": digest}
-    if parameters.lane != "python":
-        return _on_lane(parameters, about, document.json())
+    if parameters.language != "python":
+        return _run_in_language(parameters, about, document.json())
     codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
     with ExitStack() as open_:
         folder = open_.enter_context(Folder("cell"))
         trips = [RoundTrip(document, codec, parameters.file(folder, "document", codec)) for codec in codecs]
-        if parameters.room != rooms.NONE:
-            room = open_.enter_context(rooms.standing(parameters.room, ("client", "server")))
-            server = open_.enter_context(_served(parameters, folder, room))
-            cards = [meter for meter in rooms.card_meters(room.places) if meter.role == "client"]
+        if parameters.network != networks.NONE:
+            network = open_.enter_context(networks.standing(parameters.network, ("client", "server")))
+            server = open_.enter_context(_served(parameters, folder, network))
+            cards = [meter for meter in networks.card_meters(network.places) if meter.role == "client"]
             trips = [_RoundTripOverNetwork(trip.document, trip.codec, trip.file, server, cards) for trip in trips]
         turns = [(trip, arm) for arm in parameters.identical_arms() for trip in trips]
         for trip, _ in turns if len(turns) > len(trips) else ():
@@ -216,22 +221,22 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
 
 @contextmanager
-def _served(parameters: Parameters, folder: Path, room: rooms.Standing) -> Iterator[Connection]:
-    """Be the room's client, and yield a connection with its server."""
+def _served(parameters: Parameters, folder: Path, network: networks.Standing) -> Iterator[Connection]:
+    """Be the network's client, and yield a connection with its server."""
     order = {"parameters": parameters.model_dump(mode="json"), "folder": str(folder)}
-    starting = started(RECEIVER, order, address=room.addresses["server"], place=room.places["server"])
-    with rooms.entered(room.places["client"]), starting as server, connected(server, patience_s=0) as connection:
+    starting = started(RECEIVER, order, address=network.addresses["server"], place=network.places["server"])
+    with networks.entered(network.places["client"]), starting as server, connected(server, patience_s=0) as connection:
         yield connection
 
 
-def _on_lane(parameters: Parameters, about: Columns, data: bytes) -> "pd.DataFrame":
-    """Return the rows of another lane's harness, which leaves each format's last document."""
+def _run_in_language(parameters: Parameters, about: Columns, data: bytes) -> "pd.DataFrame":
+    """Return the rows of another language's harness, which leaves each format's last document."""
     documents: dict[str, bytes] = {}
 
     def read(folder: Path) -> None:
         documents.update({file.suffix[1:]: file.read_bytes() for file in folder.glob("last.*")})
 
-    rows, _ = on_lane(parameters, "bookstore", about, data=data, leaves=read)
+    rows, _ = run_in_language(parameters, "bookstore", about, data=data, leaves=read)
     return _with_markup(rows.frame(), documents)
 
 

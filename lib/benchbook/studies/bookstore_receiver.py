@@ -1,4 +1,4 @@
-"""The server of study `bookstore` in a room: it unmarshals what the client sends, on its own clock.
+"""The server of study `bookstore` in a network: it unmarshals what the client sends, on its own clock.
 
 It makes the same objects as the client, of the cell's parameters, and compares what it has read back with its own: so
 nothing but the document crosses the cable. One client is served, which begins with the secret.

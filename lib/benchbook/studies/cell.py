@@ -1,4 +1,4 @@
-"""What every study shares: the parameters all cells have, the rows it makes, here or on another lane, and their way."""
+"""What all studies share: parameters of every cell, and rows, made here or by another language's harness."""
 
 import json
 import os
@@ -10,20 +10,33 @@ from datetime import UTC, datetime
 from functools import wraps
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import pyarrow as pa
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from typing_extensions import override
 
-from benchbook import lanes, rooms, strict
+from benchbook import languages, networks, strict
 from benchbook.datasets import Dataset, own_records
 from benchbook.digits import plural
 from benchbook.folders import Folder
+from benchbook.inputs import InputError
 from benchbook.measure import Reading
-from benchbook.results.files import typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
+from benchbook.results.files import typed, typed_with_parameters, write_table
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES, parameter_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,15 +62,35 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
 """A wait: a day at most."""
 
 
-RoomName: TypeAlias = Annotated[str, BeforeValidator(rooms.canonical)]
-"""The room in which a cell's client and servers stand: its name, of what `benchbook.rooms.Room` reads, or ``none``."""
+NetworkName: TypeAlias = Annotated[str, BeforeValidator(networks.canonical)]
+"""The name of a cell's network, as `benchbook.networks.Network` reads it, or ``none``."""
 
 
 Columns: TypeAlias = dict[str, Any]
 """What rows state of their cell and arm, by the names of `benchbook.results.CELLS`."""
 
+RESERVED: Final = frozenset({*OBSERVATIONS.names}) - {
+    *OF_AN_ARM,
+    *("dataset_file", "durability", "heap_limit", "language", "n", "repetitions", "seed", "topology", "transport"),
+}
+"""Columns of results that say something else than a parameter of the same name would."""
+
 Output: TypeAlias = tuple[str, str, str]
 """What a repetition delivers: operation, role and metric."""
+
+
+def write_levels(levels: Mapping[str, Any]) -> str:
+    """Return the levels of a cell's parameters as JSON, without those that are None: equal cells have equal texts."""
+    return json.dumps({name: level for name, level in levels.items() if level is not None}, sort_keys=True)
+
+
+def _list_levels(field: FieldInfo) -> tuple[Any, ...]:
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+
+
+def _is_mixed(field: FieldInfo) -> bool:
+    """Return whether a parameter has numbers as well as texts as levels."""
+    return len({type(level) for level in _list_levels(field)}) > 1
 
 
 def refuse_lookalike(field: FieldInfo, value: object) -> object:
@@ -71,7 +104,7 @@ def refuse_lookalike(field: FieldInfo, value: object) -> object:
 class CellParameters(strict.StrictModel):
     """The parameters of every study's cells; a study adds its own.
 
-    The `seed` is the data's; `repetitions` are timed passes inside the cell; the `lane` is the stack that does the
+    The `seed` is the data's; `repetitions` are timed passes inside the cell; the `language` is the stack that does the
     work; `arm` is ``b`` for the second of two identical arms, and where a cell's sides share a process (``process:
     together``) that cell measures both arms in turn; `dataset_file` holds own records (JSON, CSV or Parquet) in place
     of the study's.
@@ -82,33 +115,83 @@ class CellParameters(strict.StrictModel):
 
     seed: int = Field(20150501, ge=0, lt=2**63)
     repetitions: Repetitions = 1
-    lane: Literal["python", "java", "node"] = "python"
+    language: Literal["python", "java", "node"] = "python"
     arm: Literal["a", "b"] = "a"
     dataset_file: str | None = None
 
-    of_lane: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """What stands for a parameter that is not named, or None, by lane; on the others its default."""
+    language_levels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """What stands for a parameter that is not named, or None, by language; on the others its default."""
 
-    anywhere: ClassVar[frozenset[str]] = frozenset({"room"})
+    anywhere: ClassVar[frozenset[str]] = frozenset({"network"})
     """The parameters that make sense of any cell, whatever else it has."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for name in cls.model_fields:
+            if name in RESERVED:
+                raise TypeError(
+                    f"parameter {name!r} of {cls.__module__} has the name of a column of results: rename it"
+                )
 
     @model_validator(mode="before")
     @classmethod
-    def _is_the_lanes_own(cls, given: object) -> object:
+    def _take_languages_levels(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        names = {name for own in cls.of_lane.values() for name in own}
+        names = {name for own in cls.language_levels.values() for name in own}
         named = {name: value for name, value in given.items() if value is not None or name not in names}
-        return {**cls.of_lane.get(str(given.get("lane")), {}), **named}
+        return {**cls.language_levels.get(str(given.get("language")), {}), **named}
 
     @field_validator("*", mode="before")
     @classmethod
     def _is_of_its_type(cls, value: object, info: ValidationInfo) -> object:
         return refuse_lookalike(cls.model_fields[str(info.field_name)], value)
 
+    @classmethod
+    def of(cls, names: Mapping[str, Any]) -> Self:
+        """Return the parameters from a mapping that names each of them, such as a notebook's ``globals()``.
+
+        Raises `InputError` when one is missing: its default would be measured in place of a level that was meant.
+        """
+        missing = [name for name in cls.model_fields if name not in names]
+        if missing:
+            reason = f"{', '.join(missing)}: no such name: assign it in the notebook cell with the tag parameters"
+            raise InputError("parameters", reason)
+        return cls(**{name: names[name] for name in cls.model_fields})
+
     def as_json(self) -> str:
-        """Return all parameters as results state them."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        """Return the levels of all parameters that have one, by which a plan knows the cell."""
+        return write_levels(self.model_dump(mode="json"))
+
+    def as_columns(self) -> dict[str, Any]:
+        """Return the levels by the columns in which results state them.
+
+        Levels of a parameter that are numbers as well as texts, such as ``all`` and 10000, are all written as texts.
+        """
+        columns = {}
+        for name, level in self.model_dump(mode="json").items():
+            if level is not None:
+                mixed = _is_mixed(type(self).model_fields[name])
+                columns[parameter_column(name)] = str(level) if mixed else level
+        return columns
+
+    @classmethod
+    def read_levels(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the level of each parameter that a row of results states."""
+        levels: dict[str, Any] = {}
+        for name, field in cls.model_fields.items():
+            level = row.get(parameter_column(name))
+            if level is None or level != level:  # NaN, where a frame has cells of several studies
+                continue
+            if _is_mixed(field):
+                level = next((one for one in _list_levels(field) if str(one) == level), level)
+            else:
+                kinds: set[Any] = {type(one) for one in _list_levels(field)} or {field.annotation}
+                (kind,) = kinds
+                level = kind(level) if kind in (bool, int, float) else level
+            levels[name] = level
+        return levels
 
     def own_records(self) -> Dataset | None:
         """Return the records of the cell's own file, `n` of them; None when it has none.
@@ -143,7 +226,7 @@ class CellParameters(strict.StrictModel):
 class FormatParameters(CellParameters):
     """The parameters of cells whose arms are formats, each with a codec of its own."""
 
-    of_lane: ClassVar = {"java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
+    language_levels: ClassVar = {"java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 
     format: Literal["both", "json", "xml"] = "both"
     json_codec: str
@@ -165,12 +248,12 @@ Asked = TypeVar("Asked", bound=CellParameters)
 def state_parameters(run: Callable[[Asked], "pd.DataFrame"]) -> Callable[[Asked], "pd.DataFrame"]:
     """Make a study's ``run`` state on each row the parameters that it was given.
 
-    The runner compares them with its cell's: a notebook can give others.
+    Each has a column. The runner compares them with its cell's: a notebook can give others.
     """
 
     @wraps(run)
     def run_and_state(parameters: Asked) -> "pd.DataFrame":
-        return run(parameters).assign(parameters=parameters.as_json())
+        return run(parameters).assign(**parameters.as_columns())
 
     return run_and_state
 
@@ -223,12 +306,12 @@ class Rows:
         count: int,
         *,
         started_at: datetime,
-        censored: bool = False,
+        timed_out: bool = False,
         **columns: Any,
     ) -> None:
         """Add one timed section's readings; raises ValueError on what the results' schema does not hold.
 
-        Each covers `count` items. It is `censored` when a wait ran out: the true value is larger. The `columns` are
+        Each covers `count` items. It is `timed_out` when a wait ran out: the true value is larger. The `columns` are
         those of `benchbook.results.CELLS` that only the study knows, such as ``dataset_sha256``.
         """
         if unknown := sorted(set(columns) - set(CELLS.names)):
@@ -238,7 +321,7 @@ class Rows:
             if UNITS.get(reading.metric) != reading.unit:
                 raise ValueError(f"the results hold no metric {reading.metric!r} in {reading.unit}")
             measured = {**asdict(reading), "value": float(reading.value), "resolution": float(reading.resolution)}
-            self._rows.append({**section, **measured, "censored": censored, **columns})
+            self._rows.append({**section, **measured, "timed_out": timed_out, **columns})
 
     def add_value(
         self,
@@ -257,7 +340,7 @@ class Rows:
         self.add(repetition, operation, [Reading(metric, role, value, unit, source, resolution)], count, **columns)
 
     def add_unmeasured(self, expected: set[Output], repetitions: Iterable[int], reason: str, columns: Columns) -> None:
-        """Add what these repetitions still owe: rows without a number (NaN), censored, with the reason as source.
+        """Add what these repetitions still owe: rows without a number (NaN), timed out, with the reason as source.
 
         Counted are the rows of the arm that `columns` name.
         """
@@ -268,7 +351,7 @@ class Rows:
                 owed.discard((row["repetition"], row["operation"], row["role"], row["metric"]))
         for value in sorted(owed):
             self.add_value(
-                *value, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
+                *value, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), timed_out=True, **columns
             )
 
     def frame(self) -> "pd.DataFrame":
@@ -283,7 +366,7 @@ class Rows:
         return frame
 
 
-def on_lane(
+def run_in_language(
     parameters: CellParameters,
     study: str,
     columns: Columns,
@@ -291,8 +374,8 @@ def on_lane(
     data: bytes,
     leaves: Callable[[Path], None] | None = None,
     **addresses: Any,
-) -> tuple[Rows, lanes.Closing]:
-    """Run a cell on its lane and return its rows and what closed the answer; raises `benchbook.lanes.LaneError`.
+) -> tuple[Rows, languages.Closing]:
+    """Run a cell in its language; return its rows and what closed the answer. Raises `languages.LanguageError`.
 
     The harness gets all of the cell's parameters, and the `data` that it is to work on in a file of JSON. The
     `addresses` are the servers' ``url`` and ``replica_url``, the ``database`` to work in, and the servers' processes
@@ -303,7 +386,7 @@ def on_lane(
         file = folder / "data.json"
         file.write_bytes(data)
         asked = parameters.model_dump(mode="json")
-        answer, closing = lanes.run(parameters.lane, study, asked, str(folder), data=str(file), **addresses)
+        answer, closing = languages.run(parameters.language, study, asked, str(folder), data=str(file), **addresses)
         if leaves:
             leaves(folder)
     rows = Rows()
@@ -312,14 +395,14 @@ def on_lane(
         for section in repetition.sections:
             given = {**columns, **program, **section.arm}
             about = {name: value for name, value in given.items() if value is not None}
-            for readings, censored in ((section.readings, False), (section.censored, True)):
+            for readings, timed_out in ((section.readings, False), (section.timed_out, True)):
                 rows.add(
                     repetition.number,
                     section.operation,
                     readings,
                     section.count,
                     started_at=section.started_at,
-                    censored=censored,
+                    timed_out=timed_out,
                     **about,
                 )
     return rows, closing
@@ -330,7 +413,7 @@ def deliver(frame: "pd.DataFrame") -> "pd.DataFrame":
 
     Raises ValueError when they do not fit the results' schema.
     """
-    table = typed(frame, OBSERVATIONS)
+    table = typed_with_parameters(frame)
     if target := os.environ.get(RESULT):
         write_table(Path(target), table)
     return frame

@@ -1,4 +1,4 @@
-"""The store of one cell: an engine on its deployment, emptied, written until it is replicated, read and compared."""
+"""The store of one cell: a database on its deployment, emptied, written until it is replicated, read and compared."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
-from benchbook import databases, formats, lanes, measure, rooms, servers
-from benchbook.databases import Engine
-from benchbook.databases.engine import EXACT, listed, scalars
+from benchbook import databases, formats, languages, measure, networks, servers
+from benchbook.databases import Adapter
+from benchbook.databases.adapter import EXACT, listed, scalars
 from benchbook.databases.mongodb import MONGOOSE
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
@@ -17,7 +17,7 @@ from benchbook.measure import Meter, Reading, capacity_meter, clock, process_met
 from benchbook.measure.timing import CLOCK_SOURCE
 from benchbook.schemas import Record, Schema, UnfitError
 from benchbook.servers import containers
-from benchbook.studies.cell import CellParameters, Columns, Rows, on_lane
+from benchbook.studies.cell import CellParameters, Columns, Rows, run_in_language
 
 T = TypeVar("T")
 
@@ -37,9 +37,9 @@ class ReplicaLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Store:
-    """An engine and the nodes it works on."""
+    """A database and the nodes it works on."""
 
-    engine: Engine
+    adapter: Adapter
     deployment: Deployment
 
     @property
@@ -65,15 +65,15 @@ class Store:
     def empty(self, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
         """Create the store anew, on every node, and wait until the servers are idle.
 
-        Raises `EngineError` when the replica does not follow, `NotIdle` when a server does not come to rest.
+        Raises `AdapterError` when the replica does not follow, `NotIdle` when a server does not come to rest.
         """
-        self.engine.create(schema, parents=parents)
+        self.adapter.create(schema, parents=parents)
         measure.idle(self.pids.values(), patience_s=PATIENCE_S)
 
     def check(self, wanted: Mapping[str, Record], after: str, change: Record = UNCHANGED) -> None:
         """Raise `WrongContentsError` unless every node holds exactly the wanted records; the rest as for `compare`."""
         for role in self.roles:
-            self.compare(self.engine.read_all(role), wanted, f"{role} after {after}", change)
+            self.compare(self.adapter.read_all(role), wanted, f"{role} after {after}", change)
 
     def compare(
         self, records: Iterable[Record], wanted: Mapping[str, Record], where: str, change: Record = UNCHANGED
@@ -83,7 +83,7 @@ class Store:
         Every wanted record has the fields of `change` with these values instead. Raises `WrongContentsError`, which
         says `where` and names the first record that differs, is missing, or is there too often.
         """
-        missing, where = dict(wanted), f"{self.engine.name}, {where}"
+        missing, where = dict(wanted), f"{self.adapter.name}, {where}"
         for record in records:
             due = missing.pop(record["_id"], None)
             if due is None:
@@ -105,50 +105,50 @@ class Store:
 
         Raises `ReplicaLostError` when that runs out too.
         """
-        if not self.engine.wait_for(self.engine.position(), timeout_s):
-            raise ReplicaLostError(f"{self.engine.name}: the replica has not caught up within 2 times {timeout_s:g} s")
+        if not self.adapter.wait_for(self.adapter.position(), timeout_s):
+            raise ReplicaLostError(f"{self.adapter.name}: the replica has not caught up within 2 times {timeout_s:g} s")
 
     def columns(self, dataset: Dataset) -> Columns:
         """Return the cell's columns that only the running store knows."""
         nodes = self.deployment.nodes
         return {
-            "engine": self.engine.name,
-            "engine_version": nodes[0].version if nodes else "",
-            "model": self.engine.model,
-            "driver_version": self.engine.driver,
+            "database": self.adapter.name,
+            "database_version": nodes[0].version if nodes else "",
+            "model": self.adapter.model,
+            "driver_version": self.adapter.driver,
             "dataset": dataset.name,
             "dataset_sha256": dataset.sha256,
         }
 
 
 @contextmanager
-def opened(engine: str, topology: Topology, room: str = rooms.NONE, **options: Any) -> Iterator[Store]:
-    """Open an engine on the session's deployment (options as for `databases.open`), and close both at the end."""
-    with opened_together([engine], topology, room, **options) as (store,):
+def opened(database: str, topology: Topology, network: str = networks.NONE, **options: Any) -> Iterator[Store]:
+    """Open a database on the session's deployment (options as for `databases.open`), and close both at the end."""
+    with opened_together([database], topology, network, **options) as (store,):
         yield store
 
 
 @contextmanager
 def opened_together(
-    engines: Sequence[str], topology: Topology, room: str = rooms.NONE, **options: Any
+    names: Sequence[str], topology: Topology, network: str = networks.NONE, **options: Any
 ) -> Iterator[list[Store]]:
-    """Open engines of one product on the session's deployment, all on the first one's clients, and close them."""
-    with deployed(engines[0], topology, room) as deployment, ExitStack() as open_:
+    """Open databases of one product on the session's deployment, all on the first one's clients, and close them."""
+    with deployed(names[0], topology, network) as deployment, ExitStack() as open_:
         stores: list[Store] = []
-        for engine in engines:
-            first = stores[0].engine if stores else None
-            adapter = open_.enter_context(databases.open(engine, deployment, client_of=first, **options))
+        for name in names:
+            first = stores[0].adapter if stores else None
+            adapter = open_.enter_context(databases.open(name, deployment, client_of=first, **options))
             stores.append(Store(adapter, deployment))
         yield stores
 
 
 @contextmanager
-def deployed(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterator[Deployment]:
+def deployed(database: str, topology: Topology, network: str = networks.NONE) -> Iterator[Deployment]:
     """Yield the session's deployment; at the end nothing of ours is left on servers given by their addresses.
 
     What a runner announced it removes itself, when all cells on it have ended.
     """
-    with servers.session(engine, topology, room) as deployment:
+    with servers.session(database, topology, network) as deployment:
         if announced() is not None:
             yield deployment
             return
@@ -156,22 +156,22 @@ def deployed(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterato
             yield deployment
 
 
-def on_mongodb_lane(
+def run_mongodb_in_language(
     parameters: CellParameters, study: str, topology: Topology, data: Dataset, head: object
-) -> tuple[Rows, lanes.Closing, Columns]:
-    """Run a cell of MongoDB on its lane, and return its rows, what closed the answer, and the columns of all rows.
+) -> tuple[Rows, languages.Closing, Columns]:
+    """Run a cell of MongoDB on its language, and return its rows, what closed the answer, and the columns of all rows.
 
     The harness empties the store by itself. The records are handed over after a line of JSON, `head`, that states what
     they are.
     """
     lines = [orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)]
-    with deployed("mongodb", topology, getattr(parameters, "room", rooms.NONE)) as deployment:
+    with deployed("mongodb", topology, getattr(parameters, "network", networks.NONE)) as deployment:
         with databases.open("mongodb", deployment) as adapter:
             adapter.create(data.schema, parents=data.parents)
             store = Store(adapter, deployment)
             columns = {**store.columns(data), "topology": topology}
         replica = deployment.node("replica").url if topology == "replicated" else None
-        rows, closing = on_lane(
+        rows, closing = run_in_language(
             parameters,
             study,
             columns,
@@ -268,14 +268,14 @@ class Write:
     resolution: float  # of the end of the wait: by how much it may be late
 
     def add_to(self, add: Callable[..., None]) -> None:
-        """Add the three times: the client's is always exact, a wait that ran out makes the others censored."""
+        """Add the three times: the client's is always exact, a wait that ran out makes the others timed out."""
         end = ("ns", f"{CLOCK_SOURCE}, until the replica is at the primary's position", self.resolution)
         add(readings=[Reading("wall_time", "client", self.wall, "ns", CLOCK_SOURCE, 1.0)])
         waits = (("catch_up_time", "replica", self.catch_up), ("elapsed_time", "client", self.elapsed))
-        add(readings=[Reading(*wait, *end) for wait in waits], censored=not self.caught_up)
+        add(readings=[Reading(*wait, *end) for wait in waits], timed_out=not self.caught_up)
 
 
-def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: float) -> Write:
+def until_replicated(write: Callable[[], object], adapter: Adapter, timeout_s: float) -> Write:
     """Write, then wait once until the replica holds what the primary holds, or the time runs out.
 
     The wait ends when the replica is known to have held it; what proving that took afterwards is in no time.
@@ -283,6 +283,6 @@ def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: flo
     started = clock()
     write()
     written = clock()
-    caught_up = engine.wait_for(engine.position(), timeout_s - (clock() - written) / 1e9)
-    ended = clock() - (engine.wait_proof_ns if caught_up else 0)
-    return Write(written - started, ended - written, ended - started, caught_up, engine.wait_resolution_ns)
+    caught_up = adapter.wait_for(adapter.position(), timeout_s - (clock() - written) / 1e9)
+    ended = clock() - (adapter.wait_proof_ns if caught_up else 0)
+    return Write(written - started, ended - written, ended - started, caught_up, adapter.wait_resolution_ns)

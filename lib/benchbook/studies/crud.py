@@ -16,7 +16,7 @@ MariaDB. So a log is written where a replica reads it (``binary_log: needed``), 
 MySQL's and MariaDB's tables index the comments' article by themselves, for it is a foreign key: there
 ``article_index: false`` means nothing unless constraints are off.
 
-A pair such as ``engine: mongodb/postgresql+relational`` takes turns in one process: a repetition of one, then one of
+A pair such as ``database: mongodb/postgresql+relational`` takes turns in one process: a repetition of one, then one of
 the other, each on servers of its own that run all the time. So the process is the same on both sides of a comparison;
 which of them begins is drawn for each cell.
 """
@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import databases, formats, measure, rooms, servers
-from benchbook.databases import Engine
+from benchbook import databases, formats, measure, networks, servers
+from benchbook.databases import Adapter
 from benchbook.datasets import Dataset, blog
 from benchbook.deployment import Topology
 from benchbook.measure import timed
@@ -45,9 +45,9 @@ from benchbook.servers import product_of
 from benchbook.studies.cell import (
     CellParameters,
     Count,
+    NetworkName,
     Output,
     Repetitions,
-    RoomName,
     Rows,
     Seconds,
     in_turn,
@@ -62,8 +62,8 @@ from benchbook.studies.cell_store import (
     Store,
     Updated,
     each,
-    on_mongodb_lane,
     opened,
+    run_mongodb_in_language,
     same_change,
     text_field,
     until_replicated,
@@ -80,23 +80,23 @@ REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("cl
 
 
 PAIRS: Final = ("mongodb/postgresql+relational", "mongodb/mysql+relational")
-"""Engines that can take turns in one process."""
+"""Databases that can take turns in one process."""
 
 if TYPE_CHECKING:
-    EngineOrPair = str
+    DatabaseOrPair = str
 else:  # what pydantic checks, and names in its errors
-    EngineOrPair = Literal[(*databases.NAMES, *PAIRS)]
+    DatabaseOrPair = Literal[(*databases.NAMES, *PAIRS)]
 
 
 class Parameters(CellParameters):
-    """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over.
+    """One cell: a database and its model, a topology, a number of comments, and how they are kept and handed over.
 
-    Of a pair, such as ``mongodb/postgresql+relational``, both engines take turns, and each row states its own.
-    Lane ``node`` is the paper's JavaScript: MongoDB through its own driver, the same operations and checks.
+    Of a pair, such as ``mongodb/postgresql+relational``, both databases take turns, and each row states its own.
+    Language ``node`` is the paper's JavaScript: MongoDB through its own driver, the same operations and checks.
     """
 
-    lane: Literal["python", "node"] = "python"
-    engine: EngineOrPair = "mongodb"
+    language: Literal["python", "node"] = "python"
+    database: DatabaseOrPair = "mongodb"
     topology: Literal["single", "replicated"] = "single"
     n: Count = 1000
     comments_per_article: Literal[10, 100, "all"] = "all"
@@ -107,60 +107,64 @@ class Parameters(CellParameters):
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
-    room: RoomName = rooms.NONE
+    network: NetworkName = networks.NONE
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 50
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        for engine in self.engines():
-            self._check_levels(engine)
-        if len(self.engines()) > 1 and self.room != rooms.NONE:
-            raise ValueError(f"engine: {self.engine} takes room: {rooms.NONE}; in a room take one engine")
-        if self.lane == "node" and self.engine != "mongodb":
-            raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
+        for database in self.databases():
+            self._check_levels(database)
+        if len(self.databases()) > 1 and self.network != networks.NONE:
+            raise ValueError(
+                f"database: {self.database} takes network: {networks.NONE}; in a network take one database"
+            )
+        if self.language == "node" and self.database != "mongodb":
+            raise ValueError(f"language: node takes database: mongodb, not {self.database}")
         if self.dataset_file and self.comments_per_article != "all":
             raise ValueError(f"comments_per_article: {self.comments_per_article} is not for own records (dataset_file)")
         if self.dataset_file and self.article_index:
             raise ValueError("article_index: true is not for own records (dataset_file), which have no article")
         return self
 
-    def _check_levels(self, engine: str) -> None:
-        """Raise ValueError where a level is not for an engine."""
-        if self.constraints == "off" and not engine.endswith("+relational"):
-            raise ValueError(f"constraints: off is for relational engines; {engine} has no constraints to drop")
-        if self.arrays == "table" and not (engine.endswith("+relational") and self.dataset_file):
-            raise ValueError("arrays: table is for relational engines and own records (dataset_file): others have none")
-        if self.durability != "default" and lacks(engine, "durability"):
-            raise ValueError(f"engine: {engine} has no durability to choose; it takes durability: default")
-        logs = (product_of(engine), self.topology) == ("mysql", "single")
+    def _check_levels(self, database: str) -> None:
+        """Raise ValueError where a level is not for a database."""
+        if self.constraints == "off" and not database.endswith("+relational"):
+            raise ValueError(f"constraints: off is for relational databases; {database} has no constraints to drop")
+        if self.arrays == "table" and not (database.endswith("+relational") and self.dataset_file):
+            raise ValueError(
+                "arrays: table is for relational databases and own records (dataset_file): others have none"
+            )
+        if self.durability != "default" and lacks(database, "durability"):
+            raise ValueError(f"database: {database} has no durability to choose; it takes durability: default")
+        logs = (product_of(database), self.topology) == ("mysql", "single")
         if self.binary_log == "always" and not logs:
             why = "others write one for a replica alone"
             raise ValueError(f"binary_log: always is for a single MySQL from 8.0 on: {why}")
-        if engine == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
+        if database == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
             raise ValueError(
-                "engine: noop stores nothing; it takes topology: single and no durability or article_index"
+                "database: noop stores nothing; it takes topology: single and no durability or article_index"
             )
 
-    def engines(self) -> list[str]:
-        """Return the engines that take turns."""
-        return self.engine.split("/")
+    def databases(self) -> list[str]:
+        """Return the databases that take turns."""
+        return self.database.split("/")
 
     @override
     def arms(self) -> list[dict[str, str]]:
-        engines = self.engines()
-        return [{"engine": engine} for engine in engines] if len(engines) > 1 else super().arms()
+        databases = self.databases()
+        return [{"database": database} for database in databases] if len(databases) > 1 else super().arms()
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
     """Return the product and topology that the cell needs: of a pair the first one's."""
-    product = product_of(parameters.engines()[0])
+    product = product_of(parameters.databases()[0])
     return product, "none" if product == "none" else parameters.topology
 
 
 def beside(parameters: Parameters) -> list[str]:
-    """Return the products of a pair's other engines, whose servers the cell starts itself, in the same topology."""
-    return [product_of(engine) for engine in parameters.engines()[1:]]
+    """Return the products of a pair's other databases, whose servers the cell starts itself, in the same topology."""
+    return [product_of(database) for database in parameters.databases()[1:]]
 
 
 def dataset(parameters: Parameters) -> str:
@@ -170,18 +174,18 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
-    handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
-    adapters = [databases.modules(engine, parameters.arrays) for engine in parameters.engines()]
+    handing_over = (formats.module("orjson"),) if parameters.language == "node" else ()
+    adapters = [databases.modules(database, parameters.arrays) for database in parameters.databases()]
     return *(module for modules in adapters for module in modules), *handing_over
 
 
 def checks(parameters: Parameters) -> list[Check]:
-    """Return what own records are held against: each engine keeps them, and a text of theirs is changed."""
-    node = [OnNode()] if parameters.lane == "node" else []
+    """Return what own records are held against: each database keeps them, and a text of theirs is changed."""
+    node = [OnNode()] if parameters.language == "node" else []
     stored = [
-        databases.Stored(engine, parameters.topology, parameters.arrays)
-        for engine in parameters.engines()
-        if engine != "noop"
+        databases.Stored(database, parameters.topology, parameters.arrays)
+        for database in parameters.databases()
+        if database != "noop"
     ]
     return [Updated(), *node, *stored]
 
@@ -197,10 +201,10 @@ def expected(parameters: Parameters) -> set[Output]:
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the batch of operations as often as asked, each from an emptied store.
 
-    A wait for the replica that runs out is recorded as censored, at the time waited. Then, as in the paper, the batch
+    A wait for the replica that runs out is recorded as timed out, at the time waited. Then, as in the paper, the batch
     goes on when both nodes do: the replica has as long again, untimed. If that runs out too, nothing more can be
-    measured and the cell ends, finished: the values it still owed are rows without a number, marked censored, that say
-    so. So is select where the engine cannot search.
+    measured and the cell ends, finished: the values it still owed are rows without a number, marked timed out, that say
+    so. So is select where the database cannot search.
 
     Raises `WrongContentsError` when a node holds something else than it should after an operation, or select returned
     something else.
@@ -208,7 +212,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     data = parameters.own_records() or blog.comments(
         parameters.n, parameters.seed, per_article=parameters.comments_per_article
     )
-    if parameters.lane == "node":
+    if parameters.language == "node":
         return _on_node(parameters, data)
     rows = Rows()
     options = {
@@ -219,8 +223,8 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         "index": (_group(data.schema),) if parameters.article_index else (),
     }
     with ExitStack() as open_:
-        engine, *others = parameters.engines()
-        stores = [open_.enter_context(opened(engine, parameters.topology, parameters.room, **options))]
+        database, *others = parameters.databases()
+        stores = [open_.enter_context(opened(database, parameters.topology, parameters.network, **options))]
         stores += [
             open_.enter_context(_opened_beside(stores[0], other, parameters.topology, **options)) for other in others
         ]
@@ -231,7 +235,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 resting = [pid for other in stores if other is not store for pid in other.pids.values()]
                 try:
                     _Batch(parameters, store, data, partial(rows.add, repetition, **columns), resting).run()
-                    if why := store.engine.gaps.get("find"):
+                    if why := store.adapter.gaps.get("find"):
                         rows.add_unmeasured(expected(parameters), [repetition], why, columns)
                 except ReplicaLostError as lost:
                     left = range(repetition, parameters.repetitions)
@@ -241,8 +245,8 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
 
 @contextmanager
-def _opened_beside(first: Store, engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
-    """Open an engine on servers of its own, which are started beside the first one's.
+def _opened_beside(first: Store, database: str, topology: Topology, **options: Any) -> Iterator[Store]:
+    """Open a database on servers of its own, which are started beside the first one's.
 
     Their files lie beside the first one's files: where a runner executes the cell, its own folder for temporary files
     is closed to the user that servers run as.
@@ -250,9 +254,9 @@ def _opened_beside(first: Store, engine: str, topology: Topology, **options: Any
     folder = first.deployment.settings.get("folder")
     with ExitStack() as open_:
         with _temporary_files(Path(folder).parent if folder else None):
-            running = open_.enter_context(servers.up(product_of(engine), topology))
+            running = open_.enter_context(servers.up(product_of(database), topology))
         open_.enter_context(databases.use_fresh_database(running.deployment))
-        adapter = open_.enter_context(databases.open(engine, running.deployment, **options))
+        adapter = open_.enter_context(databases.open(database, running.deployment, **options))
         yield Store(adapter, running.deployment)
 
 
@@ -278,7 +282,7 @@ def _on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
         **{"group": _group(data.schema), "text": text_field(data.schema)},
         "parents": [{**_described(parent.schema), "records": parent.records} for parent in data.parents],
     }
-    rows, closing, columns = on_mongodb_lane(parameters, "crud", parameters.topology, data, head)
+    rows, closing, columns = run_mongodb_in_language(parameters, "crud", parameters.topology, data, head)
     if closing.lost:
         owed = range(parameters.repetitions)
         rows.add_unmeasured(expected(parameters), owed, closing.lost, columns)
@@ -297,35 +301,35 @@ class _Batch:
     store: Store
     data: Dataset
     add: Callable[..., None]
-    resting: list[int]  # the servers of a pair's other engine, which rest meanwhile
+    resting: list[int]  # the servers of a pair's other database, which rest meanwhile
 
     def run(self) -> None:
-        engine, data, bulk = self.store.engine, self.data, self.parameters.calls == "bulk"
+        adapter, data, bulk = self.store.adapter, self.data, self.parameters.calls == "bulk"
         self.store.empty(data.schema, data.parents)
         measure.idle(self.resting, patience_s=PATIENCE_S)
         wanted = data.by_key()
-        insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
+        insert = partial(adapter.insert_many, data.records) if bulk else partial(each, adapter.insert, data.records)
         self._write("insert", insert, wanted)
         update: Callable[[], object]
         if bulk:
             changes = dict.fromkeys(wanted, same_change(data.schema))
-            update = partial(engine.update_all, same_change(data.schema))
+            update = partial(adapter.update_all, same_change(data.schema))
         else:
             # In the order in which the store gives the ids.
-            ids, field = engine.ids() if self.store.roles else wanted, text_field(data.schema)
+            ids, field = adapter.ids() if self.store.roles else wanted, text_field(data.schema)
             changes = {key: {field: f"*{wanted[key].get(field, '')[::-1]}"} for key in ids}
-            update = partial(_update_each, engine, changes)
+            update = partial(_update_each, adapter, changes)
         changed = {key: {**wanted[key], **change} for key, change in changes.items()}
         self._write("update", update, changed)
-        if self.parameters.topology == "single" and "find" not in engine.gaps:
-            group, find = _group(data.schema), engine.find
+        if self.parameters.topology == "single" and "find" not in adapter.gaps:
+            group, find = _group(data.schema), adapter.find
             groups = list(dict.fromkeys(record[group] for record in data.records))
             started_at = datetime.now(UTC)
             selected, readings = timed(lambda: [record for value in groups for record in find(group, value)])
             self.add("select", readings, len(selected), started_at=started_at)
             if self.store.roles:
                 self.store.compare(selected, changed, "select")
-        delete = engine.delete_all if self.parameters.delete == "all" else partial(each, engine.delete, changes)
+        delete = adapter.delete_all if self.parameters.delete == "all" else partial(each, adapter.delete, changes)
         self._write("delete", delete, {})
 
     def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
@@ -333,15 +337,15 @@ class _Batch:
         if self.parameters.topology == "single":
             self.add(operation, timed(action)[1], count, started_at=started_at)
         else:
-            write = until_replicated(action, self.store.engine, self.parameters.timeout_s)
+            write = until_replicated(action, self.store.adapter, self.parameters.timeout_s)
             write.add_to(partial(self.add, operation, count=count, started_at=started_at))
             if not write.caught_up:
                 self.store.resume(self.parameters.timeout_s)
         self.store.check(wanted, operation)
 
 
-def _update_each(engine: Engine, changes: Mapping[str, Record]) -> None:
-    update = engine.update
+def _update_each(adapter: Adapter, changes: Mapping[str, Record]) -> None:
+    update = adapter.update
     for key, change in changes.items():
         update(key, change)
 

@@ -1,9 +1,9 @@
 """Study `drivers`: create, read, update and delete through MongoDB's native driver and through an object mapper.
 
-The paper compared MongoClient with Mongoose in one Node.js process; the Python lane compares pymongo with mongoengine,
-whose documents have a schema and validate. What the paper took for an "operation" it does not say, but only bulk calls
-fit the bounds in its text (updates of up to 200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one
-call a record) the variant. Every operation reaches all records.
+The paper compared MongoClient with Mongoose in one Node.js process; the Python language compares pymongo with
+mongoengine, whose documents have a schema and validate. What the paper took for an "operation" it does not say, but
+only bulk calls fit the bounds in its text (updates of up to 200,000 records below 5 s): ``calls="bulk"`` is its way,
+``"single"`` (one call a record) the variant. Every operation reaches all records.
 
 ``batch`` is how many records one call inserts. MongoDB takes at most 100,000 in one piece, and splits larger calls,
 which the paper offers as the cause of a fall beyond so many; a caller's own batches leave nothing to split.
@@ -31,7 +31,7 @@ from pydantic import model_validator
 from typing_extensions import override
 
 from benchbook import databases, formats, workers
-from benchbook.databases import Engine
+from benchbook.databases import Adapter
 from benchbook.datasets import Dataset, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
@@ -43,8 +43,8 @@ from benchbook.studies.cell_store import (
     Store,
     Updated,
     each,
-    on_mongodb_lane,
     opened_together,
+    run_mongodb_in_language,
     same_change,
 )
 
@@ -55,14 +55,14 @@ VERSION = 1
 
 Operations = dict[str, Callable[[], Any]]
 
-ENGINES: Final = {
+DATABASES: Final = {
     "pymongo": "mongodb",
     "mongoengine": "mongodb+mongoengine",
 }
-"""The engine's adapter that each driver is reached through."""
+"""The database's adapter that each driver is reached through."""
 
 NODE: Final = ("mongoclient", "mongoose")
-"""The paper's own pair, on lane ``node``."""
+"""The paper's own pair, on language ``node``."""
 
 SCHEMAS: Final = ("mongoengine", "mongoose")
 """The mappers whose schema's strictness is a level."""
@@ -79,9 +79,9 @@ EVERY: Final = {
 class Parameters(CellParameters):
     """One cell: a driver or a pair, and how it shares a process; a record set, its size, and how it is handed over."""
 
-    of_lane: ClassVar = {"node": {"driver": "mongoclient+mongoose"}}
+    language_levels: ClassVar = {"node": {"driver": "mongoclient+mongoose"}}
 
-    lane: Literal["python", "node"] = "python"
+    language: Literal["python", "node"] = "python"
     process: Literal["together", "apart", "operation"] = "together"
     driver: Literal[
         "pymongo+mongoengine",
@@ -101,8 +101,8 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if any((driver in NODE) != (self.lane == "node") for driver in self.drivers()):
-            raise ValueError(f"driver: {self.driver} is not one of lane: {self.lane}")
+        if any((driver in NODE) != (self.language == "node") for driver in self.drivers()):
+            raise ValueError(f"driver: {self.driver} is not one of language: {self.language}")
         if (self.process == "apart") != (len(self.drivers()) == 1):
             raise ValueError("process: apart takes one driver; all others a pair, as driver: pymongo+mongoengine")
         if self.process == "operation" and self.calls != "bulk":
@@ -136,20 +136,22 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
-    if parameters.lane != "python":
+    if parameters.language != "python":
         return *databases.modules("mongodb"), formats.module("orjson")
-    return tuple(dict.fromkeys(name for driver in parameters.drivers() for name in databases.modules(ENGINES[driver])))
+    return tuple(
+        dict.fromkeys(name for driver in parameters.drivers() for name in databases.modules(DATABASES[driver]))
+    )
 
 
 def checks(parameters: Parameters) -> list[Check]:
-    """Return what own records are held against: each driver's engine keeps them, and a text of theirs is changed."""
+    """Return what own records are held against: each driver's database keeps them, and a text of theirs is changed."""
     node = [OnNode(mapped=driver == "mongoose") for driver in parameters.drivers() if driver in NODE]
-    return [Updated(), *node, *(databases.Stored(ENGINES.get(driver, "mongodb")) for driver in parameters.drivers())]
+    return [Updated(), *node, *(databases.Stored(DATABASES.get(driver, "mongodb")) for driver in parameters.drivers())]
 
 
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm."""
-    alone = (*MEMORY, "heap_change") if parameters.lane == "node" else MEMORY
+    alone = (*MEMORY, "heap_change") if parameters.language == "node" else MEMORY
     metrics = alone if parameters.process == "operation" else METRICS
     return {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
 
@@ -163,15 +165,15 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     client for find.
     """
     data = _data(parameters)
-    if parameters.lane != "python":
+    if parameters.language != "python":
         # The harness calls its collection so.
         named = replace(data, schema=replace(data.schema, name="wide"))
         fields = [field.shape for field in data.schema.fields]
-        return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
+        return run_mongodb_in_language(parameters, "drivers", "single", named, fields)[0].frame()
     rows, drivers = Rows(), parameters.drivers()
-    engines = [ENGINES[driver] for driver in drivers]
+    databases = [DATABASES[driver] for driver in drivers]
     options = {"durability": parameters.durability, "document_schema": parameters.document_schema}
-    with opened_together(engines, "single", **options) as opened:
+    with opened_together(databases, "single", **options) as opened:
         stores = dict(zip(drivers, opened, strict=True))
         turn = _alone if parameters.process == "operation" else _turn
         for arm in parameters.turns() if len(parameters.identical_arms()) > 1 else ():
@@ -194,7 +196,7 @@ def _turn(parameters: Parameters, store: Store, data: Dataset, add: Callable[...
     calls = partial(_bulk, batch=parameters.batch) if parameters.calls == "bulk" else _single
     meters = client_meters(METRICS)
     store.empty(data.schema)
-    for operation, action in calls(store.engine, data.records, change).items():
+    for operation, action in calls(store.adapter, data.records, change).items():
         # What checking left behind is not the next operation's to clear.
         gc.collect()
         started_at = datetime.now(UTC)
@@ -214,7 +216,7 @@ def _alone(parameters: Parameters, store: Store, data: Dataset, add: Callable[..
     wanted = data.by_key()
     left: dict[str, tuple[Mapping[str, Record], Record]]
     left = {"insert": (wanted, {}), "update": (wanted, same_change(data.schema)), "delete": ({}, {})}
-    work = _Process(parameters, store.engine.name, store.deployment)
+    work = _Process(parameters, store.adapter.name, store.deployment)
     with ExitStack() as open_:
         pools = [open_.enter_context(workers.start_pool(1)) for _ in OPERATIONS]
         # By then each has imported what it needs: it was sent the work.
@@ -233,51 +235,51 @@ class _Process:
     """What a process does that does one operation: it holds no records but those that it inserts, or found."""
 
     parameters: Parameters
-    engine: str
+    database: str
     deployment: Deployment
 
     def __call__(self, operation: str) -> tuple[datetime, list[Reading]]:
         """Return when the operation began, and by how much the process grew."""
         data = _data(self.parameters if operation == "insert" else self.parameters.model_copy(update={"n": 1}))
         opened: Any = databases.open(
-            self.engine,
+            self.database,
             self.deployment,
             durability=self.parameters.durability,
             document_schema=self.parameters.document_schema,
         )
-        with opened as engine:
-            engine.attach(data.schema)
-            action = _bulk(engine, data.records, same_change(data.schema), self.parameters.batch)[operation]
+        with opened as adapter:
+            adapter.attach(data.schema)
+            action = _bulk(adapter, data.records, same_change(data.schema), self.parameters.batch)[operation]
             gc.collect()
             started_at = datetime.now(UTC)
             result, readings = timed(action, client_meters(MEMORY))
             if operation == "find":
-                Store(engine, self.deployment).compare(result, _data(self.parameters).by_key(), operation)
+                Store(adapter, self.deployment).compare(result, _data(self.parameters).by_key(), operation)
         # The first is the time, of a process that is new to all that it does.
         return started_at, readings[1:]
 
 
-def _bulk(engine: Engine, records: Sequence[Record], change: Record, batch: int | str) -> Operations:
+def _bulk(adapter: Adapter, records: Sequence[Record], change: Record, batch: int | str) -> Operations:
     def insert() -> object:
-        return engine.insert_many(records)
+        return adapter.insert_many(records)
 
     if not isinstance(batch, str):
         batches = [records[start : start + batch] for start in range(0, len(records), batch)]
-        insert = partial(each, engine.insert_many, batches)
+        insert = partial(each, adapter.insert_many, batches)
     return {
         "insert": insert,
-        "find": engine.read_all,
-        "update": lambda: engine.update_all(change),
-        "delete": engine.delete_all,
+        "find": adapter.read_all,
+        "update": lambda: adapter.update_all(change),
+        "delete": adapter.delete_all,
     }
 
 
-def _single(engine: Engine, records: Sequence[Record], change: Record) -> Operations:
+def _single(adapter: Adapter, records: Sequence[Record], change: Record) -> Operations:
     keys = [record["_id"] for record in records]
-    update, find = engine.update, engine.find
+    update, find = adapter.update, adapter.find
     return {
-        "insert": lambda: each(engine.insert, records),
+        "insert": lambda: each(adapter.insert, records),
         "find": lambda: [record for key in keys for record in find("_id", key)],
         "update": lambda: each(lambda key: update(key, change), keys),
-        "delete": lambda: each(engine.delete, keys),
+        "delete": lambda: each(adapter.delete, keys),
     }

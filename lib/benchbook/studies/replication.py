@@ -16,7 +16,7 @@ another's is in it. ``process: apart`` gives a model a process, and connections,
 The paper's replication is one-way. In topology ``bidirectional``, its outlook, both nodes take writes and each pulls
 from the other (CouchDB has that); the smartphones are still inserted on the primary.
 
-In a relational engine the record itself would be a row and not a document, so that pair is refused.
+In a relational database the record itself would be a row and not a document, so that pair is refused.
 """
 
 import secrets
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import databases, formats, rooms, servers
+from benchbook import databases, formats, networks, servers
 from benchbook.datasets import Dataset, phones
 from benchbook.deployment import Role, Topology, roles
 from benchbook.formats.tree import fragment
@@ -42,9 +42,9 @@ from benchbook.servers import address
 from benchbook.studies.cell import (
     CellParameters,
     Count,
+    NetworkName,
     Output,
     Repetitions,
-    RoomName,
     Rows,
     Seconds,
     in_turn,
@@ -67,7 +67,7 @@ BYTES: Final = ("replica", "bytes_received")
 CARDS: Final = {
     (role, f"card_bytes_{way}") for role in ("client", "primary", "replica") for way in ("sent", "received")
 }
-"""What each machine's network card counts, in a room."""
+"""What each machine's network card counts, in a network."""
 
 KINDS: Final = ("document", "json_text", "xml_text", "xml_fields")
 MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for kinds in combinations(KINDS, count))
@@ -89,29 +89,32 @@ else:  # what pydantic checks, and names in its errors
 
 
 class Parameters(CellParameters):
-    """One cell: an engine, what a record is stored as, how several models share a process, and a number of records."""
+    """One cell: a database, what a record is stored as, how several models share a process, and a number of records."""
 
-    engine: databases.StoreName = "mongodb"
+    language: Literal["python"] = "python"
+    database: databases.StoreName = "mongodb"
     topology: Literal["replicated", "bidirectional"] = "replicated"
     process: Literal["together", "apart"] = "together"
     model: Model = "document+xml_fields"
     n: Count = 2000
     durability: Literal["default", "relaxed", "strict"] = "default"
-    room: RoomName = rooms.NONE
+    network: NetworkName = networks.NONE
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 1
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if self.engine.endswith("+relational") and "document" in self.models():
-            raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
+        if self.database.endswith("+relational") and "document" in self.models():
+            raise ValueError(
+                f"model: document is a row in {self.database}: take another model, or a store of documents"
+            )
         if (self.process == "together") != (len(self.models()) > 1):
             raise ValueError("process: together takes several models, as document+xml_fields; process: apart takes one")
-        if self.durability != "default" and lacks(self.engine, "durability"):
-            raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
-        if self.topology == "bidirectional" and not known(self.engine).bidirectional:
+        if self.durability != "default" and lacks(self.database, "durability"):
+            raise ValueError(f"database: {self.database} has no durability to choose; it takes durability: default")
+        if self.topology == "bidirectional" and not known(self.database).bidirectional:
             fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
-            raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
+            raise ValueError(f"topology: bidirectional is for database: {fit}; {self.database} replicates one way")
         return self
 
     def models(self) -> list[str]:
@@ -125,7 +128,7 @@ class Parameters(CellParameters):
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
     """Return the product and topology that the cell needs."""
-    return servers.product_of(parameters.engine), parameters.topology
+    return servers.product_of(parameters.database), parameters.topology
 
 
 def dataset(parameters: Parameters) -> str:
@@ -136,12 +139,14 @@ def dataset(parameters: Parameters) -> str:
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     codecs = [formats.module(codec) for model, codec in CODECS.items() if model in parameters.models()]
-    return *databases.modules(parameters.engine), *codecs
+    return *databases.modules(parameters.database), *codecs
 
 
 def checks(parameters: Parameters) -> list[Check]:
-    """Return what own records are held against: as each model stores them, the engine keeps them."""
-    return [Modelled(model, databases.Stored(parameters.engine, parameters.topology)) for model in parameters.models()]
+    """Return what own records are held against: as each model stores them, the database keeps them."""
+    return [
+        Modelled(model, databases.Stored(parameters.database, parameters.topology)) for model in parameters.models()
+    ]
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
     Of nodes that are given by their address, or run in a virtual machine, the processes are not known: then what
-    belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
+    belongs to a process is not owed; nor are bytes that the database declares it cannot count on that server.
     """
     owed = set(TIMES)
     product, topology = deployment(parameters)
@@ -179,19 +184,19 @@ def expected(parameters: Parameters) -> set[Output]:
         hidden = server.image is not None and not server.image.engine.shares_kernel
     if not given and not hidden:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
-    if parameters.room != rooms.NONE:
+    if parameters.network != networks.NONE:
         owed |= CARDS
     urls: Mapping[Role, str] = {}
     if given:
         urls = address.given(product, topology) or {}
-    elif parameters.room != rooms.NONE:
-        # In a room no node is at the loopback.
+    elif parameters.network != networks.NONE:
+        # In a network no node is at the loopback.
         urls = {role: f"//{role}" for role in roles(topology)}
-    if missing_driver(parameters.engine):
+    if missing_driver(parameters.database):
         # Its adapter cannot be asked: the registry says what its product lacks.
-        counts_bytes = not lacks(parameters.engine, "bytes_received")
+        counts_bytes = not lacks(parameters.database, "bytes_received")
     else:
-        counts_bytes = "bytes_received" not in databases.load(parameters.engine).lacks_on(urls)
+        counts_bytes = "bytes_received" not in databases.load(parameters.database).lacks_on(urls)
     if counts_bytes:
         owed.add(BYTES)
     return {("insert", role, metric) for role, metric in owed}
@@ -201,8 +206,8 @@ def expected(parameters: Parameters) -> set[Output]:
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the insertion as often as asked, each from an emptied store, and read both nodes' meters around it.
 
-    A wait for the replica that runs out is recorded as censored, at the time waited; the window then has no end, and
-    what would have been read over it is a row without a number, marked censored, that says so. The replica has as long
+    A wait for the replica that runs out is recorded as timed out, at the time waited; the window then has no end, and
+    what would have been read over it is a row without a number, marked timed out, that says so. The replica has as long
     again, untimed; when that runs out too the cell ends, finished, and the repetitions it still owed are such rows.
 
     Raises `WrongContentsError` when a node holds something else than what was inserted.
@@ -211,7 +216,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     data = {model: modelled(source, model) for model in parameters.models()}
     rows = Rows()
     with opened(
-        parameters.engine, parameters.topology, parameters.room, durability=parameters.durability, counted=True
+        parameters.database, parameters.topology, parameters.network, durability=parameters.durability, counted=True
     ) as store:
         about = {**store.columns(source), "topology": parameters.topology}
         turns = [{**about, **arm} for arm in parameters.turns()]
@@ -257,17 +262,17 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
-    # Of both nodes: their processes, where known, the bytes that the replica received, and in a room the cards'.
+    # Of both nodes: their processes, where known, the bytes that the replica received, and in a network the cards'.
     apart = parameters.process == "apart"
     meters = [meter for meter in store.meters() if apart or not meter.metric.startswith("memory")]
-    meters += store.engine.counters("replica")
-    # Nearest to the window: the engine's own counters answer over the cards.
-    meters += rooms.card_meters(store.deployment.places)
-    insert = partial(each, store.engine.insert, data.records)
+    meters += store.adapter.counters("replica")
+    # Nearest to the window: the database's own counters answer over the cards.
+    meters += networks.card_meters(store.deployment.places)
+    insert = partial(each, store.adapter.insert, data.records)
 
     def window() -> Write:
         """Insert and wait; a wait that ran out is raised: the meters of a node that is silent cannot be read."""
-        write = until_replicated(insert, store.engine, parameters.timeout_s)
+        write = until_replicated(insert, store.adapter, parameters.timeout_s)
         if not write.caught_up:
             raise RanOutError(write)
         return write

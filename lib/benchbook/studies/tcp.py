@@ -24,7 +24,7 @@ shares are. A JVM of one processor collects its garbage in one thread, as the pa
 
 Others use the machine too, hence a secret that each connection begins with. Connections are opened, and it is said,
 before the clocks start. Only the transport with a connection an object says it while they run, in the send that the
-object needs anyway: about 2 % of that transport's CPU in lane ``python`` (8 us of 540 on a busy machine).
+object needs anyway: about 2 % of that transport's CPU in language ``python`` (8 us of 540 on a busy machine).
 
 After the timed trials the objects are sent once more, the same way, and the server adds up fingerprints of what it
 decodes: unless they are those of the objects sent, the cell fails.
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from benchbook import formats, rooms
+from benchbook import formats, networks
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Meter, Reading, idle, machine_meters, timed
@@ -47,12 +47,12 @@ from benchbook.studies.cell import (
     Columns,
     Count,
     FormatParameters,
+    NetworkName,
     Output,
-    RoomName,
     Rows,
     in_turn,
-    on_lane,
     passes,
+    run_in_language,
     state_parameters,
 )
 from benchbook.wire.client import Client, Processors, Report, Transport, on_processor, own_processors, serving
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 VERSION = 2
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
-"""What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
+"""Decoders of language ``java`` with their format: ways to read XML that could explain the paper's ratio."""
 
 TRIALS: Final = (20_000, 40_000, 60_000, 80_000, 100_000)
 """Objects of the paper's trials of scenario 2, in its order."""
@@ -81,10 +81,10 @@ _TIMES: Final = (
 )
 _IDLE: Final = ("server", "idle_time")
 _CPU: Final = ("server", "cpu_total")
-"""Lane ``java`` alone: Python's user and system times are exact by themselves."""
+"""Language ``java`` alone: Python's user and system times are exact by themselves."""
 
 _CARD: Final = (("client", "card_bytes_sent"), ("client", "card_bytes_received"))
-"""In a room: what travels, both ways, in whole frames."""
+"""In a network: what travels, both ways, in whole frames."""
 
 _WARM_UP: Final = ("warm_up", "server", "wall_time")
 """Of all earlier trials together; its items are their objects."""
@@ -102,14 +102,14 @@ class WrongObjectsError(RuntimeError):
 class Parameters(FormatParameters):
     """One cell: the formats' codecs and how they share processes, a number of objects and of their fields, their way.
 
-    Lane ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an unmarshaller an
-    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``. Its server's ``heap``
-    may grow to what the JVM chooses (a quarter of the machine's memory), or to so many megabytes (``-Xmx``). Before
-    anything is sent the client takes ``held_mb`` of memory: the machine's state, which the paper's measure of memory
-    depends on.
+    Language ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an
+    unmarshaller an object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``. Its
+    server's ``heap`` may grow to what the JVM chooses (a quarter of the machine's memory), or to so many megabytes
+    (``-Xmx``). Before anything is sent the client takes ``held_mb`` of memory: the machine's state, which the paper's
+    measure of memory depends on.
     """
 
-    lane: Literal["python", "java"] = "python"
+    language: Literal["python", "java"] = "python"
     process: Literal["together", "apart"] = "together"
     json_codec: Literal[formats.JsonName, "jackson"] = "orjson"
     xml_codec: Literal[formats.XmlName, "jaxb", "xmldecoder", "dom", "jaxb_context"] = "lxml"
@@ -121,11 +121,11 @@ class Parameters(FormatParameters):
     held_mb: int = Field(0, ge=0, le=4096)
     trials: Literal["alone", "sequence"] = "alone"
     heap: str = Field("default", pattern=r"^(default|[1-9]\d{1,5}m)$")
-    room: RoomName = rooms.NONE
+    network: NetworkName = networks.NONE
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        java = self.lane == "java"
+        java = self.language == "java"
         if (self.process == "apart") == (self.format == "both"):
             raise ValueError("process: together takes format: both; process: apart takes format: json or xml")
         if self.trials == "sequence" and self.process != "apart":
@@ -133,14 +133,14 @@ class Parameters(FormatParameters):
                 "trials: sequence is of process: apart: a format's trials follow one another in one server"
             )
         if self.heap != "default" and not java:
-            raise ValueError(f"heap: {self.heap} is a JVM's, of lane: java")
+            raise ValueError(f"heap: {self.heap} is a JVM's, of language: java")
         for codec in (self.json_codec, self.xml_codec):
             if (codec in JAVA) != java:
-                raise ValueError(f"codec {codec} is not one of lane: {self.lane}")
+                raise ValueError(f"codec {codec} is not one of language: {self.language}")
         if self.fields != 12 and self.dataset_file:
             raise ValueError(f"fields: {self.fields} is not for own records (dataset_file)")
         if java and (self.fields != 12 or self.dataset_file):
-            raise ValueError("lane: java sends people of fields: 12, a class, and no own records (dataset_file)")
+            raise ValueError("language: java sends people of fields: 12, a class, and no own records (dataset_file)")
         return self
 
     def earlier(self) -> list[int]:
@@ -160,7 +160,7 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
-    if parameters.lane != "python":
+    if parameters.language != "python":
         return (formats.module("orjson"),)
     return *map(formats.module, parameters.codecs()), "benchbook.wire.receiver"
 
@@ -177,9 +177,9 @@ def expected(parameters: Parameters) -> set[Output]:
         owed.update(MEMORY)
     if parameters.connections == 1 and parameters.transport != "connection":
         owed.add(_IDLE)
-    if parameters.lane == "java":
+    if parameters.language == "java":
         owed.add(_CPU)
-    if parameters.room != rooms.NONE:
+    if parameters.network != networks.NONE:
         owed.update(_CARD)
     outputs = {("receive", role, metric) for role, metric in owed}
     return outputs | {_WARM_UP} if parameters.earlier() else outputs
@@ -190,7 +190,8 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     """Time as many trials of each format as asked, with one server.
 
     Raises `WrongObjectsError` when the server has not decoded exactly what was sent,
-    `benchbook.wire.protocol.WireError` when a conversation breaks, `benchbook.lanes.LaneError` for either elsewhere.
+    `benchbook.wire.protocol.WireError` when a conversation breaks, `benchbook.languages.LanguageError` for either
+    elsewhere.
     """
     # Only now: who plans cells makes no frame, and it is slow to import.
     import pandas as pd
@@ -203,17 +204,26 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     runs = passes(parameters.repetitions) if in_sequence else range(1)
     each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
     # Several connections are as many threads on either side: one processor would be no fair place for them.
-    placeable = parameters.connections == 1 and (parameters.lane == "python" or shutil.which("taskset") is not None)
-    with rooms.standing(parameters.room, ("client", "server")) as room, rooms.entered(room.places.get("client")):
-        in_room = room.places.get("server")
-        placed = own_processors() if placeable and not (in_room and in_room.processors) else None
-        if parameters.lane == "python":
-            frames = [_here(each, data, about, placed, room) for _ in runs]
+    placeable = parameters.connections == 1 and (parameters.language == "python" or shutil.which("taskset") is not None)
+    with (
+        networks.standing(parameters.network, ("client", "server")) as network,
+        networks.entered(network.places.get("client")),
+    ):
+        in_network = network.places.get("server")
+        placed = own_processors() if placeable and not (in_network and in_network.processors) else None
+        if parameters.language == "python":
+            frames = [_here(each, data, about, placed, network) for _ in runs]
         else:
             sent = b"\n".join(map(formats.codec("orjson").encode_record, data.records))
-            of_server = {"address": room.addresses["server"], "command": rooms.command(in_room)} if in_room else None
+            of_server = (
+                {"address": network.addresses["server"], "command": networks.command(in_network)}
+                if in_network
+                else None
+            )
             with on_processor(placed.client if placed else None):
-                answers = [on_lane(each, "tcp", about, data=sent, processors=placed, server=of_server) for _ in runs]
+                answers = [
+                    run_in_language(each, "tcp", about, data=sent, processors=placed, server=of_server) for _ in runs
+                ]
             frames = [rows.frame() for rows, _ in answers]
     del held
     if in_sequence:
@@ -222,13 +232,13 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
 
 def _here(
-    parameters: Parameters, data: Dataset, about: Columns, placed: Processors | None, room: rooms.Standing
+    parameters: Parameters, data: Dataset, about: Columns, placed: Processors | None, network: networks.Standing
 ) -> "pd.DataFrame":
-    """Return the rows of all repetitions with one server, in lane ``python``."""
+    """Return the rows of all repetitions with one server, in language ``python``."""
     rows = Rows()
     client_on, server_on = placed or (None, None)
-    meters = [meter for meter in rooms.card_meters(room.places) if meter.role == "client"] + machine_meters()
-    at = room.addresses["server"], room.places.get("server")
+    meters = [meter for meter in networks.card_meters(network.places) if meter.role == "client"] + machine_meters()
+    at = network.addresses["server"], network.places.get("server")
     with serving(parameters.codecs(), data.schema, server_on, *at) as server, on_processor(client_on):
         clients = [Client(server, name, parameters.transport) for name in parameters.codecs()]
         senders = [_Sender(parameters, data, client, meters) for client in clients]

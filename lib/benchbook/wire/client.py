@@ -27,10 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
-from benchbook import processes, rooms
+from benchbook import networks, processes
 from benchbook.deployment import Place
 from benchbook.measure import Reading
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.schemas import Schema
 from benchbook.wire import protocol
 from benchbook.wire.protocol import ACK, ERROR, OBJECT, WireError, fields, frame, message, read
@@ -111,7 +111,7 @@ def serving(
     """Run a server that can decode so, each trial with one of the codecs, while the context lasts.
 
     From the main thread only. It runs on that `processor` alone when one is given, and listens on an
-    `address`, of the `place` in a room where there is one.
+    `address`, of the `place` in a network where there is one.
 
     It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
     `WireError` when it does not come up.
@@ -136,7 +136,7 @@ def started(
     """
     secret = secrets.token_bytes(protocol.SECRET_BYTES)
     command = [*processes.PYTHON, "-m", module]
-    with on_processor(processor), rooms.entered(place):
+    with on_processor(processor), networks.entered(place):
         process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     try:

@@ -26,7 +26,7 @@ import psutil
 
 from benchbook import formats
 from benchbook.measure import Reading, client_meters, clock
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.schemas import Document, Field, Record, Schema
 from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read

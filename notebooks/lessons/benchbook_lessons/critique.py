@@ -229,7 +229,19 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
 def levels(study: str) -> pd.DataFrame:
     """Return what the reference run holds of a study: a row a column of its block means, with its levels."""
     rows = where(means(), study=study)
-    columns = ("lane", "engine", "topology", "model", "driver", "format", "codec", "n", "operation", "role", "metric")
+    columns = (
+        "language",
+        "database",
+        "topology",
+        "model",
+        "driver",
+        "format",
+        "codec",
+        "n",
+        "operation",
+        "role",
+        "metric",
+    )
     by_column = {}
     for name in columns:
         if levels := sorted(rows[name].dropna().unique()):

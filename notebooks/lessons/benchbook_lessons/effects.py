@@ -50,7 +50,7 @@ def drivers(factor: str, levels: tuple[str, str], **at: Any) -> Pairs:
     factor, levels
         The column that tells the sides apart, and its two levels.
     at
-        The levels that both sides have, of ``lane``, ``n``, ``operation``, ``driver``, ``arm``.
+        The levels that both sides have, of ``language``, ``n``, ``operation``, ``driver``, ``arm``.
     """
     rows = where(means(), study="drivers", metric="wall_time", role="client", **at)
     return _paired(having(rows, **_USUAL), factor, levels)
@@ -58,13 +58,15 @@ def drivers(factor: str, levels: tuple[str, str], **at: Any) -> Pairs:
 
 def java_books() -> Pairs:
     """Return XML's and JSON's times of 10,000 books of case 1 in the paper's Java."""
-    rows = where(means(), study="bookstore", lane="java", n=10_000, operation="round_trip", metric="wall_time", arm="a")
+    rows = where(
+        means(), study="bookstore", language="java", n=10_000, operation="round_trip", metric="wall_time", arm="a"
+    )
     return _paired(having(where(rows, codec=["jaxb", "jackson"]), case=1), "format", ("xml", "json"))
 
 
 def moxy_books(operation: str) -> Pairs:
     """Return XML's and JSON's times of 1,000 books of case 2 in Java, JSON by MOXy, which binds XML's classes."""
-    rows = where(means(), study="bookstore", lane="java", n=1_000, operation=operation, metric="wall_time", arm="a")
+    rows = where(means(), study="bookstore", language="java", n=1_000, operation=operation, metric="wall_time", arm="a")
     return _paired(having(where(rows, codec=["jaxb", "moxy"]), case=2, json_codec="moxy"), "format", ("xml", "json"))
 
 
@@ -91,9 +93,9 @@ def cases() -> pd.DataFrame:
     pandas.DataFrame
         ``what, blocks, p, ratio, low, high`` by name; p is of the paired t-test of the logarithms.
     """
-    mongoose = drivers("driver", ("mongoose", "mongoclient"), n=10_000, operation="insert", arm="a", lane="node")
-    identical = drivers("arm", ("b", "a"), n=1_000, operation="find", driver="mongoclient", lane="node")
-    update = drivers("driver", ("mongoengine", "pymongo"), n=1_000, operation="update", arm="a", lane="python")
+    mongoose = drivers("driver", ("mongoose", "mongoclient"), n=10_000, operation="insert", arm="a", language="node")
+    identical = drivers("arm", ("b", "a"), n=1_000, operation="find", driver="mongoclient", language="node")
+    update = drivers("driver", ("mongoengine", "pymongo"), n=1_000, operation="update", arm="a", language="python")
     wanted = {
         "A": ("Mongoose / MongoClient, insert", mongoose),
         "B": ("MongoClient / itself (A/A), find", identical),

@@ -5,16 +5,14 @@ from functools import cache
 import pandas as pd
 
 from benchbook.analysis import reference
-from benchbook.analysis.sides import parameters
 
 
 @cache
-def repetitions(study: str, lane: str) -> pd.DataFrame:
-    """Return the round trips' times, ns, as in `benchbook.results.schema.OBSERVATIONS`, each with its ``case``."""
-    wanted = {"study": study, "lane": lane, "operation": "round_trip", "metric": "wall_time"}
+def repetitions(study: str, language: str) -> pd.DataFrame:
+    """Return the round trips' times, ns, as in `benchbook.results.schema.OBSERVATIONS`."""
+    wanted = {"study": study, "language": language, "operation": "round_trip", "metric": "wall_time"}
     filters = [(name, "==", level) for name, level in wanted.items()]
-    rows = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
-    return rows.assign(case=pd.Series([parameters(text).get("case") for text in rows["parameters"]], rows.index))
+    return pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
 
 
 @cache

@@ -53,14 +53,14 @@ def _measured(live: bool, measure: Callable[[], pd.DataFrame], study: str, **lev
         except servers.ServerError as error:
             why = str(error)
     print(f"Not measured here ({why}). These are values of the committed reference run, blocks for repetitions.")
-    rows = where(having(where(means(), study=study, arm="a"), lane="python"), lane="python", n=1_000, **levels)
+    rows = where(having(where(means(), study=study, arm="a"), language="python"), language="python", n=1_000, **levels)
     return rows.assign(repetition=rows["block"])
 
 
 def mapper(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
     """Return study drivers' rows: pymongo and mongoengine by turns in one process, on a MongoDB of our own."""
     rows = _measured(live, lambda: drivers.run(drivers.Parameters(n=records, repetitions=repetitions)), "drivers")
-    if "parameters" in rows:
+    if "attributes" in rows:
         rows = having(rows, attributes=89, process="together")
     rows = where(rows, metric=["wall_time", "cpu_user", "cpu_system"])
     return _in_ms(rows, "driver", "operation", "metric")
@@ -72,22 +72,22 @@ def replicated(records: int, repetitions: int, *, live: bool = True) -> pd.DataF
     def measure() -> pd.DataFrame:
         return crud.run(crud.Parameters(n=records, repetitions=repetitions, topology="replicated"))
 
-    rows = _measured(live, measure, "crud", engine="mongodb", topology="replicated")
+    rows = _measured(live, measure, "crud", database="mongodb", topology="replicated")
     return _in_ms(where(rows, metric=["wall_time", "catch_up_time", "elapsed_time"]), "operation", "metric")
 
 
 def durable(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
     """Return the time of inserting rows into PostgreSQL one by one: ``durability, repetition, ms``."""
-    engine = "postgresql+relational"
+    database = "postgresql+relational"
 
     def measure() -> pd.DataFrame:
         frames = []
         for level in ("default", "relaxed"):
-            asked = crud.Parameters(n=records, repetitions=repetitions, engine=engine, durability=level)
+            asked = crud.Parameters(n=records, repetitions=repetitions, database=database, durability=level)
             frames.append(crud.run(asked).assign(durability=level))
         return pd.concat(frames)
 
-    rows = _measured(live, measure, "crud", engine=engine, topology="single")
+    rows = _measured(live, measure, "crud", database=database, topology="single")
     return _in_ms(where(rows, metric="wall_time", operation="insert"), "durability")
 
 
@@ -167,11 +167,11 @@ def check_4(may_be_lost: Any) -> Iterator[Part]:
 def _waited(wait: Any, reached: Any, patience: float) -> tuple[float, bool]:
     found = called(wait, reached, patience)
     if not (isinstance(found, tuple) and len(found) == 2):
-        raise Off(f"wait should return two values, seconds and whether it was censored; it returned {found!r}.")
-    seconds, censored = found
-    if seconds is ... or censored is ...:
+        raise Off(f"wait should return two values, seconds and whether it was timed out; it returned {found!r}.")
+    seconds, timed_out = found
+    if seconds is ... or timed_out is ...:
         raise Open("wait returns nothing yet: write its body, and return the result.")
-    return number(seconds, "the time that wait returns"), bool(censored)
+    return number(seconds, "the time that wait returns"), bool(timed_out)
 
 
 @check(4)
@@ -184,21 +184,21 @@ def check_5(wait: Any) -> Iterator[Part]:
         return len(asked) >= 3
 
     def at_once() -> Iterator[Part]:
-        _, censored = _waited(wait, lambda: True, 1.0)
-        well = "a replica that is there at once is no censored wait."
-        yield part(not censored, well, "the replica was there at once.")
+        _, timed_out = _waited(wait, lambda: True, 1.0)
+        well = "a replica that is there at once is no timed-out wait."
+        yield part(not timed_out, well, "the replica was there at once.")
 
     def later() -> Iterator[Part]:
-        _, censored = _waited(wait, third, 2.0)
+        _, timed_out = _waited(wait, third, 2.0)
         off = f"it asked {len(asked)} times where the third answer is yes: ask again until it is, or patience ends."
-        yield part(not censored and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
+        yield part(not timed_out and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
 
     def never() -> Iterator[Part]:
         start = time.monotonic()
-        seconds, censored = _waited(wait, lambda: False, 0.05)
+        seconds, timed_out = _waited(wait, lambda: False, 0.05)
         spent = time.monotonic() - start
         off = "a replica that never came was reported like one that did: its time would enter a mean as if it were one."
-        yield part(censored, "a wait that runs out is marked as censored.", off)
+        yield part(timed_out, "a wait that runs out is marked as timed out.", off)
         off = f"it says {seconds:.3g} s of a wait that took {spent:.3g} s: return how long was really waited."
         yield part(0.04 < seconds <= spent + 0.01, "and says how long was waited.", off)
 

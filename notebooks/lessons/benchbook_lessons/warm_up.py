@@ -45,7 +45,7 @@ def java(n: int) -> pd.DataFrame:
     """Return the reference run's round trips in the paper's Java, case 1: ``format, block, repetition, us``."""
     rows = of_one_machine(where(repetitions("bookstore", "java"), n=n, case=1, arm="a"))
     rows = having(rows, json_codec="jackson", process="together", keys="paper", binding="once", sink="file")
-    rows = where(rows, parameters=list(rows["parameters"].unique()[:1]))
+    rows = where(rows, cell_id=list(rows["cell_id"].unique()[:1]))
     rows = rows.assign(us=rows["value"] / 1e3)[["format", "block", "repetition", "us"]]
     return rows.sort_values(["format", "block", "repetition"], ignore_index=True)
 

@@ -23,10 +23,7 @@ from arango.request import Request
 from requests.exceptions import RequestException
 from typing_extensions import override
 
-from benchbook.databases.arangodb import PRODUCTS
-from benchbook.databases.arangodb.server import origin_and_database
-from benchbook.databases.connected import Polled
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
     DuplicateKeyError,
     MissingRecordError,
     RefusedError,
@@ -34,6 +31,9 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
+from benchbook.databases.arangodb import PRODUCTS
+from benchbook.databases.arangodb.server import origin_and_database
+from benchbook.databases.connected import Polled
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Document, Record, Schema
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from benchbook.deployment import PATIENCE_S, Role, Topology
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.schemas import Document
 from benchbook.servers.address import Answer, basic_authorization, http_json, location
 from benchbook.servers.errors import ServerError

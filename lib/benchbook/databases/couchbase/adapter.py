@@ -36,9 +36,7 @@ from couchbase.serializer import Serializer
 from couchbase.transcoder import JSONTranscoder
 from typing_extensions import override
 
-from benchbook.databases.connected import Compared, Versions
-from benchbook.databases.couchbase import PRODUCTS
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
     DuplicateKeyError,
     MissingRecordError,
     RefusedError,
@@ -46,6 +44,8 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
+from benchbook.databases.connected import Compared, Versions
+from benchbook.databases.couchbase import PRODUCTS
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
 

@@ -11,7 +11,7 @@ time are as fast as the disk). It has no weaker level: ``delayed_commits`` went 
 address still takes ``delayed_commits = true``, which was the default of 1.5. Replication is CouchDB's own, a
 continuous pull by the replica, set up by `create` for each database it makes; in topology ``bidirectional`` the
 primary pulls from the replica as well. CouchDB keeps pulls over restarts, and they cost both nodes: they end with the
-engine that made them, or before the next begins. No node counts what pulls receive: where that is asked for, the
+database that made them, or before the next begins. No node counts what pulls receive: where that is asked for, the
 replica's go through a proxy that does.
 
 How far the replica has come is known exactly, by every document's revision. What it is due to have is known from the
@@ -33,6 +33,16 @@ from urllib3 import __version__ as urllib3_version  # type: ignore[attr-defined]
 from urllib3.exceptions import HTTPError
 
 from benchbook import registry
+from benchbook.databases.adapter import (
+    EXACT,
+    AdapterError,
+    DuplicateKeyError,
+    MissingRecordError,
+    RefusedError,
+    TypeDecoder,
+    UnreachableError,
+    batches,
+)
 from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import (
     WAYS,
@@ -44,16 +54,6 @@ from benchbook.databases.couchdb.node import (
     new_name,
 )
 from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
-from benchbook.databases.engine import (
-    EXACT,
-    DuplicateKeyError,
-    EngineError,
-    MissingRecordError,
-    RefusedError,
-    TypeDecoder,
-    UnreachableError,
-    batches,
-)
 from benchbook.datasets import Dataset
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
 from benchbook.measure import Meter
@@ -234,9 +234,9 @@ class CouchDB(Connected[HTTPNode]):
             node.drop(name)
 
     def _end_pulls(self) -> None:
-        """End the engine's pulls, on servers that answer."""
+        """End the database's pulls, on servers that answer."""
         for _, target in WAYS.get(self.deployment.topology, ()) if self._prepared else ():
-            with suppress(AnswerError, HTTPError, EngineError):
+            with suppress(AnswerError, HTTPError, AdapterError):
                 Databases(self._sessions[target], PATIENCE_S).stop(self.deployment.database)
 
     def _prepare(self, schemas: Sequence[Schema]) -> None:

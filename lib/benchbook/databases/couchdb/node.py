@@ -20,7 +20,7 @@ import orjson
 import urllib3
 from urllib3.exceptions import HTTPError, NewConnectionError, TimeoutError
 
-from benchbook.databases.engine import CATCH_UP_S, EngineError, batches
+from benchbook.databases.adapter import CATCH_UP_S, AdapterError, batches
 from benchbook.deployment import DATABASE, FRESH_DATABASE, PATIENCE_S, Role, Topology
 from benchbook.schemas import Document
 from benchbook.servers.address import basic_authorization
@@ -191,11 +191,11 @@ class Databases:
         self._ask("PUT", f"/{_REPLICATOR}/{name}", {**ends, "continuous": True})
 
     def stop(self, database: str) -> None:
-        """End the pulls into a deployment's databases; `EngineError` when they go on."""
+        """End the pulls into a deployment's databases; `AdapterError` when they go on."""
         deadline = time.monotonic() + self._patience_s
         while names := [pull.name for pull in self.replications() if find_database(pull.name) == database]:
             if time.monotonic() > deadline:
-                raise EngineError(f"{self._session.name} goes on replicating into {', '.join(names)}")
+                raise AdapterError(f"{self._session.name} goes on replicating into {', '.join(names)}")
             for name in names:
                 if document := self._ask("GET", f"/{_REPLICATOR}/{name}", none=(404,)):
                     # between the two the node may have written into it how it fares
@@ -270,7 +270,7 @@ class ReplicatedDatabase:
             while self._nodes[target].ask("GET", self._mark(source), none=(404,)) is None:
                 if time.monotonic() > deadline:
                     names = f"{self._nodes[target].name} did not begin to follow {self._nodes[source].name}"
-                    raise EngineError(f"{names} in {CATCH_UP_S:g} s (/{self.database})")
+                    raise AdapterError(f"{names} in {CATCH_UP_S:g} s (/{self.database})")
                 time.sleep(_POLL_S)
 
     def _mark(self, source: Role) -> str:

@@ -1,7 +1,7 @@
 """CouchDB, one node a server.
 
 CouchDB syncs every commit (twice: before and after it writes the file's header). Replication is a database's: an
-engine's `create` sets it up, in both directions when the topology is ``bidirectional``. So nodes know nothing of each
+database's `create` sets it up, in both directions when the topology is ``bidirectional``. So nodes know nothing of each
 other, and none needs Erlang's distribution, which would open two more ports: it is left off.
 """
 

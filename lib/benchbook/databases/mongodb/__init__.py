@@ -34,4 +34,4 @@ MONGOOSE: Final = frozenset(
         *("_execDocumentPreHooks", "_execDocumentPostHooks"),
     }
 )
-"""Names that Mongoose, the mapper of lane ``node``, keeps for itself: those of a document's that it fails with."""
+"""Names that Mongoose, the mapper of language ``node``, keeps for itself: those of a document's that it fails with."""

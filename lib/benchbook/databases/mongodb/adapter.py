@@ -30,15 +30,15 @@ from pymongo.errors import (
 )
 from typing_extensions import override
 
-from benchbook.databases.connected import Connected
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
+    AdapterError,
     DuplicateKeyError,
     Durability,
-    EngineError,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
+from benchbook.databases.connected import Connected
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.measure import Meter
@@ -255,7 +255,7 @@ class MongoDB(Connected[Client]):
 
     def _begin(self, schema: Schema) -> None:
         if why := self.unfit_fields(schema):
-            raise EngineError(f"{self.name}: {schema.name} has {why}")
+            raise AdapterError(f"{self.name}: {schema.name} has {why}")
         self._fresh(schema)
         self.attach(schema)
 

@@ -18,7 +18,7 @@ from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 from typing_extensions import override
 
-from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
+from benchbook.databases.adapter import AdapterError, DuplicateKeyError, RefusedError
 from benchbook.databases.mongodb.adapter import MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
@@ -183,7 +183,7 @@ class MongoEngine(MongoDB):
         """Delete all documents through a query set."""
         return int(self._objects.delete())
 
-    def kind(self, error: Exception) -> type[EngineError]:
+    def kind(self, error: Exception) -> type[AdapterError]:
         """Tell by the mapper's exception, or by the driver's that caused it."""
         if isinstance(error, NotUniqueError):
             return DuplicateKeyError

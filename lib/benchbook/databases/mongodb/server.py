@@ -13,7 +13,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from benchbook.deployment import PATIENCE_S, Role, Topology, roles
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.schemas import Document
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError

@@ -4,7 +4,7 @@ PyMySQL is Python throughout and prepares nothing on the server: values are writ
 set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
 commit; MySQL's binary log too, not MariaDB's), ``relaxed`` writes the redo log at each commit and
 flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
-when the engine is closed. The user needs the right to set that, and to read the replication's status.
+when the database is closed. The user needs the right to set that, and to read the replication's status.
 
 A single server writes no binary log of the records: MySQL from 8.0 on keeps one by default, flushed at each commit,
 which MariaDB does not. With the option ``binary_log`` it stands as the server has it.
@@ -25,10 +25,10 @@ import pymysql
 from pymysql.converters import escape_string
 from typing_extensions import override
 
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
     EXACT,
+    AdapterError,
     DuplicateKeyError,
-    EngineError,
     Options,
     RefusedError,
     UnreachableError,
@@ -153,7 +153,7 @@ class MySQL(SQL):
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
         if not any(position):
-            raise EngineError(f"{self.where}: its binary log has no GTIDs to wait for: set gtid_mode = ON")
+            raise AdapterError(f"{self.where}: its binary log has no GTIDs to wait for: set gtid_mode = ON")
         return self._replay.reaches(position, deadline_s)
 
     def _connect(self) -> None:

@@ -16,7 +16,7 @@ from pymysql.cursors import DictCursor
 from benchbook.databases.mysql import FLAGS, INITIALISE
 from benchbook.databases.mysql.log import NEW_WORDS, Connection, connect, limit
 from benchbook.deployment import PATIENCE_S, Role, Topology, older
-from benchbook.rooms import LOOPBACK
+from benchbook.networks import LOOPBACK
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute

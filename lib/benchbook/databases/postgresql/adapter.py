@@ -20,10 +20,10 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_dumps, set_json_loads
 from typing_extensions import override
 
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
+    AdapterError,
     Decoders,
     DuplicateKeyError,
-    EngineError,
     Options,
     RefusedError,
     UnreachableError,
@@ -190,7 +190,7 @@ class PostgreSQL(SQL):
     def _number(self, query: bytes) -> int:
         row = self._cursor.execute(query).fetchone()
         if row is None or row[0] is None:
-            raise EngineError(f"{self.where}: no replica is streaming from it")
+            raise AdapterError(f"{self.where}: no replica is streaming from it")
         return int(row[0])
 
 

@@ -27,8 +27,7 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
 from typing_extensions import override
 
-from benchbook.databases.connected import Compared, ReplicaPoll, Versions
-from benchbook.databases.engine import (
+from benchbook.databases.adapter import (
     CATCH_UP_S,
     EXACT,
     JSON,
@@ -42,6 +41,7 @@ from benchbook.databases.engine import (
     depth,
     scalars,
 )
+from benchbook.databases.connected import Compared, ReplicaPoll, Versions
 from benchbook.databases.rethinkdb.server import Connection, connected
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role, roles
 from benchbook.measure import Meter

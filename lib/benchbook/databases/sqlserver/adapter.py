@@ -1,10 +1,11 @@
 """SQL Server through pymssql: a table with a typed column for each field, in a schema of its own.
 
-Texts compare as the papers' other engines compare them, by code point (SQL Server's default ignores case). A text that
-is a key, refers to one or has an index holds 450 characters, as much as an index takes; another's length is free.
+Texts compare as the papers' other databases compare them, by code point (SQL Server's default ignores case). A text
+that is a key, refers to one or has an index holds 450 characters, as much as an index takes; another's length is
+free.
 
 Durability is the database's delayed durability: ``default`` leaves it (normally disabled: a commit waits for the log),
-``relaxed`` forces it, ``strict`` disables it; what was set before comes back when the engine is closed. A pair is an
+``relaxed`` forces it, ``strict`` disables it; what was set before comes back when the database is closed. A pair is an
 availability group with asynchronous commit, whose secondary can be read; its log's positions are those of the last
 commit.
 """
@@ -19,8 +20,8 @@ from typing import ClassVar, Final
 import pymssql
 from typing_extensions import override
 
+from benchbook.databases.adapter import Decoders, DuplicateKeyError, Options, RefusedError, UnreachableError
 from benchbook.databases.connected import Polled
-from benchbook.databases.engine import Decoders, DuplicateKeyError, Options, RefusedError, UnreachableError
 from benchbook.databases.sql import Cursor, Relational, Row, RowTable
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import DATABASE, Node, Role

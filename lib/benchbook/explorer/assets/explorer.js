@@ -4,10 +4,11 @@
 const explorer = (() => {
   // The first four controls choose what is compared; those after them are factors, shown where something varies.
   const [OPERATION, MEASURE, A, B, FACTORS] = [0, 1, 2, 3, 4];
-  const PATIENCE = 60;  // how often a missing file is asked for again
-  const arrived = new Map(), texts = new Map(), unpacked = new Map(), selects = new Map();
+  const PATIENCE = 600;  // how often a missing file is asked for again
+  const RUNS = "runs.js";
+  const arrived = new Map(), texts = new Map(), unpacked = new Map(), selects = new Map(), places = new Map();
   const parts = {};
-  let wanted = {}, turn = 0, width = 0, drawnNow = () => {};
+  let runs = [], colours = {}, wanted = {}, turn = 0, width = 0, drawnNow = () => {};
 
   // Make an element of HTML, or of SVG below; a child may be a text.
   const maker = namespace => (name, attributes = {}, ...children) => {
@@ -43,8 +44,17 @@ const explorer = (() => {
   }
 
   function answers(file) {
-    if (!unpacked.has(file)) unpacked.set(file, unpack(file));
+    if (!unpacked.has(file)) unpacked.set(file, unpack(file).then(all => noteClaims(file, all)));
     return unpacked.get(file);
+  }
+
+  // Where the comparison of each claim stands, once the file that has it is there.
+  function noteClaims(file, all) {
+    for (const [id, place] of Object.entries(all.claims ?? {})) {
+      const key = `${file.split("/")[0]} ${id}`;
+      if (!places.has(key)) places.set(key, { file, all, found: all.answers[place] });
+    }
+    return all;
   }
 
   // The answer nearest to what is wanted: each control keeps its value where that can be asked, else it stands at its
@@ -70,8 +80,8 @@ const explorer = (() => {
   const called = (all, found, place) => all.controls[place].options[found.at[place]]?.called ?? "";
 
   // The address of a choice, of which a table's links are made.
-  function address(all, found) {
-    const values = { study: wanted.study, comparison: wanted.comparison, run: wanted.run };
+  function address(all, found, of = wanted) {
+    const values = { study: of.study, comparison: of.comparison, run: of.run };
     all.controls.forEach((control, place) => {
       const option = control.options[found.at[place]];
       if (option) values[control.name] = option.value;
@@ -85,8 +95,11 @@ const explorer = (() => {
     // Read before anything changes: afterwards the browser would have to lay out the page for it.
     width = parts.shown.clientWidth;
     parts.shown.classList.add("bb-waiting");
-    const run = explorer.runs.find(one => one.name === wanted.run) ?? explorer.runs[0];
-    const study = run.studies.find(one => one.name === wanted.study) ?? run.studies[0];
+    // The page opens with the first run and study that have a headline.
+    const has = run => run.studies.some(study => study.headline);
+    const run = runs.find(one => one.name === wanted.run) ?? runs.find(has) ?? runs[0];
+    const study = run.studies.find(one => one.name === wanted.study)
+      ?? run.studies.find(one => one.headline) ?? run.studies[0];
     const comparison = study.comparisons.find(one => one.name === wanted.comparison) ?? study.comparisons[0];
     wanted = { ...wanted, run: run.name, study: study.name, comparison: comparison.name };
     let all;
@@ -96,20 +109,30 @@ const explorer = (() => {
       const advice = "A browser of the last three years shows them, with all files of the folder beside this page.";
       const why = `The answers could not be read: ${error.message}. ${advice}`;
       parts.answer.replaceChildren(element("p", { class: "bb-refused" }, why));
-      for (const part of [parts.beside, parts.figure, parts.ranking, parts.settings]) part.replaceChildren();
+      for (const part of [parts.claims, parts.beside, parts.figure, parts.ranking, parts.settings]) {
+        part.replaceChildren();
+      }
       parts.shown.classList.remove("bb-waiting");
       return false;
     }
     if (mine !== turn) return false;
+    // A study opens with its headline: the claim's own comparison, or the one nearest to it.
+    const headline = study.claims.find(claim => claim.id === study.headline);
+    if (wanted.operation === undefined && headline) {
+      const known = placeOf(run, headline);
+      const values = known?.all === all ? Object.fromEntries(new URLSearchParams(address(all, known.found).slice(1))) : {};
+      wanted = { ...headline.choice, ...values, ...wanted };
+    }
     const { shown, found } = ask(all, wanted);
     const named = listed => listed.map(({ name }) => ({ value: name, called: name }));
-    const ofRuns = { name: "run", called: "Numbers of", choices: named(explorer.runs), chosen: run.name };
+    const ofRuns = { name: "run", called: "Run", choices: named(runs), chosen: run.name };
     controls([
-      ...(explorer.runs.length > 1 ? [ofRuns] : []),
+      ...(runs.length > 1 ? [ofRuns] : []),
       { name: "study", called: "Study", choices: named(run.studies), chosen: study.name },
       { name: "comparison", called: "Compare", choices: named(study.comparisons), chosen: comparison.name },
       ...shown,
     ]);
+    claimsOf(run, study);
     answer(found);
     beside(run, all, found);
     drawnNow = () => draw(all, found);
@@ -159,15 +182,53 @@ const explorer = (() => {
     const large = element("b", {}, headline.value), between = element("span", {}, headline.between);
     const lines = [element("p", {}, headline.words)];
     if (headline.value) lines.unshift(element("p", { class: "bb-ratio" }, large, " ", between));
+    if (headline.open) lines.push(element("p", {}, headline.open));
     if (headline.test) lines.push(element("p", { class: "bb-small" }, headline.test));
     parts.answer.replaceChildren(...lines);
+  }
+
+  const placeOf = (run, claim) => places.get(`${runs.indexOf(run)} ${claim.id}`);
+
+  // A claim's line: verdict and counts, the claim, the ratio, what is printed, its size, blocks and machine-days.
+  function claimLine(run, study, claim) {
+    const known = placeOf(run, claim);
+    const comparison = known && study.comparisons.find(one => one.file === known.file);
+    const of = known && { run: run.name, study: study.name, comparison: comparison.name };
+    const here = claim.here && known ? element("a", { href: address(known.all, known.found, of) }, claim.here) : claim.here;
+    const colour = element("span", { class: "bb-verdict-colour", "aria-hidden": "true" });
+    colour.style.background = colours[claim.verdict];
+    const verdict = element("span", { class: "bb-verdict" }, colour, element("b", {}, claim.verdict), ` ${claim.counts}`);
+    const evidence = [
+      here && element("span", {}, here, claim.divided ? ` ${claim.divided}` : ""),
+      claim.printed && `printed ${claim.printed}`,
+      claim.size,
+      claim.range && `range ${claim.range}`,
+      claim.measured,
+      claim.place,
+    ].filter(Boolean).map(part => element("span", {}, part));
+    const why = claim.why ? [element("span", { class: "bb-small" }, claim.why)] : [];
+    return element("li", {}, verdict, element("span", { class: "bb-says" }, `${claim.says}.`), ...evidence, ...why);
+  }
+
+  // The study's headline, and all its claims behind a fold, which stays as it is while the study does.
+  function claimsOf(run, study) {
+    const open = parts.claims.querySelector("details")?.open && parts.claims.dataset.study === study.name;
+    parts.claims.dataset.study = study.name;
+    const listed = claims => element("ul", { class: "bb-claims" }, ...claims.map(claim => claimLine(run, study, claim)));
+    const headline = study.claims.filter(claim => claim.id === study.headline);
+    const fold = element("details", open ? { open: "" } : {}, element("summary", {}, study.counts), listed(study.claims));
+    const lines = headline.length ? [listed(headline)] : [];
+    parts.claims.hidden = !study.claims.length;
+    const title = element("p", { class: "bb-title" }, study.title);
+    const asks = study.asks ? [element("p", {}, study.asks)] : [];
+    parts.claims.replaceChildren(title, ...asks, ...lines, fold);
   }
 
   // The same comparison in the other run, once its answers are there.
   async function beside(run, all, found) {
     const mine = turn;
     parts.beside.replaceChildren();
-    for (const other of explorer.runs.filter(one => one !== run)) {
+    for (const other of runs.filter(one => one !== run)) {
       const study = other.studies.find(one => one.name === wanted.study);
       const comparison = study?.comparisons.find(one => one.name === wanted.comparison);
       if (!comparison) continue;
@@ -228,6 +289,8 @@ const explorer = (() => {
   const square = (x, y) => svg("rect", { x: x - 3.5, y: y - 3.5, width: 7, height: 7, fill: markOf.a.colour });
   const circle = (x, y) => svg("circle", { cx: x, cy: y, r: 4, fill: markOf.b.colour });
   const dot = (x, y) => svg("circle", { cx: x, cy: y, r: 3.5, fill: "var(--faint)", "fill-opacity": 0.75 });
+  const hollowDot = (x, y) => svg("circle", { cx: x, cy: y, r: 3.5, fill: "none", stroke: "var(--faint)" });
+  const dotOf = found => found.noisy ? hollowDot : dot;
   const diamond = (x, y) => svg("path", { d: `M${x - 6} ${y}l6 -6 6 6 -6 6z`, fill: "var(--ink)" });
   const hollow = { fill: "none", stroke: "var(--drawn-vermilion)", "stroke-width": 2 };
   const papers = (x, y) => svg("circle", { cx: x, cy: y, r: 6, ...hollow });
@@ -243,14 +306,16 @@ const explorer = (() => {
   function extent(ratios, ends) {
     const least = Math.min(...ratios), most = Math.max(...ratios);
     const [from, to] = [Math.max(Math.min(least, ...ends), least / 10), Math.min(Math.max(most, ...ends), most * 10)];
-    const room = Math.max(to / from, 1.25) ** 0.05;
-    return [from / room, to * room];
+    const margin = Math.max(to / from, 1.25) ** 0.05;
+    return [from / margin, to * margin];
   }
   // What is drawn of an interval; an end is null where it has none.
   const span = ({ low, high }, from, to) => [Math.max(low ?? from, from), Math.min(high ?? to, to)];
   const hasInterval = found => found.low !== null || found.high !== null;
 
   function draw(all, found) {
+    parts.figure.hidden = !found.blocks.length;
+    if (parts.figure.hidden) return;
     const across = Math.max(300, Math.min(940, width - 4));
     // Means that are zero or negative have no ratio.
     const top = found.ratio === null ? 14 : 150, height = top + 210;
@@ -266,7 +331,7 @@ const explorer = (() => {
 
   function legend(all, found) {
     const entries = [[square, called(all, found, A)], [circle, called(all, found, B)]];
-    if (found.ratio !== null) entries.push([dot, "ratio of a block"], [diamond, "this ratio, 99 % interval"]);
+    if (found.ratio !== null) entries.push([dotOf(found), found.noisy ? "ratio of a noisy block" : "ratio of a block"], [diamond, "this ratio, 99 % interval"]);
     if (found.published !== null && found.ratio !== null) entries.push([papers, "the paper's"]);
     const picture = mark => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, mark(8, 8));
     const items = entries.map(([mark, what]) => element("li", {}, picture(mark), what));
@@ -286,7 +351,7 @@ const explorer = (() => {
     const days = Math.max(...found.blocks.map(block => block.day), 1);
     found.blocks.forEach((block, place) => {
       if (!(block.ratio > 0)) return;
-      const mark = dot(x.at(block.ratio), 90 - 24 * (block.day / days));
+      const mark = dotOf(found)(x.at(block.ratio), 90 - 24 * (block.day / days));
       drawing.append(saying(mark, `block ${place + 1}: ${written(block.ratio)}`));
     });
     if (hasInterval(found)) {
@@ -304,8 +369,8 @@ const explorer = (() => {
     let [low, high] = [Math.min(...values), Math.max(...values)];
     // Logarithmic where values differ by several times, so that all of them can be told apart.
     const log = low > 0 && high / low > 3;
-    const room = log ? (high / low) ** 0.06 : (high - low || Math.abs(high) || 1) * 0.08;
-    [low, high] = log ? [low / room, high * room] : [low - room, high + room];
+    const margin = log ? (high / low) ** 0.06 : (high - low || Math.abs(high) || 1) * 0.08;
+    [low, high] = log ? [low / margin, high * margin] : [low - margin, high + margin];
     const y = scale(low, high, bottom - 18, top + 12, log, 28);
     const left = 58, share = place => blocks.length > 1 ? place / (blocks.length - 1) : 0.5;
     const at = place => left + 14 + (width - left - 28) * share(place);
@@ -366,7 +431,7 @@ const explorer = (() => {
 
   const link = (all, found, words) => element("a", { href: address(all, found) }, words || "–");
 
-  // All sides that were set against this one, at these settings, the smallest mean first.
+  // All sides that were set against this one, at these levels, the smallest mean first.
   function ranking(all, found) {
     const same = other => other.at.every((option, place) => place === A || option === found.at[place]);
     const alike = all.answers.filter(same);
@@ -382,7 +447,7 @@ const explorer = (() => {
     rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
     const measure = called(all, found, MEASURE);
     const heads = ["", `mean of ${measure}`, `times ${over} (99 % interval)`, "the same, drawn"];
-    const whole = table("At these settings, the smallest first", heads, rows);
+    const whole = table("At these levels, the smallest first", heads, rows);
     parts.ranking.replaceChildren(element("h2", {}, "Ranking"), whole);
   }
 
@@ -410,9 +475,13 @@ const explorer = (() => {
         other.ratio, other.ratio, other.mean_a, other.mean_b, other.blocks.length,
       ],
     }));
-    const whole = table(`${a} over ${b}, at every setting that ran: choose one by its ratio`, heads, rows);
+    const whole = table(`${a} over ${b}, at all levels that ran: choose one by its ratio`, heads, rows);
     sortable(whole, rows.map(row => row.keys));
-    parts.settings.replaceChildren(element("h2", {}, "At other settings"), filter(whole), whole);
+    // Open on a wide page, else as it was left.
+    const open = parts.settings.querySelector("details")?.open ?? matchMedia("(min-width: 40rem)").matches;
+    const summary = element("summary", {}, element("h2", {}, `At other levels (${rows.length})`));
+    const fold = element("details", open ? { open: "" } : {}, summary, filter(whole), whole);
+    parts.settings.replaceChildren(fold);
   }
 
   function sortable(whole, keys) {
@@ -451,37 +520,60 @@ const explorer = (() => {
     return show();
   }
 
-  // Once the first answer stands, the others are loaded and unpacked while nobody waits.
+  // Once the first answer stands, the others are loaded and unpacked while the page is idle.
   async function others() {
     const idle = globalThis.requestIdleCallback ?? setTimeout;
-    const files = explorer.runs.flatMap(run => run.studies).flatMap(study => study.comparisons).map(({ file }) => file);
+    const files = runs.flatMap(run => run.studies).flatMap(study => study.comparisons).map(({ file }) => file);
     for (const file of files) {
       await new Promise(resolve => idle(resolve));
       await answers(file).catch(() => {});
+      const run = runs.find(one => one.name === wanted.run), study = run.studies.find(one => one.name === wanted.study);
+      if (study.comparisons.some(one => one.file === file)) claimsOf(run, study);
     }
   }
 
+  // The pages of answers about a person's documents, where there are any.
+  function linkDocuments(pages) {
+    const place = document.getElementById("documents");
+    if (!place || !pages.length) return;
+    const links = pages.flatMap(({ name, href }) => [" ", element("a", { href }, name)]);
+    place.append(element("span", {}, " Measured:", ...links));
+  }
+
   return {
-    runs: [],
     take: (file, packed) => arrived.get(file)(packed),
+    begin: listed => arrived.get(RUNS)(listed),
     ask,
     answers,
     choose,
-    start(place) {
+    async start(place) {
       parts.controls = element("div", { class: "bb-controls" });
+      parts.claims = element("section", { class: "bb bb-of-study", "aria-label": "The paper's claims" });
       parts.answer = element("div", { class: "bb bb-answer", role: "status" });
       parts.beside = element("div", { class: "bb bb-beside", role: "status" });
       parts.figure = element("figure", { class: "bb bb-figure" });
       parts.ranking = element("section", { class: "bb" });
       parts.settings = element("section", { class: "bb" });
-      parts.shown = element("div", {}, parts.answer, parts.beside, parts.figure, parts.ranking, parts.settings);
-      place.replaceChildren(parts.controls, parts.shown);
+      const { answer, beside, figure, ranking, settings } = parts;
+      parts.shown = element("div", {}, answer, beside, figure, ranking, settings);
+      const reading = "Reading the results: benchbook explore writes them in some seconds.";
+      place.replaceChildren(element("p", { class: "bb", role: "status" }, reading));
+      try {
+        const listed = await text(RUNS);
+        ({ runs, colours } = listed);
+        linkDocuments(listed.documents);
+      } catch (error) {
+        place.replaceChildren(element("p", { class: "bb bb-refused", role: "alert" }, `${error.message}.`));
+        return;
+      }
+      place.replaceChildren(parts.claims, parts.controls, parts.shown);
       addEventListener("hashchange", follow);
       addEventListener("resize", () => {
         width = parts.shown.clientWidth;
         drawnNow();
       });
-      (inAddress().has("study") ? follow() : show()).then(others);
+      await (inAddress().has("study") ? follow() : show());
+      others();
     },
   };
 })();

@@ -500,7 +500,7 @@ def _find_second_place() -> Finding:
         recomputed=f"Replicated, at 100,000 records, Couchbase takes {couchbase} ms and MongoDB {mongodb}.",
         why=(
             f"A difference of {100 * (mongodb / couchbase - 1):.0f} % in one place of six; without "
-            "a spread nobody can say whether it is one."
+            "a spread it is unknown whether it is one."
         ),
     )
 

@@ -141,7 +141,7 @@ def _find_couchdb_or_arangodb() -> Finding:
             "The abstract's list of stores and the introduction name ArangoDB; the abstract's results name CouchDB."
         ),
         recomputed=f"Table I has CouchDB {version.printed} and no ArangoDB, and so have all figures.",
-        why="ArangoDB was not measured. Whoever cites the abstract for it cites nothing.",
+        why="ArangoDB was not measured. A citation of the abstract for it has no measurement behind it.",
     )
 
 
@@ -270,7 +270,7 @@ def _find_two_nodes() -> Finding:
         source="Table II; Figs. 16 to 18",
         as_printed="CPU, memory and time are measured on master and slave.",
         recomputed=(
-            f"One average an engine and format is printed. The nodes differ: {processors[0]} at "
+            f"One average a database and format is printed. The nodes differ: {processors[0]} at "
             f"{clocks[0]} and {processors[1]} at {clocks[1]}."
         ),
         why="Whether it is one node's, a mean or a sum is not said. Here each node has its own row.",

@@ -4,6 +4,6 @@ In come the study's block means and comparisons; out come its figures, tables an
 ``TABLES`` at the end of `figures`; `students` repeats the paper's tests on its own numbers.
 """
 
-from benchbook.papers.tcp.figures import FIGURES, HEADLINES, LOOKS, PAPERS_WAY, TABLES
+from benchbook.papers.tcp.figures import FIGURES, HEADLINE, LOOKS, PAPERS_WAY, TABLES
 
-__all__ = ["FIGURES", "HEADLINES", "LOOKS", "PAPERS_WAY", "TABLES"]
+__all__ = ["FIGURES", "HEADLINE", "LOOKS", "PAPERS_WAY", "TABLES"]

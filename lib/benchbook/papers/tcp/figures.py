@@ -22,6 +22,7 @@ from benchbook.plots.points import (
     by_source,
     chosen,
     each,
+    group_digits,
     headed,
     here,
     joined,
@@ -36,7 +37,7 @@ from benchbook.plots.points import (
     where,
     wide,
 )
-from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, sides
+from benchbook.plots.ratios import Headline, Ratios, count_blocks, quantity, sides
 from benchbook.plots.verdicts import sheets
 
 MILLION: Final = 1_000_000
@@ -52,7 +53,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "held_mb": 0,
     "trials": "sequence",
     "heap": "default",
-    "room": "none",
+    "network": "none",
 }
 """How its objects went: decoding is what the server's clock is about, so they are encoded before it starts."""
 
@@ -76,7 +77,7 @@ def cells(analysis: Analysis) -> Cells:
     stacks = {}
     for stack, rows in ran(wide(analysis, "tcp")).items():
         codecs = {f"{kind}_codec": codec for kind, codec in STACKS[stack].items()}
-        quiet = rows[~rows["disturbed"].fillna(False).astype(bool)]
+        quiet = rows[~rows["noisy"].fillna(False).astype(bool)]
         kept, notes = chosen(quiet, PAPERS_WAY | OWN.get(stack, {}) | codecs)
         # in the paper's order a process has a format to itself; where that did not run it has for memory alone
         in_turn = "apart" if _in_sequence(kept) else "together"
@@ -158,7 +159,7 @@ def timing(analysis: Analysis, *, source: str) -> Exhibit:
         counts = where(of_stack, measure="Total Time").drop_duplicates(["n", "Format"])
         parts[stack] = joined(
             here(of_stack, "drawn", unit="ms", level=trial + of_stack["measure"], panel=of_stack["Format"]),
-            counts.assign(level=trial + TIMES[0], panel=counts["Format"], printed=counts["n"].map("{:d}".format)),
+            counts.assign(level=trial + TIMES[0], panel=counts["Format"], printed=counts["n"].map("{:,}".format)),
         )
     points, sources = by_source(printed(rows, unit="", level=rows["row"], panel=rows["column"]), parts)
     levels = [trial + measure for trial in trials for measure in TIMES]
@@ -262,7 +263,8 @@ def distributions(analysis: Analysis) -> Exhibit:
     measured, notes = by_stack(analysis, TRIALS)
     body: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in FORMATS:
-        texts = rows[rows["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
+        of_kind = rows[rows["column"].str.startswith(kind)]
+        texts = of_kind["printed"].map(group_digits).groupby(of_kind["row"]).agg("; ".join)
         body[f"{kind}, published"] = ["{" + texts.get(measure, "") + "}" for measure in MEASURES]
         for head, of_stack in headed(measured).items():
             samples = [_means(of_stack, measure, kind, list(TRIALS)) for measure in MEASURES]
@@ -304,7 +306,7 @@ def ratios(analysis: Analysis) -> Exhibit:
     """Draw every ratio of XML over JSON: in the paper's order where that ran, else with both in turn."""
     in_sequence = _in_sequence(wide(analysis, "tcp"))
     way, own = (AS_RUN, OWN) if in_sequence else (TOGETHER, {})
-    return _ratios(title="XML over JSON", way=way, own=own)(analysis)
+    return _ratios(title="XML compared with JSON", way=way, own=own)(analysis)
 
 
 DECODERS: Final = {
@@ -330,7 +332,7 @@ def decoders(analysis: Analysis) -> Exhibit:
         sentences += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
     if rows:
         sentences = [
-            blocks_a_side([row["blocks"] for row in rows]),
+            count_blocks([row["blocks"] for row in rows]),
             "nearest: the XML codec whose ratio is the least factor away from the published one at that n",
             *sentences,
         ]
@@ -407,13 +409,13 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
     "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
     "tcp_ratios": ratios,
-    "tcp_rooms": _ratios(
-        title="XML over JSON, on the loopback and in a room",
+    "tcp_networks": _ratios(
+        title="XML compared with JSON, on the loopback and in a network",
         way=TOGETHER,
         own=OWN,
-        panel=lambda row: f"{names.STACKS[row.language]}, {names.room(row.settings['room'])}",
+        panel=lambda row: f"{names.STACKS[row.language]}, {names.network(row.settings['network'])}",
         one_n=True,
-        across="room",
+        across="network",
     ),
 }
 TABLES: Final[dict[str, Maker]] = {
@@ -435,14 +437,10 @@ TABLES: Final[dict[str, Maker]] = {
         here={"workstations": lambda cells: "1 (client and server on one machine)" if cells else ""},
     ),
 }
-HEADLINES: Final = [
-    Headline(
-        f"XML ({name}) / JSON, time",
-        f"tcp.{scenario}.xml-slower",
-        (f"codec={codec}",),
-        f"A server took {{}} as long to receive and decode objects as XML (by {name}) as it took as JSON.",
-    )
-    for codec, name in (("xmldecoder", "XMLDecoder"), ("jaxb", "JAXB"), ("lxml", "lxml"))
-    for scenario in ("scenario-1", "scenario-2")
-]
-"""What the paper is about: comparisons of its claims."""
+HEADLINE: Final = Headline(
+    claim="tcp.scenario-2.xml-slower",
+    asks="What does a server spend on receiving objects as JSON or XML?",
+    says="The server took {} as long to receive XML as to receive JSON.",
+    label="XML / JSON, time",
+)
+"""What stands for the study wherever it is named."""

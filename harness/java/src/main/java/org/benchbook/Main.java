@@ -22,7 +22,7 @@ final class Main {
             switch (request.study()) {
                 case "bookstore" -> new Bookstores(request).run(answer);
                 case "tcp" -> new Trials(request).run(answer);
-                default -> throw new IllegalArgumentException("no study " + request.study() + " on this lane");
+                default -> throw new IllegalArgumentException("no study " + request.study() + " on this language");
             }
             answer.close();
         } catch (Exception | StackOverflowError | OutOfMemoryError error) {

@@ -11,7 +11,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.json.JSONObject;
 
-/** The client's side of a trial, in the transports of the Python lane; each connection begins with the secret. */
+/** The client's side of a trial, in the transports of the Python language; each connection begins with the secret. */
 record Client(InetSocketAddress server, byte[] secret, String codec, String transport) {
     private static final int BATCH = 1 << 16;
 

@@ -24,7 +24,7 @@ interface Codec {
             case "jaxb_context" -> new ContextEach();
             case "dom" -> new Dom();
             case "xmldecoder" -> new Beans();
-            default -> throw new IllegalArgumentException("no codec " + name + " on this lane");
+            default -> throw new IllegalArgumentException("no codec " + name + " on this language");
         };
     }
 

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** A connection that carries frames, as the Python lane's: one byte of kind, four of length, the payload. */
+/** A connection that carries frames, as the Python language's: one byte of kind, four of length, the payload. */
 final class Line implements AutoCloseable {
     static final int START = 1;
     static final int READY = 2;

@@ -12,7 +12,7 @@ import jakarta.xml.bind.annotation.adapters.XmlJavaTypeAdapter;
 import java.time.LocalDate;
 import org.json.JSONObject;
 
-/** The object that is sent: a bean, for java.beans.XMLDecoder knows nothing else, with the names of the other lanes. */
+/** The object that is sent: a bean, for java.beans.XMLDecoder knows nothing else, with the names of the other languages. */
 @XmlRootElement(name = "record")
 @XmlAccessorType(XmlAccessType.FIELD)
 @JsonPropertyOrder({"_id", "name", "email", "phone", "street", "city", "country", "born_on", "age", "height", "children", "active"})
@@ -39,7 +39,7 @@ public final class Person {
     private int children;
     private boolean active;
 
-    /** Returns the person of a line that another lane wrote. */
+    /** Returns the person of a line that another language wrote. */
     static Person of(JSONObject given) {
         Person person = new Person();
         person.id = given.getString("_id");
