@@ -117,26 +117,8 @@ def parameter_column(name: str) -> str:
     return f"cell_{name}" if name in OF_AN_ARM else name
 
 
-def with_parameters(levels: Mapping[str, object], schema: pa.Schema = OBSERVATIONS) -> pa.Schema:
-    """Return a schema with a column for each of these columns of parameters, in the order of their names.
-
-    A column's type is that of its level: a number, true or false, or a text.
-    """
-    added = []
-    for name in sorted(levels.keys() - {*OBSERVATIONS.names}):
-        level = levels[name]
-        kind = pa.bool_() if isinstance(level, bool) else _KINDS.get(type(level), pa.string())
-        added.append(pa.field(name, kind))
-    if schema.names[-len(VALUES.names) :] == VALUES.names:
-        return pa.schema([*[schema.field(name) for name in CELLS.names], *added, *VALUES])
-    return pa.schema([*schema, *added])
-
-
-_KINDS: Final = {int: pa.int64(), float: pa.float64()}
-
-
 def merge_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """Return the columns of several files: those of `OBSERVATIONS`, and all columns of parameters.
+    """Return the columns of several files: those of `OBSERVATIONS`, and all columns of parameters by their names.
 
     A parameter that one study states as a number and another as a text is a text.
     """
@@ -147,3 +129,14 @@ def merge_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
                 columns[field.name] = pa.string()
     added = [pa.field(name, columns[name]) for name in sorted(columns)]
     return pa.schema([*CELLS, *added, *VALUES])
+
+
+def with_parameters(levels: Mapping[str, object]) -> pa.Schema:
+    """Return the columns of a file whose parameters have these levels, by their columns.
+
+    A column's type is that of its level: a number, true or false, or a text.
+    """
+    return merge_schemas([pa.schema([(name, _KINDS.get(type(level), pa.string())) for name, level in levels.items()])])
+
+
+_KINDS: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
