@@ -53,3 +53,11 @@ class Watched:
         serious = [violation for violation in found if violation["impact"] in ("serious", "critical")]
         firsts = [(violation["id"], violation["nodes"][0]) for violation in serious]
         return [(rule, element["html"], element["failureSummary"]) for rule, element in firsts]
+
+    def check_layouts(self) -> None:
+        """Assert that the page has no fault and does not scroll sideways, wide and light, and narrow and dark."""
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.faults() == []
+            assert self.page.evaluate("() => document.documentElement.scrollWidth") <= width

@@ -213,11 +213,7 @@ def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(two_runs
         watched.page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=said)
 
         assert watched.complaints == []
-        for width, scheme in ((1280, "light"), (390, "dark")):
-            watched.page.set_viewport_size({"width": width, "height": 800})
-            watched.page.emulate_media(color_scheme=scheme)
-            assert watched.faults() == []
-            assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        watched.check_layouts()
 
 
 @needs_browser

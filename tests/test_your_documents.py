@@ -193,11 +193,7 @@ def test_the_page_of_a_file_shows_its_answers_to_copy_and_as_csv_and_stays_after
         watched.page.get_by_role("button", name="Copy as text").click()
         watched.page.get_by_role("button", name="Copied").wait_for()
         assert watched.complaints == []
-        for width, scheme in ((1280, "light"), (390, "dark")):
-            watched.page.set_viewport_size({"width": width, "height": 800})
-            watched.page.emulate_media(color_scheme=scheme)
-            assert watched.faults() == []
-            assert watched.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        watched.check_layouts()
     assert answer_page.list_pages() == [answer_page.Link("export.csv", "../documents/export.csv.html")]
 
 
