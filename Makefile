@@ -45,7 +45,7 @@ $(ENV)/grading/bin/nbgrader: grading.lock | setup
 	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/grading/bin/python grading.lock
 
 lab: setup
-	@$(BIN)/python -m benchbook.jupyterlab
+	@$(BIN)/python -m benchbook.cli.lab
 
 kernel: setup
 	@$(BIN)/python -m ipykernel install --user --name benchbook --env BENCHBOOK_HOME "$(CURDIR)"
@@ -101,7 +101,7 @@ lock: setup
 	    --group audit --output-file audit.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --group grading --constraints requirements.lock --output-file grading.lock
-	for folder in harness/node tests/products/couchdb tests/products/rethinkdb; do \
+	for folder in harness/node tests/stand_ins/couchdb tests/stand_ins/rethinkdb; do \
 	    (cd $$folder && npm install --package-lock-only --silent && node $(CURDIR)/harness/node/lock.js) || exit; done
 	$(BIN)/python -m tools.artefacts lock
 
@@ -111,4 +111,4 @@ audit: setup
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:
-	rm -rf .venv harness/node/node_modules tests/products/*/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew
+	rm -rf .venv harness/node/node_modules tests/stand_ins/*/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew

@@ -134,10 +134,10 @@ fi
 # The adapters of products that no registry holds are tested on servers that speak their protocol.
 if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
     if command -v npm >/dev/null; then
-        npm_ci tests/products/couchdb "CouchDB's adapter is not tested"
-        npm_ci tests/products/rethinkdb "RethinkDB's adapter is not tested"
+        npm_ci tests/stand_ins/couchdb "CouchDB's adapter is not tested"
+        npm_ci tests/stand_ins/rethinkdb "RethinkDB's adapter is not tested"
     fi
-    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e tests/products/couchbase/CouchbaseMock-1.5.27.jar ]; then
-        why=$("$env/bin/python" -m tools.artefacts tests/products/couchbase 2>&1) || say "Couchbase's adapter is not tested: $why"
+    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e tests/stand_ins/couchbase/CouchbaseMock-1.5.27.jar ]; then
+        why=$("$env/bin/python" -m tools.artefacts tests/stand_ins/couchbase 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

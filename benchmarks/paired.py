@@ -1,4 +1,4 @@
-"""Two ways to do the same, compared in short blocks that take turns: the machine's mood is the same for both."""
+"""Compare two ways to do the same in short blocks that take turns, on the same machine."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ ENOUGH = 6
 """Pairs whose extremes hold the median in 95 of 100 cases: with fewer there is no such interval."""
 
 
-def taken(first: Arm, second: Arm, blocks: Iterator[Items], pairs: int, *, swapped: bool = False) -> Times:
+def take_pairs(
+    first: Arm, second: Arm, blocks: Iterator[Items], pairs: int, *, swapped: bool = False
+) -> Times:
     """Give the arms a block each, as often as asked; who begins changes from pair to pair.
 
     Parameters
@@ -44,7 +46,7 @@ def taken(first: Arm, second: Arm, blocks: Iterator[Items], pairs: int, *, swapp
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of the pairs' ratios, first over second, with its 95 % bootstrap interval over the pairs."""
+    """The median of the pairs' ratios, first over second, with its 95 % bootstrap interval."""
 
     median: float
     low: float
@@ -52,7 +54,7 @@ class Ratio:
     pairs: int
 
     def verdict(self, goal: float) -> Literal["met", "missed", "open"]:
-        """Return whether the ratio is at most `goal`: open when the interval holds it, or the pairs are too few."""
+        """Judge whether the ratio is at most `goal`: open inside the interval or with few pairs."""
         if self.pairs < ENOUGH:
             return "open"
         if self.high <= goal:
@@ -61,13 +63,17 @@ class Ratio:
 
     def __str__(self) -> str:
         """Return it as one reads it."""
-        return f"ratio {self.median:.4f}, 95 % {self.low:.4f} to {self.high:.4f} ({self.pairs} pairs)"
+        return (
+            f"ratio {self.median:.4f}, 95 % {self.low:.4f} to {self.high:.4f} ({self.pairs} pairs)"
+        )
 
 
 def ratio(times: Times, samples: int = 10_000) -> Ratio:
     """Return the ratio of the pairs' times."""
     ratios = np.divide(*np.array(times, float).T)
-    draws = np.random.default_rng(1).integers(0, len(ratios), (samples, len(ratios)), dtype=np.int32)
+    draws = np.random.default_rng(1).integers(
+        0, len(ratios), (samples, len(ratios)), dtype=np.int32
+    )
     low, high = np.percentile(np.median(ratios[draws], axis=1), [2.5, 97.5])
     return Ratio(float(np.median(ratios)), float(low), float(high), len(ratios))
 

@@ -1,8 +1,8 @@
-"""Print how long servers take to be ready and to be gone: ``python benchmarks/servers.py [REPEATS]``.
+"""Print the seconds of servers to start and to end: ``python benchmarks/servers.py [REPEATS]``.
 
-A product whose image is here, too, is started in containers beside, in turns.
-Those at given addresses are ready when a cell's store has been made, and followed, on them, and gone when nothing of
-the suite's is left there. The target is a pair ready within 3 s, in containers within 5.
+A product whose image is here, too, is also started in containers, in turns. Those at given
+addresses are ready when a cell's store has been made, and followed, on them, and gone when nothing
+of the suite's is left there. The target is a pair ready within 3 s, in containers within 5.
 """
 
 import itertools
@@ -12,31 +12,39 @@ import sys
 import time
 from collections import defaultdict
 
-from benchbook import databases, registry, servers
+from benchbook.databases import catalogue
 from benchbook.datasets import phones
-from benchbook.deployment import Topology
-from benchbook.servers import containers, programs
+from benchbook.registry import products
+from benchbook.registry.products import PRODUCTS
+from benchbook.servers import containers, launcher, programs
+from benchbook.servers.deployment import Topology
+from benchbook.servers.programs import MissingServer
 
-STORE = phones.smartphones(1, 1).schema
+STORE = phones.generate_smartphones(1, 1).schema
 
 
 def measure(product: str, topology: Topology) -> tuple[float, float]:
     """Return the seconds to start, ready and the replica following, and to stop."""
     started = time.perf_counter()
-    with servers.up(product, topology) as running, databases.use_fresh_database(running.deployment):
-        if running.deployment.given:
-            name = next(name for name in databases.NAMES if servers.product_of(name) == product)
-            with databases.open(name, running.deployment) as adapter:
+    with (
+        launcher.provide_servers(product, topology) as running,
+        catalogue.use_fresh_database(running.deployment),
+    ):
+        if running.deployment.is_given:
+            name = next(
+                name for name in catalogue.DATABASE_NAMES if launcher.name_product(name) == product
+            )
+            with catalogue.open_adapter(name, running.deployment) as adapter:
                 adapter.create(STORE)
         ready = time.perf_counter()
     return ready - started, time.perf_counter() - ready
 
 
 def arms(product: str) -> list[str]:
-    """Return what a product's variable is set to: nothing, and, where its image is here, that."""
-    image = registry.images().get(product)
+    """Return the values of a product's variable: none, and the image where it is here."""
+    image = products.load_images().get(product)
     try:
-        return ["", "pinned"] if image and containers.find(image) else [""]
+        return ["", "pinned"] if image and containers.find_image(image) else [""]
     except containers.NoEngineError:
         return [""]
 
@@ -44,19 +52,21 @@ def arms(product: str) -> list[str]:
 def main(repeats: int) -> None:
     """Print the median of `repeats` starts of everything that is here."""
     topologies: tuple[Topology, ...] = ("single", "replicated")
-    for product, topology in itertools.product(servers.PRODUCTS, topologies):
+    for product, topology in itertools.product(PRODUCTS, topologies):
         said, times = {}, defaultdict(list)
         for _, arm in itertools.product(range(repeats), arms(product)):
-            os.environ[programs.image_variable(product)] = arm
-            found = servers.find(product, topology)
-            if isinstance(found, servers.Missing):
+            os.environ[programs.name_image_variable(product)] = arm
+            found = launcher.find_server(product, topology)
+            if isinstance(found, MissingServer):
                 said[arm] = f"{product}, {topology}: {found.why}"
             else:
                 said[arm] = f"{product} {found.version} ({found.source}), {topology}"
                 times[arm].append(measure(product, topology))
         for arm, text in said.items():
             if times[arm]:
-                ready, gone = (statistics.median(seconds) for seconds in zip(*times[arm], strict=True))
+                ready, gone = (
+                    statistics.median(seconds) for seconds in zip(*times[arm], strict=True)
+                )
                 text += f": ready in {ready:.2f} s, gone in {gone:.2f} s (median of {repeats})"
             print(text, flush=True)
 

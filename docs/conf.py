@@ -1,4 +1,4 @@
-"""How `make site` builds its pages: Sphinx with MyST and furo, of this folder, the lessons and what the code says."""
+"""Sphinx's configuration for `make site`: pages of this folder, lessons, and references."""
 
 import json
 import os
@@ -25,11 +25,11 @@ REFERENCE = HERE.parent / "figures" / "reference"
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent), str(LESSONS)]
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
-from benchbook import suite  # noqa: E402
+from benchbook import version  # noqa: E402
 from tools import pages  # noqa: E402
 
 project = "benchbook"
-version = release = suite.version()
+version = release = version.read_version()
 extensions = ["myst_parser", "sphinx.ext.githubpages"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = ["_build", "lessons/solutions"]
@@ -58,7 +58,7 @@ html_show_copyright = False
 
 
 class _Displayed(DisplayHook):
-    """A cell's value, displayed as its other outputs are, so that both are captured in their order."""
+    """Displays a cell's value like its other outputs, so that both are captured in order."""
 
     def __call__(self, result: Any = None) -> None:
         if result is not None:
@@ -74,13 +74,15 @@ select_figure_formats(SHELL, {"png"}, dpi=144)
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Fill in what a page asks for, and turn what it links to outside this folder into what the site has."""
+    """Fill in a page's references, and change its links to other folders into the site's."""
     folder = (HERE / name).parent
     if Path(app.env.doc2path(name)).suffix == ".ipynb":
         source[0] = _lesson(json.loads(source[0]), name)
     if name == "index":  # a page that no list names is a how-to
         unlisted = {page.stem for page in HERE.glob("*.md")} - {*source[0].split()} - {"index"}
-        source[0] = source[0].replace("\nextending\n", "\n".join(["\nextending", *sorted(unlisted), ""]))
+        source[0] = source[0].replace(
+            "\nextending\n", "\n".join(["\nextending", *sorted(unlisted), ""])
+        )
 
     def linked(link: re.Match[str]) -> str:
         target = (folder / link[2]).resolve()
@@ -92,17 +94,25 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
             return f'<a href="{os.path.relpath(HERE, folder)}/report/index.html">{link[1]}</a>'
         if target.parent == LESSONS:
             return f"[{link[1]}](/lessons/{target.stem})"
-        ours = target.is_relative_to(HERE) or (target.is_file() and target.suffix not in source_suffix)
-        return link[0] if ours else link[1]  # a file is a download; of a folder or another page the words are left
+        ours = target.is_relative_to(HERE) or (
+            target.is_file() and target.suffix not in source_suffix
+        )
+        # A file is a download; of a folder or another page the words are left.
+        return link[0] if ours else link[1]
 
-    source[0] = re.sub(r"\[([^\]]*)\]\(((?!\w+:)[^)#]+)(#[^)]*)?\)", linked, pages.filled(source[0]))
+    source[0] = re.sub(
+        r"\[([^\]]*)\]\(((?!\w+:)[^)#]+)(#[^)]*)?\)", linked, pages.fill_page(source[0])
+    )
 
 
 def _lesson(notebook: dict[str, Any], name: str) -> str:
-    """Return a lesson as students get it, with what its cells tagged `shown` show: they need no answer, nor measure."""
+    """Return a student's lesson with the outputs of its cells tagged `shown`."""
     SHELL.reset()
     where = f"In the suite this is `notebooks/{name}.ipynb`: `make lab` opens it."
-    note = f"{where} What you measure and answer comes out there. Write your prediction down before you read on."
+    note = (
+        f"{where} What you measure and answer comes out there."
+        " Write your prediction down before you read on."
+    )
     title, *cells = notebook["cells"]
     parts = ["".join(title["source"]), f"```{{note}}\n{note}\n```"]
     for cell in cells:
@@ -120,29 +130,41 @@ def _lesson(notebook: dict[str, Any], name: str) -> str:
 
 
 def _output(forms: dict[str, Any]) -> str:
-    """Return what a cell shows: a figure, a table, or its text."""
+    """Render a cell's output: a figure, a table, or its text."""
     if "image/png" in forms:
-        return f'<img alt="What the code above draws" src="data:image/png;base64,{forms["image/png"]}">'
+        image = f"data:image/png;base64,{forms['image/png']}"
+        return f'<img alt="What the code above draws" src="{image}">'
     if "text/html" in forms:
-        table = re.sub(r'<table(?: border="1" class="dataframe")?', '<table class="docutils"', forms["text/html"])
+        table = re.sub(
+            r'<table(?: border="1" class="dataframe")?',
+            '<table class="docutils"',
+            forms["text/html"],
+        )
         return f"```{{raw}} html\n{table}\n```"
     return f"```text\n{forms['text/plain']}\n```"
 
 
 def _as_mathml(translator: HTML5Translator, formula: nodes.math | nodes.math_block) -> None:
     """Write a formula as browsers read it by themselves: MathJax would be loaded from elsewhere."""
-    translator.body.append(tex2mathml(formula.astext(), as_block=isinstance(formula, nodes.math_block)))
+    translator.body.append(
+        tex2mathml(formula.astext(), as_block=isinstance(formula, nodes.math_block))
+    )
     raise nodes.SkipNode
 
 
-def _to_report(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Lead the sidebar's `report://` to the report, which tools/site.py writes: Sphinx has no such page."""
+def _to_report(
+    app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Link the sidebar's `report://` to the report, which tools/site.py writes."""
     here = os.path.relpath("report", Path(name).parent)
-    context["furo_navigation_tree"] = context["furo_navigation_tree"].replace("report://", f"{here}/")
+    context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
+        "report://", f"{here}/"
+    )
 
 
 def setup(app: Sphinx) -> None:
-    """Have each page go through `_read`, each formula through `_as_mathml`, and each sidebar lead to the report."""
+    """Read pages by `_read`, write formulas by `_as_mathml`, and link sidebars to the report."""
     app.connect("source-read", _read)
-    app.connect("html-page-context", _to_report, priority=900)  # after the theme has made the sidebar
+    # After the theme has made the sidebar.
+    app.connect("html-page-context", _to_report, priority=900)
     app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))

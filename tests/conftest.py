@@ -1,4 +1,4 @@
-"""What many tests need: folders of their own, a home they may change, real servers; and what a skip means in CI."""
+"""Fixtures of many tests: folders, a home, real servers; and pytest's hooks."""
 
 import gc
 import os
@@ -12,119 +12,102 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typing_extensions import override
-from xdist.scheduler import LoadFileScheduling
 
-import products
-import standing
-from benchbook import databases, servers
-from benchbook.databases import Adapter
-from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+import shared_servers
+import stand_ins
+from benchbook.databases import catalogue
+from benchbook.databases.adapter import Adapter
+from benchbook.servers import launcher
+from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
 from cases import Case, Deployed, Opened
-from standing import LOCAL, here, is_given, needed
+from checkout import ROOT
+from order import Scheduler, sort_items
+from shared_servers import LOCAL, is_given, is_here, skip_without
 
-ROOT = Path(__file__).parents[1]
 SIZE_MB = 64
 
-
 signal.signal(signal.SIGINT, signal.default_int_handler)
-"""A shell starts what it puts in the background deaf to Ctrl-C; the runs that tests start must hear it."""
+"""A shell's background jobs ignore Ctrl-C, and the runs that tests start must not."""
 
-MAY_LACK = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed with the suite")
-"""Reasons that a machine of CI may give for skipping a test: a missing server, browser or package is none of them."""
+ALLOWED_SKIPS = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed with the suite")
+"""Allowed reasons of a skip in CI; a missing server, browser or package fails the test there."""
 
-
-TURN = standing.Turn()
+TURN = shared_servers.Turn()
 
 
 def pytest_configure() -> None:
     """Refuse addresses at which no test can run."""
-    standing.check()
+    shared_servers.check_given_addresses()
 
 
 def pytest_report_header() -> list[str]:
     """Return a line per product whose servers tests share, with its version and where it is."""
-    return ["servers that tests share:", *(f"  {line}" for line in standing.describe_products())]
+    return [
+        "servers that tests share:",
+        *(f"  {line}" for line in shared_servers.describe_products()),
+    ]
 
-
-CHAINS: Final = (
-    ("databases", "capabilities"),
-    ("study_crud", "study_replication", "replicated_studies", "study_drivers", "languages", "couchdb", "sockets"),
-)
-"""Files whose tests share servers, and so a process: each chain of them starts a product's servers once."""
-
-LONGEST: Final = (
-    *(name for chain in CHAINS for name in chain),
-    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer", "your_documents"),
-    *("reference", "lessons", "figures", "report", "manuscript", "plugins", "docs", "quiet", "servers_given"),
-    *("simulations", "containers", "networks", "verdicts", "wire_secret", "until", "wheel"),
-)
-"""Files of tests that begin first, for what ends last is waited for alone: those that take half a minute or more."""
 
 SHARING: Final[set[Path]] = set()
 """The files of this run whose tests share servers."""
 
 
-class Scheduler(LoadFileScheduling):
-    """Gives a process a file at a time, or a chain of files."""
-
-    @override
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        name = Path(file).stem.removeprefix("test_")
-        return next((chain[0] for chain in CHAINS if name in chain), file)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
-    """Return what gives each process its files, where files go to one whole."""
+    """Return the scheduler of whole files."""
     return Scheduler(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the files: the longest first, then as they were collected."""
-    files = dict.fromkeys([*(f"test_{name}" for name in LONGEST), *(item.path.stem for item in items)])
-    order = {name: number for number, name in enumerate(files)}
-    items.sort(key=lambda item: order[item.path.stem])
-    sharing = (item.path for item in items if {"deployed", "announce"} & {*getattr(item, "fixturenames", ())})
+    """Sort the tests, and note the files whose tests share servers."""
+    sort_items(items)
+    sharing = (
+        item.path
+        for item in items
+        if {"deployed", "announce"} & {*getattr(item, "fixturenames", ())}
+    )
     SHARING.update(sharing)
 
 
 def pytest_collection_finish() -> None:
-    """Leave out of all further collections what was imported: drivers' cells ask for one before each operation."""
+    """Keep imported objects out of garbage collections, which drivers' cells run often."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
-    """Collect what runs in this process left: if that happens while a plugin's code is parsed, Python 3.11 gives up."""
+    """Collect garbage now: Python 3.11 fails if it happens while a plug-in's code is parsed."""
     gc.unfreeze()
     gc.collect()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Let no other process use the given servers from the first test of a file that does to the file's last.
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Reserve the given servers for this process while a file's tests use them.
 
-    Our own ones stop before the first file that shares none: idle ones take processor time from other tests.
+    Servers that tests start are stopped before the first file that does not use them, because idle
+    servers take processor time.
     """
-    if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
+    if shared_servers.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
         TURN.take()
     done = yield
     if nextitem is None or nextitem.path != item.path:
         TURN.end()
     if nextitem is None or nextitem.path not in SHARING:
-        standing.end_own()
+        shared_servers.stop_own()
     return done
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI no skip hides what is missing: it is a failure there."""
+    """Turn a skip into a failure in CI, unless its reason is allowed."""
     report = yield
-    if report.skipped and os.environ.get("CI") and not any(reason in str(report.longrepr) for reason in MAY_LACK):
+    allowed = any(reason in str(report.longrepr) for reason in ALLOWED_SKIPS)
+    if report.skipped and os.environ.get("CI") and not allowed:
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report
@@ -140,27 +123,29 @@ def results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) -> Path:
-    """A copy of the grids and notebooks, with the papers' claims and numbers, and empty results."""
+    """A folder with copies of grids and notebooks, the papers' data, and no results."""
     folder = tmp_path / "home"
     (folder / "data").mkdir(parents=True)
     for name in ("claims", "published"):
         (folder / "data" / name).symlink_to(ROOT / "data" / name)
     for name in ("papermill_params", "notebooks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints")
+        )
     monkeypatch.setenv("BENCHBOOK_HOME", str(folder))
     return folder
 
 
 @pytest.fixture(autouse=True)
 def no_given_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test see no address but its own: what it starts would run on servers that another process uses."""
-    for name in (VARIABLE, *standing.GIVEN):
+    """Hide the given addresses: another process may use their servers."""
+    for name in (DEPLOYMENT_VARIABLE, *shared_servers.GIVEN):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a temporary folder of this test alone, which the user of root's PostgreSQL can reach."""
+    """Yield a temporary folder that the user of root's PostgreSQL can reach."""
     folder = Path(tempfile.mkdtemp(prefix="test-servers-"))
     folder.chmod(0o755)
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -171,13 +156,16 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield the temporary folder of this test: a file system of 64 MB of its own."""
+    """Yield a temporary folder with a file system of `SIZE_MB`."""
     folder = Path(tempfile.mkdtemp(prefix="test-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "tmpfs", str(folder)]
     mounted = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
     if mounted is None or mounted.returncode:
         folder.rmdir()
-        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip() if mounted else 'needs root'}")
+        pytest.skip(
+            "a small file system cannot be mounted:"
+            f" {mounted.stderr.strip() if mounted else 'needs root'}"
+        )
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
@@ -185,30 +173,30 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.rmdir()
 
 
-@pytest.fixture(params=filter(here, LOCAL))
+@pytest.fixture(params=filter(is_here, LOCAL))
 def product(request: pytest.FixtureRequest) -> str:
     """Each product that is here."""
-    needed(request.param)
+    skip_without(request.param)
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=filter(here, LOCAL))
-def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
-    needed(request.param)
-    with servers.start(request.param, "replicated") as running:
+@pytest.fixture(scope="module", params=filter(is_here, LOCAL))
+def pair(request: pytest.FixtureRequest) -> Iterator[launcher.RunningServers]:
+    skip_without(request.param)
+    with launcher.start_servers(request.param, "replicated") as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def deployed() -> Iterator[Deployed]:
-    """Yield what returns a deployment: on given servers, else on our own, started once a group of tests."""
-    given = standing.Given()
+    """Yield a function that returns a deployment on given servers, or on shared ones."""
+    given = shared_servers.GivenDeployments()
 
     def deployment(database: str, topology: Topology, *, own: bool = False) -> Deployment:
-        product = servers.product_of(database)
+        product = launcher.name_product(database)
         if product == "none":
-            return NONE
-        started = given.deployment if is_given(product) and not own else standing.own
+            return NO_DEPLOYMENT
+        started = given.deployment if is_given(product) and not own else shared_servers.start_own
         return started(product, topology)
 
     yield deployment
@@ -216,30 +204,34 @@ def deployed() -> Iterator[Deployed]:
 
 
 @pytest.fixture
-def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> standing.Announce:
-    """Return what lets the next study find its servers as a runner does; our own ones are shared by all studies."""
+def announce(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> shared_servers.Announce:
+    """Return a function that announces a deployment to the next study, as a runner does."""
 
-    def announced(product: str, topology: Topology, *, own: bool = False) -> Deployment:
+    def announce_deployment(product: str, topology: Topology, *, own: bool = False) -> Deployment:
         if product == "none":
-            return NONE
-        started = deployed if is_given(product) and not own else standing.own
+            return NO_DEPLOYMENT
+        started = deployed if is_given(product) and not own else shared_servers.start_own
         now = started(product, topology)
         path = tmp_path / "deployment.json"
         path.write_text(now.to_json())
-        monkeypatch.setenv(VARIABLE, str(path))
+        monkeypatch.setenv(DEPLOYMENT_VARIABLE, str(path))
         return now
 
-    return announced
+    return announce_deployment
 
 
 @pytest.fixture
 def opened(deployed: Deployed, case: Case) -> Iterator[Opened]:
-    """Yield what opens the case's database; closed at the end."""
+    """Yield a function that opens the case's database, which is closed at the end."""
     with ExitStack() as stack:
 
         def open_one(**options: object) -> Adapter:
-            adapter = stack.enter_context(databases.open(case[0], deployed(*case), **options))
-            adapter.gaps = {**adapter.gaps, **products.lacks(*case)}
+            adapter = stack.enter_context(
+                catalogue.open_adapter(case[0], deployed(*case), **options)
+            )
+            adapter.limitations = {**adapter.limitations, **stand_ins.find_limitations(*case)}
             return adapter
 
         yield open_one

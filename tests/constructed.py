@@ -1,4 +1,4 @@
-"""Observations constructed for tests of what is drawn from them: shaped like the quick profile's, never measured."""
+"""Observations constructed for tests of figures, shaped like the quick profile's."""
 
 import json
 import zlib
@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchbook.results import OBSERVATIONS, OF_AN_ARM, UNITS, parameter_column, typed
-from benchbook.results.files import infer_schema
+from benchbook.results.files import build_table, infer_schema
+from benchbook.results.schema import (
+    ALTERNATING_COLUMNS,
+    METRIC_UNITS,
+    OBSERVATIONS,
+    name_parameter_column,
+)
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MACHINE = {
@@ -32,33 +37,43 @@ Quantity = tuple[str, str, str, float]  # operation, role, metric, mean
 
 
 def observations(
-    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"), blocks: int = 5
+    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"),
+    blocks: int = 5,
 ) -> pd.DataFrame:
     """Return rows of some studies, the same on every call."""
-    rows = [row for study in studies for cell in CELLS[study]() for row in _rows(study, blocks, *cell)]
+    rows: list[dict[str, Any]] = []
+    for study in studies:
+        for cell in CELLS[study]():
+            rows += _rows(study, blocks, *cell)
     frame = pd.DataFrame(rows)
-    table = typed(frame, infer_schema(frame)) if rows else OBSERVATIONS.empty_table()
+    table = build_table(frame, infer_schema(frame)) if rows else OBSERVATIONS.empty_table()
     observed: pd.DataFrame = table.to_pandas()
     return observed
 
 
-def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quantity]) -> Iterator[dict[str, Any]]:
-    parameters = {"seed": 20150501, "repetitions": 2, "language": "python", "arm": "a"} | cell.pop("parameters")
+def _rows(
+    study: str, blocks: int, cell: dict[str, Any], quantities: list[Quantity]
+) -> Iterator[dict[str, Any]]:
+    parameters = {"seed": 20150501, "repetitions": 2, "language": "python", "arm": "a"} | cell.pop(
+        "parameters"
+    )
     parameters |= {} if study == "drivers" else {"network": "none"}
     parameters |= {"arrays": "json"} if study == "crud" else {}
     columns = {key: parameters[key] for key in ("database", "model", "arm") if key in parameters}
-    columns |= {parameter_column(key): level for key, level in parameters.items()}
-    arm = [cell.get(name) for name in OF_AN_ARM]
+    columns |= {name_parameter_column(key): level for key, level in parameters.items()}
+    arm = [cell.get(name) for name in ALTERNATING_COLUMNS]
     number = zlib.crc32(repr((study, parameters, arm)).encode())
     identity = f"{number:016x}"
     noise = np.random.Generator(np.random.PCG64(number))
     for block, repetition in product(range(blocks), range(2)):
         for rank, (operation, role, metric, mean) in enumerate(quantities):
             yield {
-                **columns, **cell, "study": study, "cell_id": identity, "block": block, "position": 0,
-                "host": "testhost", "language": "python", "state": "done", "repetitions": 2, "repetition": repetition,
+                **columns, **cell, "study": study, "cell_id": identity, "block": block,
+                "position": 0, "host": "testhost", "language": "python", "state": "done",
+                "repetitions": 2, "repetition": repetition,
                 "environment": json.dumps(MACHINE),
-                "operation": operation, "role": role, "metric": metric, "unit": UNITS[metric], "count": parameters["n"],
+                "operation": operation, "role": role, "metric": metric,
+                "unit": METRIC_UNITS[metric], "count": parameters["n"],
                 "value": float(mean * (1 + 0.05 * noise.standard_normal())), "timed_out": False,
                 "source": "constructed", "resolution": 1.0,
                 "started_at": START + timedelta(minutes=block, seconds=rank),
@@ -66,7 +81,9 @@ def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quanti
 
 
 def _bookstore() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
-    for case, n, (kind, codec, factor) in product((1, 2), (10, 1000), (("json", "orjson", 1), ("xml", "lxml", 4))):
+    for case, n, (kind, codec, factor) in product(
+        (1, 2), (10, 1000), (("json", "orjson", 1), ("xml", "lxml", 4))
+    ):
         parameters = {
             "case": case,
             "process": "together",
@@ -78,46 +95,83 @@ def _bookstore() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
         time = 1.5e3 * n * factor * case
         yield {"parameters": parameters, "format": kind, "codec": codec}, [
             ("marshal", "client", "wall_time", time), ("unmarshal", "client", "wall_time", time),
-            ("round_trip", "client", "wall_time", 2 * time), ("round_trip", "client", "cpu_user", 1.8 * time),
+            ("round_trip", "client", "wall_time", 2 * time),
+            ("round_trip", "client", "cpu_user", 1.8 * time),
             ("round_trip", "client", "cpu_system", 0.1 * time),
             ("marshal", "client", "size", 120.0 * n * factor**0.25 * case),
         ]  # fmt: skip
 
 
 def _tcp() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
-    for n, (kind, codec, factor) in product((20000, 100000), (("json", "orjson", 1), ("xml", "lxml", 3))):
+    for n, (kind, codec, factor) in product(
+        (20000, 100000), (("json", "orjson", 1), ("xml", "lxml", 3))
+    ):
         way = {"n": n, "fields": 12, "transport": "framed", "connections": 1, "encode": "before"}
-        parameters = {"process": "together", "format": "both", "json_codec": "orjson", "xml_codec": "lxml", **way}
-        alone = parameters | {"process": "apart", "format": kind, "trials": "sequence", "heap": "default"}
+        parameters = {
+            "process": "together",
+            "format": "both",
+            "json_codec": "orjson",
+            "xml_codec": "lxml",
+            **way,
+        }
+        alone = parameters | {
+            "process": "apart",
+            "format": kind,
+            "trials": "sequence",
+            "heap": "default",
+        }
         time = 6e3 * n * factor
         times = [
             ("receive", "client", "wall_time", time), ("receive", "server", "wall_time", time),
-            ("receive", "server", "cpu_user", 0.4 * time), ("receive", "server", "cpu_system", 0.2 * time),
+            ("receive", "server", "cpu_user", 0.4 * time),
+            ("receive", "server", "cpu_system", 0.2 * time),
             ("receive", "server", "cpu_capacity", 2 * time),
-            ("receive", "server", "idle_time", 0.01 * time), ("receive", "machine", "cpu_user", 1.3 * time),
-            ("receive", "machine", "cpu_system", 0.3 * time), ("receive", "machine", "cpu_capacity", 2 * time),
+            ("receive", "server", "idle_time", 0.01 * time),
+            ("receive", "machine", "cpu_user", 1.3 * time),
+            ("receive", "machine", "cpu_system", 0.3 * time),
+            ("receive", "machine", "cpu_capacity", 2 * time),
         ]  # fmt: skip
-        yield {"parameters": {**parameters, "trials": "alone"}, "format": kind, "codec": codec}, times
+        yield (
+            {"parameters": {**parameters, "trials": "alone"}, "format": kind, "codec": codec},
+            times,
+        )
         yield {"parameters": alone, "format": kind, "codec": codec}, [
             *times, ("receive", "server", "memory_rss", 4e7),
             ("receive", "machine", "memory_used", 3e9), ("receive", "machine", "memory_total", 8e9),
         ]  # fmt: skip
 
 
+SHARES = {"insert": 1.0, "find": 0.6, "update": 0.4, "delete": 0.3}
+"""The time of each operation, relative to an insert."""
+MEMORY = "memory_change"
+
+
 def _drivers() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for attributes, (driver, factor) in product((89, 6), (("pymongo", 1), ("mongoengine", 8))):
         database = "mongodb" if driver == "pymongo" else "mongodb+mongoengine"
         time = 4e7 * factor * attributes**0.5 / 3
-        read = {"together": ("wall_time", "cpu_user", "cpu_system"), "operation": ("memory_change",)}
+        read = {
+            "together": ("wall_time", "cpu_user", "cpu_system"),
+            "operation": ("memory_change",),
+        }
         for process, metrics in read.items():
-            parameters = {"process": process, "driver": "pymongo+mongoengine", "attributes": attributes, "n": 1000}
+            parameters = {
+                "process": process,
+                "driver": "pymongo+mongoengine",
+                "attributes": attributes,
+                "n": 1000,
+            }
             parameters |= {"calls": "bulk", "durability": "default"}
             yield (
-                {"parameters": parameters, "database": database, "database_version": "6.0.5", "driver": driver},
+                {
+                    "parameters": parameters,
+                    "database": database,
+                    "database_version": "6.0.5",
+                    "driver": driver,
+                },
                 [
-                    (operation, "client", metric, share * (time if metric != "memory_change" else 2e6))
-                    for operation, share in (("insert", 1.0), ("find", 0.6), ("update", 0.4), ("delete", 0.3))
-                    for metric in metrics
+                    (operation, "client", metric, share * (2e6 if metric == MEMORY else time))
+                    for (operation, share), metric in product(SHARES.items(), metrics)
                 ],
             )
 
@@ -129,7 +183,9 @@ def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
         "postgresql+relational": (5e8, "16.14"),
         "noop": (2e5, None),
     }
-    for (database, (time, version)), topology in product(databases.items(), ("single", "replicated")):
+    for (database, (time, version)), topology in product(
+        databases.items(), ("single", "replicated")
+    ):
         if database == "noop" and topology == "replicated":
             continue
         kept = {
@@ -139,12 +195,22 @@ def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
             "article_index": False,
             "durability": "default",
         }
-        parameters = {"database": database, "topology": topology, "n": 1000, "calls": "single", **kept}
+        parameters = {
+            "database": database,
+            "topology": topology,
+            "n": 1000,
+            "calls": "single",
+            **kept,
+        }
         operations = ("insert", "update", "delete") + (("select",) if topology == "single" else ())
         quantities = [(operation, "client", "wall_time", time) for operation in operations]
         if topology == "replicated":
-            quantities += [(operation, "replica", "catch_up_time", time / 50) for operation in operations]
-            quantities += [(operation, "client", "elapsed_time", time * 1.02) for operation in operations]
+            quantities += [
+                (operation, "replica", "catch_up_time", time / 50) for operation in operations
+            ]
+            quantities += [
+                (operation, "client", "elapsed_time", time * 1.02) for operation in operations
+            ]
         yield {"parameters": parameters, "database_version": version}, quantities
 
 
@@ -152,7 +218,12 @@ def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for database, (model, factor) in product(
         ("mongodb", "postgresql+jsonb"), (("document", 0.9), ("json_text", 1), ("xml_text", 1.1))
     ):
-        parameters = {"database": database, "topology": "replicated", "process": "together", "n": 2000}
+        parameters = {
+            "database": database,
+            "topology": "replicated",
+            "process": "together",
+            "n": 2000,
+        }
         parameters |= {"model": "document+json_text+xml_text", "durability": "default"}
         cell = {"parameters": parameters, "database_version": "6.0.5", "model": model}
         cell |= {"format": "xml" if model == "xml_text" else "json"}
@@ -166,12 +237,21 @@ def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
                 ("insert", "client", "elapsed_time", 6.2e8),
                 ("insert", "replica", "catch_up_time", 2e7),
                 ("insert", "replica", "bytes_received", 2e6 * factor),
-                *(("insert", role, metric, mean * factor) for role in ("primary", "replica") for metric, mean in spent),
+                *(
+                    ("insert", role, metric, mean * factor)
+                    for role, (metric, mean) in product(("primary", "replica"), spent)
+                ),
             ],
         )
 
 
-CELLS = {"bookstore": _bookstore, "tcp": _tcp, "drivers": _drivers, "crud": _crud, "replication": _replication}
+CELLS = {
+    "bookstore": _bookstore,
+    "tcp": _tcp,
+    "drivers": _drivers,
+    "crud": _crud,
+    "replication": _replication,
+}
 
 STACKS = {
     "bookstore": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
@@ -189,7 +269,11 @@ def on(language: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFram
     """Return the same observations as another stack would have made them, in twice the time."""
 
     def theirs(value: object) -> object:
-        return "+".join(names.get(one, one) for one in value.split("+")) if isinstance(value, str) else value
+        return (
+            "+".join(names.get(one, one) for one in value.split("+"))
+            if isinstance(value, str)
+            else value
+        )
 
     times = frame["value"].where(frame["unit"] != "ns", frame["value"] * 2)
     return frame.assign(
@@ -201,9 +285,10 @@ def on(language: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFram
 
 
 def on_two_stacks() -> pd.DataFrame:
-    """Return what Python gave, and what another stack gave in each study that has one."""
+    """Return observations in Python, and in another language for each study that has one."""
     observed = observations()
     parts = [
-        on(language, names, observed[observed["study"] == study]) for study, (language, names, _) in STACKS.items()
+        on(language, names, observed[observed["study"] == study])
+        for study, (language, names, _) in STACKS.items()
     ]
     return pd.concat([observed, *parts], ignore_index=True)

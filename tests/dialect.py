@@ -1,6 +1,7 @@
-"""The worst words of the library's former dialect, and how to find them and sentences that are too long.
+"""Find words of the library's former dialect, and sentences that are too long.
 
-`shared/STYLE.md`, *Prose*, has the patterns. Tests of pages, docs, messages and helps share this list.
+`shared/STYLE.md`, *Prose*, has the patterns. Tests of pages, docs, messages and helps share this
+list.
 """
 
 import ast
@@ -9,17 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+_ONE_PER: Final = (
+    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet) an? \w+"
+)
 DIALECT: Final = {
     r"\bwhoever\b": "name the person: a user, a reader",
     r"\bnobody\b": "name what is missing",
     r"\bsittings?\b": "machine-day, or one day",
     r"\bstood\b": "is, was, has",
     r"\black(?:s|ing)\b": "does not have, is missing",
-    r"(?<!there )\b(?-i:is none)\b": "say what it must be",
-    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet) an? \w+": "one ... per ...",
+    r"(?<!there )\b(?-i:is none)\b(?! of)": "say what it must be",
+    _ONE_PER: "one ... per ...",
     r"\blanes?\b": "language",
     r"\brooms?\b": "network; space for room on a disk",
-    r"\b(?<!container )(?<!storage )(?-i:[Ee]ngines?)\b": "database; only 'container engine' and 'storage engine' stay",
+    r"\b(?<!container )(?<!storage )(?-i:[Ee]ngines?)\b": "database",
     r"\btwins?\b": "A/A check",
     r"\bvouch(?:es)?\b": "is unknown",
     r"\bparked\b": "given up",
@@ -27,8 +31,19 @@ DIALECT: Final = {
 }  # fmt: skip
 """What is not written, as regular expressions that ignore case, and what to write instead."""
 
-MOST_WORDS: Final = 25
-"""Of a sentence."""
+CODE_DIALECT: Final = DIALECT | {
+    r"\A(?:Return|Yield|Print|Give|Say|Show|Write) (?:what|who)\b": "name the thing",
+    r"\b(?:in comes?|out goe?s?)\b": "take, return",
+    r"(?<!there )\bis no (?!longer|more)\w+": "is not a",
+    r"\bbut for\b": "except",
+    r"\bow(?:e|es|ed)\b": "missing",
+    r", for (?:it|they|he|this|that|there) \w+": "because",
+    r"\bof whom\b": "whose",
+}
+"""As `DIALECT`, for docstrings, comments and tests' names."""
+
+MAX_WORDS: Final = 25
+"""The most words of a sentence."""
 
 _CODE: Final = re.compile(r"```.*?```|``[^`]*``|`[^`]*`", re.DOTALL)
 _LINK: Final = re.compile(r"\]\([^)]*\)|<?https?://\S+")
@@ -36,19 +51,31 @@ _END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n\s*\n|\n(?=\s*[-*|#])
 
 
 def find_dialect(text: str) -> list[str]:
-    """Return each word of the dialect in a text, with what to write instead; code in backticks is not read."""
-    prose = _without_code(text)
+    """Return each word of the dialect in a text, with what to write instead.
+
+    Code in backticks is not read.
+    """
+    return _find(DIALECT, text)
+
+
+def find_code_dialect(text: str) -> list[str]:
+    """Return the same for a docstring, a comment or a test's name."""
+    return _find(CODE_DIALECT, text)
+
+
+def _find(patterns: dict[str, str], text: str) -> list[str]:
+    prose = _remove_code(text)
     found = []
-    for pattern, instead in DIALECT.items():
+    for pattern, instead in patterns.items():
         for match in re.finditer(pattern, prose, re.IGNORECASE):
             around = prose[max(0, match.start() - 40) : match.end() + 40]
             found.append(f"{match[0]!r} in {' '.join(around.split())!r}: {instead}")
     return found
 
 
-def find_long_sentences(text: str, most: int = MOST_WORDS) -> list[str]:
+def find_long_sentences(text: str, most: int = MAX_WORDS) -> list[str]:
     """Return the sentences of a text that have more words; code in backticks is not read."""
-    sentences = [" ".join(part.split()) for part in _END.split(_without_code(text))]
+    sentences = [" ".join(part.split()) for part in _END.split(_remove_code(text))]
     return [sentence for sentence in sentences if count_words(sentence) > most]
 
 
@@ -72,11 +99,15 @@ def read_literals(file: Path) -> Iterator[tuple[int, str]]:
             inner |= {id(part) for part in node.values if isinstance(part, ast.Constant)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = [str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            parts = [
+                str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
+            ]
             yield node.lineno, "".join(parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner
+        ):
             yield node.lineno, node.value
 
 
-def _without_code(text: str) -> str:
+def _remove_code(text: str) -> str:
     return _LINK.sub("]", _CODE.sub("CODE", text))

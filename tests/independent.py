@@ -1,8 +1,8 @@
 """Judge the reference run once more, from docs/method.md alone: read the two side by side.
 
-Input is figures/reference/repetitions.parquet, data/claims and data/published. Nothing of `benchbook` is imported.
-`python tests/independent.py` compares every verdict and interval with `benchbook claims --reference --json`.
-Words in quotation marks are those of the page.
+Input is figures/reference/repetitions.parquet, data/claims and data/published. Nothing of
+`benchbook` is imported. `python tests/independent.py` compares every verdict and interval with
+`benchbook claims --reference --json`. Words in quotation marks are those of the page.
 """
 
 import csv
@@ -25,25 +25,43 @@ import pandas as pd
 import yaml
 from scipy import stats
 
-ROOT = Path(__file__).resolve().parents[1]
+from checkout import ROOT
+
 REFERENCE = ROOT / "figures" / "reference"
 Levels = dict[str, Any]
 Quantity = tuple[str, str, str]  # operation, role, metric
 Block = tuple[str, int, pd.Timestamp]  # host, number, begin of the pass
 
 # Names of the command's output.
-COUNTS = {"for": "for", "against": "against", "open": "open", "not comparable": "not_comparable", "not run": "not_run"}
+COUNTS = {
+    "for": "for",
+    "against": "against",
+    "open": "open",
+    "not comparable": "not_comparable",
+    "not run": "not_run",
+}
 NUMBERS = ("estimate", "low", "high")
 
 # Columns of the committed file.
 OF_CELL = ("study", "language", "host", "block", "cell_id")
 OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm")
-OF_VALUE = ("operation", "role", "metric", "value", "count", "timed_out", "noisy", "state", "started_at")
+OF_VALUE = (
+    "operation",
+    "role",
+    "metric",
+    "value",
+    "count",
+    "timed_out",
+    "noisy",
+    "state",
+    "started_at",
+)
 # Parameters among the columns of every study; the others are in the data dictionary.
 PARAMETERS = ("n", "topology", "transport", "durability", "repetitions", "seed")
 MIXED = ("batch", "comments_per_article")  # levels are numbers as well as texts: the file has texts
 
-# Levels of parameters that a claim may leave out, in the order of preference; the first is the default.
+# Levels of parameters that a claim may leave out, in the order of preference; the first is the
+# default.
 DEFAULTS: dict[str, tuple[Any, ...]] = {
     "process": ("together", "apart", "operation"),
     "trials": ("alone", "sequence"),
@@ -67,7 +85,14 @@ LANGUAGES = {
 }
 BESIDE = {"format": "codec", "codec": "format", "metric": "process", "process": "metric"}
 EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}
-COUNTED = {"size", "markup_size", "markup_percent", "bytes_received", "card_bytes_sent", "card_bytes_received"}
+COUNTED = {
+    "size",
+    "markup_size",
+    "markup_percent",
+    "bytes_received",
+    "card_bytes_sent",
+    "card_bytes_received",
+}
 CAN_BE_NEGATIVE = {"memory_change", "memory_change_kb", "heap_change"}
 
 # "Interval"
@@ -96,7 +121,9 @@ class Configuration:
     language: str
     settings: Levels
     parameters: list[str]
-    means: dict[str, dict[Block, dict[tuple[str, str], Mean]]] = field(default_factory=lambda: defaultdict(dict))
+    means: dict[str, dict[Block, dict[tuple[str, str], Mean]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
     def common(self, apart: set[str]) -> str:
         """Return the settings that sides must share."""
@@ -106,9 +133,12 @@ class Configuration:
 
 @cache
 def list_parameters() -> tuple[str, ...]:
-    """Return the columns of parameters; ``cell_format`` and the like are those of which a row has its own level."""
+    """Return the columns of parameters; ``cell_format`` is one of which a row has its own level."""
     with (ROOT / "data" / "dictionary.csv").open(newline="", encoding="utf-8") as file:
-        return (*PARAMETERS, *(line["name"] for line in csv.DictReader(file) if line["kind"] == "parameter"))
+        return (
+            *PARAMETERS,
+            *(line["name"] for line in csv.DictReader(file) if line["kind"] == "parameter"),
+        )
 
 
 def read_parameters(row: dict[str, Any]) -> Levels:
@@ -119,7 +149,9 @@ def read_parameters(row: dict[str, Any]) -> Levels:
         # A study without servers has no topology to choose.
         if level is None or level != level or (column == "topology" and level == "none"):
             continue
-        if (column in MIXED and level.isdigit()) or (isinstance(level, float) and level.is_integer()):
+        if (column in MIXED and level.isdigit()) or (
+            isinstance(level, float) and level.is_integer()
+        ):
             level = int(level)
         levels[column.removeprefix("cell_")] = level
     return levels
@@ -132,7 +164,9 @@ def load_repetitions() -> pd.DataFrame:
     rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["timed_out"])]
     # A pass ends where no cell of its block has begun for an hour.
     rows = rows.sort_values("started_at")
-    number = rows.groupby(["host", "block"])["started_at"].transform(lambda t: (t.diff() > pd.Timedelta("1h")).cumsum())
+    number = rows.groupby(["host", "block"])["started_at"].transform(
+        lambda t: (t.diff() > pd.Timedelta("1h")).cumsum()
+    )
     begun = rows.groupby(["host", "block", number])["started_at"].transform("min")
     return rows.assign(begun=begun)
 
@@ -144,11 +178,14 @@ def machine_day(block: Block) -> tuple[str, str]:
 
 
 def load_configurations() -> dict[str, list[Configuration]]:
-    """Return what ran, by study; second arms of A/A checks are left out."""
+    """Return the configurations that ran, by study, without second arms of A/A checks."""
     rows = load_repetitions()
     unit = [*OF_CELL, "begun", *OF_ROW, "operation", "role", "metric"]
     means = rows.groupby(unit, dropna=False, as_index=False).agg(
-        value=("value", "mean"), timed_out=("timed_out", "any"), noisy=("noisy", "any"), items=("count", "mean")
+        value=("value", "mean"),
+        timed_out=("timed_out", "any"),
+        noisy=("noisy", "any"),
+        items=("count", "mean"),
     )
     cells = rows.drop_duplicates("cell_id").set_index("cell_id", drop=False)
     parameters_of = {str(row["cell_id"]): read_parameters(row) for row in cells.to_dict("records")}
@@ -172,11 +209,16 @@ def load_configurations() -> dict[str, list[Configuration]]:
 def measured(of: Configuration, quantity: Quantity) -> dict[Block, Mean]:
     """Return a quantity's mean in each block."""
     operation, role, metric = quantity
-    found = {block: _mean(of, means, role, metric) for block, means in of.means.get(operation, {}).items()}
+    found = {
+        block: _mean(of, means, role, metric)
+        for block, means in of.means.get(operation, {}).items()
+    }
     return {block: mean for block, mean in found.items() if mean is not None}
 
 
-def _mean(of: Configuration, means: dict[tuple[str, str], Mean], role: str, metric: str) -> Mean | None:
+def _mean(
+    of: Configuration, means: dict[tuple[str, str], Mean], role: str, metric: str
+) -> Mean | None:
     """Return a block's mean, stored or made of others: "Derived quantities"."""
 
     def total(*names: str, of_role: str = role) -> Mean:
@@ -186,16 +228,25 @@ def _mean(of: Configuration, means: dict[tuple[str, str], Mean], role: str, metr
         return Mean(value, any(part.timed_out for part in parts), first.noisy, first.items)
 
     def over(part: Mean, whole: Mean, factor: float) -> Mean:
-        return Mean(factor * part.value / whole.value, part.timed_out or whole.timed_out, part.noisy, part.items)
+        return Mean(
+            factor * part.value / whole.value,
+            part.timed_out or whole.timed_out,
+            part.noisy,
+            part.items,
+        )
 
     def scaled(part: Mean, factor: float) -> Mean:
         return Mean(part.value * factor, part.timed_out, part.noisy, part.items)
 
     def cpu() -> Mean:
-        return total("cpu_total") if (role, "cpu_total") in means else total("cpu_user", "cpu_system")
+        return (
+            total("cpu_total") if (role, "cpu_total") in means else total("cpu_user", "cpu_system")
+        )
 
     def elapsed() -> Mean:
-        return total("wall_time") if of.settings.get("topology") == "single" else total("elapsed_time")
+        return (
+            total("wall_time") if of.settings.get("topology") == "single" else total("elapsed_time")
+        )
 
     def received() -> Mean:
         at_card = (role, "card_bytes_received") in means
@@ -240,9 +291,15 @@ def listed(level: Any) -> list[Any]:
     return level if isinstance(level, list) else [level]
 
 
-def choose_sides(of_study: list[Configuration], language: str, wanted: dict[Any, Levels]) -> dict[Any, Side]:
-    """Return the sides that ran, alike in all that a claim does not name, at its default where that ran."""
-    apart = {name for at in wanted.values() for name in at if len({str(one.get(name)) for one in wanted.values()}) > 1}
+def choose_sides(
+    of_study: list[Configuration], language: str, wanted: dict[Any, Levels]
+) -> dict[Any, Side]:
+    """Return the sides that ran, alike in all other parameters, at defaults where those ran."""
+    apart = set[str]()
+    for at in wanted.values():
+        for name in at:
+            if len({str(one.get(name)) for one in wanted.values()}) > 1:
+                apart.add(name)
     apart |= {BESIDE[name] for name in apart if name in BESIDE}
     # By what sides have in common: of each side the best configuration.
     groups: dict[str, dict[Any, tuple[list[int], Configuration, Quantity]]] = defaultdict(dict)
@@ -255,12 +312,15 @@ def choose_sides(of_study: list[Configuration], language: str, wanted: dict[Any,
                 group[name] = rank, one, quantity
     if not groups:
         return {}
-    best = min(groups.values(), key=lambda group: (-len(group), sorted(rank for rank, *_ in group.values())))
+    best = min(
+        groups.values(),
+        key=lambda group: (-len(group), sorted(rank for rank, *_ in group.values())),
+    )
     return {name: _side(one, quantity) for name, (_, one, quantity) in best.items()}
 
 
 def _ranked(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantity]]:
-    """Yield the quantities of a configuration that has the wanted levels, with its rank: the lower the nearer."""
+    """Yield a configuration's quantities of the wanted levels, with its rank: low is near."""
     names = [name for name in at if name not in ("operation", "role", "metric")]
     if any(one.settings.get(name) not in listed(at[name]) for name in names):
         return
@@ -275,15 +335,22 @@ def _ranked(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantit
 
 def _side(one: Configuration, quantity: Quantity) -> Side:
     means = measured(one, quantity)
-    quiet = {block: mean for block, mean in means.items() if quantity[2] in COUNTED or not mean.noisy}
+    quiet = {
+        block: mean for block, mean in means.items() if quantity[2] in COUNTED or not mean.noisy
+    }
     values = {block: mean.value for block, mean in quiet.items()}
     return Side(one.settings, values, {block for block, mean in quiet.items() if mean.timed_out})
 
 
-def pool(of_study: list[Configuration], language: str, wanted: dict[str, Levels], over: Levels) -> dict[str, Side]:
+def pool(
+    of_study: list[Configuration], language: str, wanted: dict[str, Levels], over: Levels
+) -> dict[str, Side]:
     """Return sides that are means over those levels that both ran, two at least."""
     ((factor, levels),) = over.items()
-    parts = {(name, level): at | {factor: level} for name, at in wanted.items() for level in levels}
+    parts = {}
+    for name, at in wanted.items():
+        for level in levels:
+            parts[name, level] = at | {factor: level}
     sides = choose_sides(of_study, language, parts)
     ran = [level for level in levels if all((name, level) in sides for name in wanted)]
     if len(ran) < 2:
@@ -314,8 +381,12 @@ def interval(values: list[float], days: list[Any]) -> tuple[float, float, float]
     for ys in of_day.values():
         n = len(ys)
         squares -= c / (1 + c * n) * (n * (np.mean(ys) - m)) ** 2
-    variance = squares / (len(values) - 1) if np.ptp(values) > 1e-12 * max(map(abs, values)) else 0.0
-    reach = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * math.sqrt(variance / sum(weights.values()))
+    variance = (
+        squares / (len(values) - 1) if np.ptp(values) > 1e-12 * max(map(abs, values)) else 0.0
+    )
+    reach = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * math.sqrt(
+        variance / sum(weights.values())
+    )
     return m, m - reach, m + reach
 
 
@@ -336,11 +407,15 @@ class Compared:
 
 
 def combinations(claim: Levels, language: str) -> Iterator[Levels]:
-    """Yield the levels of each comparison, those of codecs and drivers only in their own language."""
+    """Yield the levels of each comparison; codecs and drivers only in their own language."""
     each = claim.get("each", {})
     for picked in itertools.product(*each.values()):
         levels = dict(zip(each, picked, strict=True))
-        own = {LANGUAGES.get(level, "python") for name, level in levels.items() if name in ("codec", "driver")}
+        own = {
+            LANGUAGES.get(level, "python")
+            for name, level in levels.items()
+            if name in ("codec", "driver")
+        }
         if own <= {language}:
             yield levels
 
@@ -353,7 +428,10 @@ def signed_sides(claim: Levels, levels: Levels) -> list[list[tuple[int, str, Lev
     if kind == "ratio":
         return [[(1, "a", base | a), (-1, "b", base | b)]]
     if kind == "rank":
-        return [[(1, str(x), base | {f: x}), (-1, str(y), base | {f: y})] for f, x, y in ranked_pairs(claim)]
+        return [
+            [(1, str(x), base | {f: x}), (-1, str(y), base | {f: y})]
+            for f, x, y in ranked_pairs(claim)
+        ]
     ((factor, ends),) = claim["over"].items()
     first, last = {factor: ends[0]}, {factor: ends[-1]}
     trend = [(1, "a last", base | a | last), (-1, "a first", base | a | first)]
@@ -372,7 +450,9 @@ def ranked_pairs(claim: Levels) -> list[tuple[str, Any, Any]]:
     return [(factor, named, other) for other in levels if other != named]
 
 
-def compare(file: Levels, claim: Levels, of_study: list[Configuration], language: str) -> Iterator[Compared]:
+def compare(
+    file: Levels, claim: Levels, of_study: list[Configuration], language: str
+) -> Iterator[Compared]:
     """Yield a claim's comparisons in one language."""
     for levels in combinations(claim, language):
         for signed in signed_sides(claim, levels):
@@ -382,7 +462,8 @@ def compare(file: Levels, claim: Levels, of_study: list[Configuration], language
             else:
                 sides = choose_sides(of_study, language, wanted)
             is_experimental = any(
-                side.settings.get("database", "").split("+")[0] in EXPERIMENTAL for side in sides.values()
+                side.settings.get("database", "").split("+")[0] in EXPERIMENTAL
+                for side in sides.values()
             )
             label = ", ".join(f"{name}={text(level)}" for name, level in levels.items())
             if len(sides) < len(wanted) or is_experimental:
@@ -403,7 +484,9 @@ def compare_sides(claim: Levels, signed: list[tuple[int, Side]]) -> Compared:
     is_difference = claim.get("difference", False) or claim["quantity"]["metric"] in CAN_BE_NEGATIVE
     sizes = {side.settings.get("n") for _, side in signed}
     n = sizes.pop() if len(sizes) == 1 else None
-    found = Compared("open", n=n or 0, blocks=len(blocks), machine_days=len({*map(machine_day, blocks)}))
+    found = Compared(
+        "open", n=n or 0, blocks=len(blocks), machine_days=len({*map(machine_day, blocks)})
+    )
     table = np.array([[side.values[block] for block in blocks] for _, side in signed])
     timed_out = set.union(*(side.timed_out for _, side in signed)) & {*blocks}
     if not blocks or timed_out or (not is_difference and (table <= 0).any()):
@@ -414,7 +497,9 @@ def compare_sides(claim: Levels, signed: list[tuple[int, Side]]) -> Compared:
     found.ends = interval([*values], [*map(machine_day, blocks)])
     null = 0.0 if is_difference else math.log(than)
     margin = claim["margins"][1] if is_difference else math.log(claim["margins"][0])
-    direction = claim["claimed"] if claim["compare"] != "rank" else "more" if "last" in claim["claimed"] else "less"
+    direction = claim["claimed"]
+    if claim["compare"] == "rank":
+        direction = "more" if "last" in claim["claimed"] else "less"
     found.stands = stand(direction, found.ends[1] - null, found.ends[2] - null, margin)
     if not is_difference:
         found.ends = tuple(map(math.exp, found.ends))
@@ -428,10 +513,14 @@ def stand(claimed: str, low: float, high: float, margin: float) -> str:
     is_within = -margin <= low and high <= margin
     is_beyond = low > margin or high < -margin
     if claimed == "equal":
-        return "for" if is_within else "against" if is_beyond else "open"
+        if is_within:
+            return "for"
+        return "against" if is_beyond else "open"
     if claimed == "different":
         differs = (low > 0 and high > margin) or (high < 0 and low < -margin)
-        return "for" if differs else "against" if is_within else "open"
+        if differs:
+            return "for"
+        return "against" if is_within else "open"
     if claimed == "less":
         low, high = -high, -low
     if low > 0 and high > margin:
@@ -444,7 +533,10 @@ def speaks_of(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
     if not any(fnmatchcase(claim["id"], pattern) for pattern in reason["claims"]):
         return False
     at = reason.get("at", {}).items()
-    return all(any(side.settings.get(name) in listed(level) for side in sides.values()) for name, level in at)
+    return all(
+        any(side.settings.get(name) in listed(level) for side in sides.values())
+        for name, level in at
+    )
 
 
 # ---- "A claim"
@@ -485,11 +577,13 @@ class Judged:
         own = self.compared[self.language]
         ran = [one for one in own if one.stands in ("for", "against", "open")]
         shown = ran or [one for one in own if one.stands == "not comparable"] or own
-        return max(shown, key=lambda one: (not math.isnan(one.ends[0]), one.printed is not None, one.n))
+        return max(
+            shown, key=lambda one: (not math.isnan(one.ends[0]), one.printed is not None, one.n)
+        )
 
     @property
     def size(self) -> str:
-        """Whether the interval has the printed ratio; of an open comparison only that it has not."""
+        """How the interval lies to the printed ratio; empty where an open one contains it."""
         head = self.headline
         if head.printed is None or math.isnan(head.ends[1]):
             return ""
@@ -502,20 +596,27 @@ class Judged:
 
 
 def judge_claims() -> Iterator[tuple[str, Judged | None]]:
-    """Yield each claim's id with its verdict; None for a claim that nothing here measures. Facts are no claims."""
+    """Yield each claim's id with its verdict; None for one that nothing measures here."""
     ran = load_configurations()
     for file in claim_files():
         of_study = ran[file["study"]]
         for claim in file["claims"]:
             if claim.get("fact"):
                 continue
-            yield claim["id"], None if claim["compare"] == "none" else judge_claim(file, claim, of_study)
+            yield (
+                claim["id"],
+                None if claim["compare"] == "none" else judge_claim(file, claim, of_study),
+            )
 
 
 def judge_claim(file: Levels, claim: Levels, of_study: list[Configuration]) -> Judged:
     """Judge a claim in each language; the paper's own counts where the claim ran in it."""
     margin = claim["margin"]
-    named = file["margins"][margin] if isinstance(margin, str) else [margin, claim.get("margin_difference", "")]
+    named = (
+        file["margins"][margin]
+        if isinstance(margin, str)
+        else [margin, claim.get("margin_difference", "")]
+    )
     claim = claim | {"margins": [part for part in named if not isinstance(part, str)]}
     own = file.get("stack", "python")
     asked = claim.get("languages", file.get("languages", []))
@@ -524,14 +625,19 @@ def judge_claim(file: Levels, claim: Levels, of_study: list[Configuration]) -> J
     languages = sorted(languages, key=lambda language: language != own) or [*asked, own][:1]
     compared = {language: [*compare(file, claim, of_study, language)] for language in languages}
     compared = {language: rows for language, rows in compared.items() if rows}
-    verdicts = {language: judge(Counter(one.stands for one in rows)) for language, rows in compared.items()}
+    verdicts = {
+        language: judge(Counter(one.stands for one in rows)) for language, rows in compared.items()
+    }
     counted = next((one for one in verdicts if verdicts[one] != "not run"), next(iter(verdicts)))
     return Judged(verdicts[counted], counted, compared)
 
 
 def claim_files() -> Iterable[Levels]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [yaml.load(path.read_text(), loader) for path in sorted((ROOT / "data" / "claims").glob("*.yaml"))]
+    return [
+        yaml.load(path.read_text(), loader)
+        for path in sorted((ROOT / "data" / "claims").glob("*.yaml"))
+    ]
 
 
 # ---- "Size"
@@ -539,7 +645,7 @@ def claim_files() -> Iterable[Levels]:
 
 @cache
 def published(study: str) -> dict[tuple[str, ...], tuple[float, float]]:
-    """Return between what each printed number lies, for it was rounded."""
+    """Return the range of each printed number, because it was rounded."""
     found = {}
     for row in csv.DictReader((ROOT / f"data/published/{study}.csv").read_text().splitlines()):
         digits = re.search(r"\d[\d.,]*", row["printed"])
@@ -562,7 +668,9 @@ def printed_ratio(
         return size, size
     least = most = 1.0
     for sign, name, at in signed:
-        key = claim.get("published", {}).get(name if claim["compare"] == "rank" else name.split(" ")[0])
+        key = claim.get("published", {}).get(
+            name if claim["compare"] == "rank" else name.split(" ")[0]
+        )
         if key is None:
             return None
         called = claim.get("called", {})
@@ -607,12 +715,19 @@ def differences(printed: list[Levels]) -> Iterator[str]:
 def _differences(ours: Judged, row: Levels) -> Iterator[str]:
     """Yield where one claim differs: verdict, counts, headline, comparisons."""
     counts = {key: ours.counts[name] for name, key in COUNTS.items()}
-    for key, value in {"verdict": ours.verdict, "language": ours.language, "size": ours.size, **counts}.items():
+    for key, value in {
+        "verdict": ours.verdict,
+        "language": ours.language,
+        "size": ours.size,
+        **counts,
+    }.items():
         if row[key] != value:
             yield f"{key}: {row[key]}, {value} here"
     if not _same(ours.headline.ends, row):
         yield f"headline: {[row[name] for name in NUMBERS]}, {ours.headline.ends} here"
-    mine = [(language, one) for language in sorted(ours.compared) for one in ours.compared[language]]
+    mine = []
+    for language in sorted(ours.compared):
+        mine += [(language, one) for one in ours.compared[language]]
     printed = sorted(row["comparisons"], key=lambda comparison: comparison["language"])
     if len(mine) != len(printed):
         yield f"{len(printed)} comparisons, {len(mine)} here"
@@ -640,7 +755,9 @@ def main() -> int:
     printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     found = [*differences(printed)]
     compared = sum(len(row["comparisons"]) for row in printed)
-    print(*found, f"{len(printed)} claims, {compared} comparisons: {len(found)} differences", sep="\n")
+    print(
+        *found, f"{len(printed)} claims, {compared} comparisons: {len(found)} differences", sep="\n"
+    )
     return 1 if found else 0
 
 

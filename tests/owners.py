@@ -1,4 +1,4 @@
-"""A user's own data beside the suite's, on every product, through its driver alone; and all that a server holds."""
+"""A user's data on a server, written by the product's driver; and all of a server's contents."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,9 +10,9 @@ import pymysql
 from rethinkdb import r
 
 from benchbook.databases.couchdb.node import HTTPNode
-from benchbook.databases.rethinkdb.server import connected
-from benchbook.deployment import Node
-from benchbook.servers.address import login
+from benchbook.databases.rethinkdb.server import open_connection
+from benchbook.servers.address import read_login
+from benchbook.servers.deployment import Node
 
 MINE = {"mine": "keep me"}
 
@@ -28,14 +28,14 @@ class Owner:
         raise NotImplementedError
 
     def read(self, name: str) -> list[Any]:
-        """Return what is in it."""
+        """Return its contents."""
         raise NotImplementedError
 
     def erase(self, name: str) -> None:
         """Drop it."""
         raise NotImplementedError
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         """Return everything that the server holds, by name, and how it is set."""
         raise NotImplementedError
 
@@ -58,11 +58,18 @@ class OfMongoDB(Owner):
         with self._client() as client:
             client.drop_database(name)
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         with self._client() as client:
-            names = [name for name in client.list_database_names() if name not in ("admin", "config", "local")]
+            names = [
+                name
+                for name in client.list_database_names()
+                if name not in ("admin", "config", "local")
+            ]
             users = [user["user"] for user in client["admin"].command("usersInfo")["users"]]
-            return [users, *sorted((name, sorted(client[name].list_collection_names())) for name in names)]
+            return [
+                users,
+                *sorted((name, sorted(client[name].list_collection_names())) for name in names),
+            ]
 
 
 class OfPostgreSQL(Owner):
@@ -82,29 +89,34 @@ class OfPostgreSQL(Owner):
     def erase(self, name: str) -> None:
         self._ask(f"DROP SCHEMA {name} CASCADE")
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         foreign = "nspname !~ '^pg_' AND nspname <> 'information_schema'"
         return [
             self._ask("SELECT rolname, rolconfig FROM pg_roles ORDER BY 1"),
             self._ask("SELECT datname FROM pg_database ORDER BY 1"),
             self._ask(f"SELECT nspname FROM pg_namespace WHERE {foreign} ORDER BY 1"),
             self._ask(
-                "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
-                f" WHERE {foreign} ORDER BY 1, 2"
+                "SELECT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid ="
+                f" relnamespace WHERE {foreign} ORDER BY 1, 2"
             ),
         ]
 
 
 class OfMySQL(Owner):
     def _ask(self, *statements: str) -> list[Any]:
-        with closing(pymysql.connect(**login(self.node.url, 3306), autocommit=True)) as mysql, mysql.cursor() as cursor:
+        with (
+            closing(pymysql.connect(**read_login(self.node.url, 3306), autocommit=True)) as mysql,
+            mysql.cursor() as cursor,
+        ):
             for statement in statements:
                 cursor.execute(statement)
             return list(cursor.fetchall())
 
     def write(self, name: str) -> None:
         written = f"INSERT INTO {name}.mine VALUES ('{MINE['mine']}')"
-        self._ask(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.mine (mine varchar(20))", written)
+        self._ask(
+            f"CREATE DATABASE {name}", f"CREATE TABLE {name}.mine (mine varchar(20))", written
+        )
 
     def read(self, name: str) -> list[Any]:
         return [{"mine": text} for (text,) in self._ask(f"SELECT mine FROM {name}.mine")]
@@ -112,14 +124,14 @@ class OfMySQL(Owner):
     def erase(self, name: str) -> None:
         self._ask(f"DROP DATABASE {name}")
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         return [
             self._ask("SHOW DATABASES"),
             self._ask("SELECT user, host FROM mysql.user ORDER BY 1, 2"),
             self._ask("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog"),
             self._ask(
-                "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema NOT IN"
-                " ('mysql', 'sys', 'performance_schema', 'information_schema') ORDER BY 1, 2"
+                "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema"
+                " NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') ORDER BY 1, 2"
             ),
         ]
 
@@ -140,15 +152,19 @@ class OfCouchDB(Owner):
     def erase(self, name: str) -> None:
         self._ask("DELETE", f"/{name}")
 
-    def all(self) -> list[Any]:
-        pulls = self._ask("GET", "/_replicator/_all_docs", none=(404,))
-        settings = self._ask("GET", "/_node/_local/_config/replicator", none=(404,))
-        return [sorted(self._ask("GET", "/_all_dbs")), [row["id"] for row in pulls["rows"]], settings]
+    def list_all(self) -> list[Any]:
+        pulls = self._ask("GET", "/_replicator/_all_docs", ignored=(404,))
+        settings = self._ask("GET", "/_node/_local/_config/replicator", ignored=(404,))
+        return [
+            sorted(self._ask("GET", "/_all_dbs")),
+            [row["id"] for row in pulls["rows"]],
+            settings,
+        ]
 
 
 class OfRethinkDB(Owner):
     def _run(self, query: Any) -> Any:
-        with connected(self.node.url) as link:
+        with open_connection(self.node.url) as link:
             found = query.run(link)
             return found if isinstance(found, dict) else list(found)
 
@@ -163,9 +179,11 @@ class OfRethinkDB(Owner):
     def erase(self, name: str) -> None:
         self._run(r.db_drop(name))
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         names = [name for name in self._run(r.db_list()) if name != "rethinkdb"]
-        tags = [server.get("tags") for server in self._run(r.db("rethinkdb").table("server_config"))]
+        tags = [
+            server.get("tags") for server in self._run(r.db("rethinkdb").table("server_config"))
+        ]
         return [tags, *sorted((name, sorted(self._run(r.db(name).table_list()))) for name in names)]
 
 
@@ -190,11 +208,11 @@ class OfCouchbase(Owner):
         with self._bucket() as bucket:
             bucket.documents.remove(f"{name}:1")
 
-    def all(self) -> list[Any]:
+    def list_all(self) -> list[Any]:
         with self._bucket() as bucket:
             bucket.prepare("all")
-            keys = sorted(bucket.keys(""))
-            bucket.unindex("all")
+            keys = sorted(bucket.list_keys(""))
+            bucket.drop_indexes("all")
             return keys
 
 
@@ -205,5 +223,5 @@ OWNERS: Final[dict[str, type[Owner]]] = {
 """Each brand's."""
 
 
-def owner(product: str, node: Node) -> Owner:
+def open_owner(product: str, node: Node) -> Owner:
     return OWNERS[product](node)

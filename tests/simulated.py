@@ -1,4 +1,4 @@
-"""Claims whose truth is known: block means are drawn, and judged by the code that judges real runs."""
+"""Claims of known truth: their block means are drawn, and judged by the library's code."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchbook.analysis.claim_comparisons import judge_comparison
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.intervals import mean_interval
-from benchbook.analysis.verdicts import judge, stands
+from benchbook.analysis.intervals import compute_interval
+from benchbook.analysis.verdicts import judge_counts
 
 MARGIN = 1.1
 """The smallest difference that matters."""
@@ -20,21 +21,22 @@ DEVIATION = 0.12
 # Blocks of each machine-day, in order of time.
 EIGHT_DAYS = {(3, 3, 3, 3, 3, 3, 3, 3): 1}
 REFERENCE = {(5,): 17, (11,): 12, (2, 13): 9, (8,): 8, (10,): 6, (6,): 5, (1, 8): 5, (3, 11): 4}
-"""The commonest of the reference run of 26 November 2026, each with its share of the comparisons in %."""
+"""The commonest schedules of the reference run, each with its share of comparisons in %."""
 
 SCHEDULES = {"reference": REFERENCE, "eight days": EIGHT_DAYS}
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How the blocks of a comparison vary around its truth, all with standard deviation `DEVIATION`.
+    """How a comparison's blocks vary around its truth, with standard deviation `DEVIATION`.
 
     Parameters
     ----------
     icc
         Share of the variance that the blocks of a machine-day have in common.
     tails
-        Whether blocks follow Student's t with 3 degrees of freedom instead of the normal distribution.
+        Whether blocks follow Student's t with 3 degrees of freedom instead of the normal
+        distribution.
     bad
         By how many standard deviations one block of all is off.
     memory
@@ -46,10 +48,16 @@ class Noise:
     bad: float = 0.0
     memory: float = 0.0
 
-    def draw(self, random: np.random.Generator, days: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    def draw(
+        self, random: np.random.Generator, days: NDArray[np.int64], n: int
+    ) -> NDArray[np.float64]:
         """Return the noise of n comparisons, shape (n, blocks)."""
         shape = n, len(days)
-        own = random.standard_t(3, shape) / np.sqrt(3) if self.tails else random.standard_normal(shape)
+        own = (
+            random.standard_t(3, shape) / np.sqrt(3)
+            if self.tails
+            else random.standard_normal(shape)
+        )
         for block in range(1, len(days) if self.memory else 0):
             own[:, block] *= np.sqrt(1 - self.memory**2)
             own[:, block] += self.memory * own[:, block - 1]
@@ -80,14 +88,22 @@ class Truth:
 
 TRUTHS = {
     "no difference": Truth((1.0,), "more", frozenset({"holds", "mostly holds", "mixed"})),
-    "no difference, either way": Truth((1.0,), "more", frozenset({"holds", "mostly holds", "mixed", "the opposite"})),
-    "as large as the SDM": Truth((MARGIN,), "more", frozenset({"does not hold", "the opposite", "mixed"})),
-    "as large as the SDM, claimed equal": Truth((MARGIN,), "equal", frozenset({"holds", "mostly holds", "mixed"})),
+    "no difference, either way": Truth(
+        (1.0,), "more", frozenset({"holds", "mostly holds", "mixed", "the opposite"})
+    ),
+    "as large as the SDM": Truth(
+        (MARGIN,), "more", frozenset({"does not hold", "the opposite", "mixed"})
+    ),
+    "as large as the SDM, claimed equal": Truth(
+        (MARGIN,), "equal", frozenset({"holds", "mostly holds", "mixed"})
+    ),
     "half 1.5, half 1": Truth(
         (1.5, 1.0), "more", frozenset({"holds", "mostly holds", "does not hold", "the opposite"})
     ),
 }
-SHORT_OF_TWO_THIRDS = Truth((1.5, 1.0, 1.5, 1.0, 1.5, 1.5, 1.0, 1.5), "more", frozenset({"holds", "mostly holds"}))
+SHORT_OF_TWO_THIRDS = Truth(
+    (1.5, 1.0, 1.5, 1.0, 1.5, 1.5, 1.0, 1.5), "more", frozenset({"holds", "mostly holds"})
+)
 """Five of eight comparisons are true."""
 
 
@@ -100,7 +116,12 @@ class Wrong:
 
 
 def wrong_verdicts(
-    truth: Truth, noise: Noise, schedule: dict[tuple[int, ...], int], n: int, draws: int, seed: int = 1
+    truth: Truth,
+    noise: Noise,
+    schedule: dict[tuple[int, ...], int],
+    n: int,
+    draws: int,
+    seed: int = 1,
 ) -> Wrong:
     """Return how often claims of n comparisons get a wrong verdict.
 
@@ -117,7 +138,10 @@ def wrong_verdicts(
     splits = [*schedule]
     at_end = ever = 0
     for chosen in which:
-        is_wrong = [verdict in truth.wrong for verdict in daily_verdicts(truth, noise, splits[chosen], n, random)]
+        is_wrong = [
+            verdict in truth.wrong
+            for verdict in daily_verdicts(truth, noise, splits[chosen], n, random)
+        ]
         at_end += is_wrong[-1]
         ever += any(is_wrong)
     return Wrong(at_end / draws, ever / draws)
@@ -136,7 +160,7 @@ def daily_verdicts(
 
 def compared(logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str) -> Comparison:
     """Return a comparison of blocks whose logarithms of a over b are those."""
-    found = mean_interval(logs, days)
+    found = compute_interval(logs, days)
     row = Comparison(
         study="simulated",
         name="simulated",
@@ -155,12 +179,12 @@ def compared(logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str) -
         claimed=claimed,
         margin=MARGIN,
     )
-    return replace(row, stands=stands(row))
+    return replace(row, stands=judge_comparison(row))
 
 
 def verdict_of(rows: Sequence[Comparison]) -> str:
     """Return the verdict on a claim; "the opposite" for a claim that does not hold in that way."""
-    verdict = judge(Counter(row.stands for row in rows))
+    verdict = judge_counts(Counter(row.stands for row in rows))
     against = [row for row in rows if row.stands == "against"]
     opposite = [row for row in against if row.high < 1]
     if verdict == "does not hold" and 2 * len(opposite) > len(against):

@@ -1,6 +1,6 @@
-"""What is known against the packages that the lock files pin: ``make audit``.
+"""Known vulnerabilities of the packages that the lock files pin: ``make audit``.
 
-Exit status: 0 nothing is known; 1 something is; 3 nothing is, and somebody could not be asked.
+Exit status: 0 there are none; 1 there are some; 3 a source did not answer, the others know none.
 """
 
 import json
@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import paths
-from benchbook.languages import jar
+from benchbook.languages.harness import find_jar
 from tools import artefacts
 
-_NODE: Final = ("harness/node", "tests/products/couchdb", "tests/products/rethinkdb")
+_NODE: Final = ("harness/node", "tests/stand_ins/couchdb", "tests/stand_ins/rethinkdb")
 """The folders whose packages npm installs."""
 
 _VULNERABLE: Final = 1
 _UNASKED: Final = 3
 
 _MESSAGE_LIMIT: Final = 300
-"""Characters of what a program says, in a message."""
+"""The most characters of a program's output in a message."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known against one list of packages, a line each; why some could not be asked about, if any."""
+    """Known vulnerabilities of a list of packages, one line each, or why they are unknown."""
 
     packages: str
     vulnerabilities: Sequence[str] = ()
@@ -43,29 +43,33 @@ class Answer:
         return "\n".join(f"{self.packages}: {line}" for line in lines or ["nothing is known"])
 
 
-def python(pip_audit: str, lock: Path) -> Answer:
-    """Ask about what pip installs; pip-audit skips what the registry does not answer for, so that was not asked."""
+def audit_python(pip_audit: str, lock: Path) -> Answer:
+    """Audit pip's packages; pip-audit skips those that the registry does not answer for."""
     options = ("--require-hashes", "--disable-pip", "--progress-spinner=off", "--format=json")
-    printed = _printed_by([pip_audit, *options, "--requirement", str(lock)])
-    if not isinstance(packages := printed.get("dependencies"), list):
+    printed = _run_json([pip_audit, *options, "--requirement", str(lock)])
+    packages = printed.get("dependencies")
+    if not isinstance(packages, list):
         return Answer(lock.name, unasked=printed["error"])
     skipped = [package["skip_reason"] for package in packages if "skip_reason" in package]
-    vulnerabilities = [
-        f"{each['name']} {each['version']}: {known['id']}, mended in {' or '.join(known['fix_versions']) or 'none'}"
-        for each in packages
-        for known in each.get("vulns", ())
-    ]
+    vulnerabilities = []
+    for package in packages:
+        for known in package.get("vulns", ()):
+            versions = " or ".join(known["fix_versions"]) or "none"
+            name = f"{package['name']} {package['version']}"
+            vulnerabilities.append(f"{name}: {known['id']}, mended in {versions}")
     why = f"{len(skipped)} of them, the first: {skipped[0]}" if skipped else ""
     return Answer(f"{lock.name}, {len(packages)} packages", vulnerabilities, why)
 
 
-def node(folder: Path) -> Answer:
-    """Ask about what npm installs."""
+def audit_node(folder: Path) -> Answer:
+    """Audit npm's packages."""
     name = f"{folder.parent.name}/{folder.name}"
-    if (npm := shutil.which("npm")) is None:
+    npm = shutil.which("npm")
+    if npm is None:
         return Answer(name, unasked="no npm on PATH")
-    printed = _printed_by([npm, "audit", "--json", "--prefix", str(folder)])
-    if not isinstance(known := printed.get("vulnerabilities"), dict):
+    printed = _run_json([npm, "audit", "--json", "--prefix", str(folder)])
+    known = printed.get("vulnerabilities")
+    if not isinstance(known, dict):
         return Answer(name, unasked=str(printed.get("message") or printed.get("error")))
     vulnerabilities = []
     for package, each in known.items():
@@ -74,54 +78,66 @@ def node(folder: Path) -> Answer:
         if isinstance(fix, dict):
             mended = f"mended in {fix['name']} {fix['version']}"
         vulnerabilities.append(f"{package} {each['range']}: {each['severity']}, {mended}")
-    return Answer(f"{name}, {printed['metadata']['dependencies']['total']} packages", vulnerabilities)
+    return Answer(
+        f"{name}, {printed['metadata']['dependencies']['total']} packages", vulnerabilities
+    )
 
 
-def java() -> str:
-    """Return what the Java language's jar is made of: Maven has nobody to ask about it."""
-    if not jar().is_file():
+def describe_java() -> str:
+    """List the artefacts of the Java language's jar: Maven has no service that knows about them."""
+    if not find_jar().is_file():
         return "harness/java: not built, so it ships nothing"
-    lock = artefacts.locked(artefacts.lock_file())
+    lock = artefacts.read_lock(artefacts.find_lock_file())
     try:
         artefacts.gather(lock, paths.artefacts())
     except artefacts.ArtefactError as error:
         return f"harness/java: what its jar is made of is not here: {error}"
-    shipped = _shipped(lock)
-    head = f"harness/java: nobody is asked about its {len(shipped)} artefacts (Maven knows no service that could be):"
-    return "\n  ".join([head, *shipped])
+    shipped = _list_shipped(lock)
+    head = (
+        f"harness/java: its {len(shipped)} artefacts were not audited: Maven has no service for it"
+    )
+    return "\n  ".join([f"{head}:", *shipped])
 
 
-def _shipped(lock: Mapping[str, str]) -> list[str]:
-    """Return the coordinates of the locked jars whose classes are in the language's; the others only build it."""
-    inside = _classes(jar())
+def _list_shipped(lock: Mapping[str, str]) -> list[str]:
+    """Return the locked jars whose classes are in the language's jar; the others only build it."""
+    inside = _list_classes(find_jar())
     jars = [coordinates for coordinates in lock if ":jar:" in coordinates]
-    classes_of = {each: _classes(paths.artefacts() / artefacts.path_of(each)) for each in jars}
+    classes_of = {each: _list_classes(paths.artefacts() / artefacts.locate(each)) for each in jars}
     return [each for each, classes in classes_of.items() if classes and classes <= inside]
 
 
-def _classes(file: Path) -> set[str]:
+def _list_classes(file: Path) -> set[str]:
     with zipfile.ZipFile(file) as content:
-        return {name for name in content.namelist() if name.endswith(".class") and not name.endswith("-info.class")}
+        return {
+            name
+            for name in content.namelist()
+            if name.endswith(".class") and not name.endswith("-info.class")
+        }
 
 
-def _printed_by(command: list[str]) -> dict[str, Any]:
-    """Return the object that a program prints, whatever its exit status; else what it says, as an error."""
+def _run_json(command: list[str]) -> dict[str, Any]:
+    """Return the object that a program prints, or its message as `error`."""
     ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
     with suppress(ValueError):
-        if isinstance(printed := json.loads(ran.stdout), dict):
+        printed = json.loads(ran.stdout)
+        if isinstance(printed, dict):
             return printed
     message = (ran.stderr or ran.stdout).strip() or f"{command[0]} said nothing"
     return {"error": message.splitlines()[-1][:_MESSAGE_LIMIT]}
 
 
 def main(pip_audit: str) -> int:
-    """Ask all, and say what each answered."""
+    """Audit all packages and print the results."""
     checkout = paths.root()
     answers = [
-        *(python(pip_audit, checkout / name) for name in ("requirements.lock", "audit.lock", "grading.lock")),
-        *(node(checkout / folder) for folder in _NODE),
+        *(
+            audit_python(pip_audit, checkout / name)
+            for name in ("requirements.lock", "audit.lock", "grading.lock")
+        ),
+        *(audit_node(checkout / folder) for folder in _NODE),
     ]
-    print(*answers, java(), sep="\n")
+    print(*answers, describe_java(), sep="\n")
     if any(answer.vulnerabilities for answer in answers):
         return _VULNERABLE
     return _UNASKED if any(answer.unasked for answer in answers) else 0

@@ -1,9 +1,9 @@
-"""``python -m tools.capabilities docs/databases.md`` says there what each database can do, as adapters declare it.
+"""The table of databases' capabilities: ``python -m tools.capabilities docs/databases.md``.
 
-A capability is what a database may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
-each with a reason. The compliance suite asks every database for every capability: what is not declared must work, and
-what is declared must fail as is said here. On which servers that was held, the products' ``tested_on`` says.
-Experimental databases have no row: nothing was held of them.
+A capability is an ability beyond an adapter's verbs. An adapter names its gaps in ``limitations``,
+each with a reason. Tests ask every database for every capability: it must work, or fail as declared
+here. A product's ``tested_on`` names the servers of these tests. Experimental databases are not in
+the table, because they were not tested.
 """
 
 import sys
@@ -13,10 +13,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from benchbook import databases, plugins
-from benchbook.databases import Adapter, AdapterError, GapError, RefusedError
-from benchbook.registry import is_experimental, known
-from tools.pages import table
+from benchbook.databases import catalogue
+from benchbook.databases.adapter import Adapter, AdapterError, RefusedError, UnsupportedError
+from benchbook.registry import plugins
+from benchbook.registry.products import is_experimental, load_database_product
+from tools.pages import render_table
 
 BEGIN: Final = "<!-- capabilities: python -m tools.capabilities docs/databases.md -->"
 END: Final = "<!-- /capabilities -->"
@@ -27,8 +28,8 @@ _BOTH_WAYS: Final = "both ways"
 _ONE_WAY: Final = "the suite sets two-way replication up for CouchDB alone"
 
 _LEGEND: Final = (
-    f"{_HELD}: tests used it on the product, in these versions. {_GAP}: the database cannot do it; tests ask for it "
-    "and see it fail. A number leads to the reason."
+    f"{_HELD}: tests used it on the product, in these versions. {_GAP}: the database cannot do it;"
+    " tests ask for it and see it fail. A number leads to the reason."
 )
 _DETAILS: Final = "<details><summary>The columns, and the reason of each gap</summary>"
 _WIDTH: Final = 160
@@ -40,33 +41,46 @@ class Capability:
 
     title: str  # of its column in a table
     means: str  # what can be done where it is there
-    error: type[AdapterError] | None  # what asking for it raises where it is not; None: not told, the outcome differs
+    # What asking for a missing one raises; None where the outcome differs.
+    error: type[AdapterError] | None
 
 
 CAPABILITIES: Final = {
-    "wait_for": Capability("replica", "a second node follows, and a wait ends when it has caught up", GapError),
+    "wait_for": Capability(
+        "replica", "a second node follows, and a wait ends when it has caught up", UnsupportedError
+    ),
     "bytes_received": Capability("bytes", "the bytes that a replica receives are counted", None),
     "read_only_replica": Capability("read-only", "a replica refuses writes", None),
-    "durability": Capability("durability", "`relaxed` and `strict` can be chosen", GapError),
-    "constraints": Capability("constraints", "foreign key and NOT NULL are checked, and can be left out", GapError),
-    "reference_without_index": Capability("bare key", "a foreign key can exist without an index", None),
-    "find": Capability("find", "a field other than the key can be searched", GapError),
-    "trailing_blanks": Capability("blanks", "texts that differ only in blanks at their end are different", None),
+    "durability": Capability(
+        "durability", "`relaxed` and `strict` can be chosen", UnsupportedError
+    ),
+    "constraints": Capability(
+        "constraints", "foreign key and NOT NULL are checked, and can be left out", UnsupportedError
+    ),
+    "reference_without_index": Capability(
+        "bare key", "a foreign key can exist without an index", None
+    ),
+    "find": Capability("find", "a field other than the key can be searched", UnsupportedError),
+    "trailing_blanks": Capability(
+        "blanks", "texts that differ only in blanks at their end are different", None
+    ),
     "nul_characters": Capability("NUL", "a text may hold U+0000", RefusedError),
     "large_integers": Capability("2^53", "integers beyond 2^53 come back equal", RefusedError),
-    "doubles": Capability("doubles", "floating-point numbers come back equal, to the last bit", None),
+    "doubles": Capability(
+        "doubles", "floating-point numbers come back equal, to the last bit", None
+    ),
     "large_records": Capability("16 MB", "a record may be larger than 16 MB", AdapterError),
     "passwords": Capability("password", "a wrong password is refused", None),
     "contents": Capability("contents", "stored records are present", None),
 }
-"""Each capability by the name that adapters declare its absence by."""
+"""Capabilities by the names with which adapters declare their absence."""
 
 Note = Callable[[str], str]
 """Returns the mark of a reason's footnote."""
 
 
-def matrix(names: Iterable[str] = databases.NAMES) -> str:
-    """Return the matrix as Markdown: one row per database, one column per capability, and the reasons of all gaps."""
+def render_matrix(names: Iterable[str] = catalogue.DATABASE_NAMES) -> str:
+    """Return the table in Markdown: databases by capabilities, with the reasons of all gaps."""
     notes: dict[str, int] = {}
 
     def note(why: str) -> str:
@@ -74,47 +88,68 @@ def matrix(names: Iterable[str] = databases.NAMES) -> str:
 
     shown = [name for name in names if name != "noop" and not is_experimental(name)]
     asked = [name for name in CAPABILITIES if name != "contents"]
-    rows = [[f"`{name}`", str(known(name).tested_on), *_row(databases.load(name), asked, note)] for name in shown]
+    rows = [
+        [
+            f"`{name}`",
+            str(load_database_product(name).tested_on),
+            *_render_row(catalogue.load_adapter(name), asked, note),
+        ]
+        for name in shown
+    ]
     first, *rest = (CAPABILITIES[name].title for name in asked)
     head = ["database", "tested on", first, _BOTH_WAYS, *rest]
     means = [f"- **{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked]
-    lines = [*table(head, rows, ["---", "---", *[":-:"] * (len(head) - 2)]), "", *wrap(_LEGEND, _WIDTH), ""]
+    lines = [
+        *render_table(head, rows, ["---", "---", *[":-:"] * (len(head) - 2)]),
+        "",
+        *wrap(_LEGEND, _WIDTH),
+        "",
+    ]
     reasons = [f"{number}. {why}" for why, number in notes.items()]
     return "\n".join([*lines, _DETAILS, "", *means, "", *reasons, "", "</details>"])
 
 
-def rewritten(text: str) -> str:
-    """Return a page with today's matrix of the suite's own databases between its two marks.
+def rewrite_page(text: str) -> str:
+    """Return a page with today's table of the suite's own databases between its two marks.
 
     Raises `ValueError` when a mark is missing.
     """
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"the page needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them")
-    own = [name for name in databases.NAMES if name not in plugins.announced("databases")]
-    return f"{before}{begin}\n{matrix(own)}\n{end}{after}"
+        raise ValueError(
+            f"the page needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them"
+        )
+    own = [
+        name for name in catalogue.DATABASE_NAMES if name not in plugins.find_entries("databases")
+    ]
+    return f"{before}{begin}\n{render_matrix(own)}\n{end}{after}"
 
 
-def _row(adapter: type[Adapter], asked: list[str], note: Note) -> Iterator[str]:
+def _render_row(adapter: type[Adapter], asked: list[str], note: Note) -> Iterator[str]:
     for name in asked:
-        if name == "reference_without_index" and "constraints" in adapter.lacks:
+        if name == "reference_without_index" and "constraints" in adapter.limitations:
             yield ""  # where there is no foreign key, nothing could be indexed with it
         else:
-            yield _cell(adapter, name, note)
+            yield _render_cell(adapter, name, note)
         if name == "wait_for":
-            yield _HELD if known(adapter.product).bidirectional else _GAP + note(_ONE_WAY)
+            yield (
+                _HELD
+                if load_database_product(adapter.product).bidirectional
+                else _GAP + note(_ONE_WAY)
+            )
 
 
-def _cell(adapter: type[Adapter], capability: str, note: Note) -> str:
-    if why := adapter.lacks.get(capability):
+def _render_cell(adapter: type[Adapter], capability: str, note: Note) -> str:
+    why = adapter.limitations.get(capability)
+    if why:
         return _GAP + note(why)
-    if capability in adapter.since:
-        version, why = adapter.since[capability]
+    if capability in adapter.first_versions:
+        version, why = adapter.first_versions[capability]
         return _HELD + note(f"before {version}: {why}")
     return _HELD
 
 
 if __name__ == "__main__":
     for file in map(Path, sys.argv[1:] or ["docs/databases.md"]):
-        file.write_text(rewritten(file.read_text(encoding="utf-8")), encoding="utf-8")
+        file.write_text(rewrite_page(file.read_text(encoding="utf-8")), encoding="utf-8")

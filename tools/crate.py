@@ -1,4 +1,4 @@
-"""The reference run as an RO-Crate (w3id.org/ro/crate): what each file is, and what each column means."""
+"""The reference run as an RO-Crate (w3id.org/ro/crate): its files and its columns' meanings."""
 
 import csv
 import hashlib
@@ -23,32 +23,34 @@ _LICENSE: Final = "https://spdx.org/licenses/MIT"
 
 @dataclass(frozen=True)
 class Meaning:
-    """A line of the data dictionary."""
+    """One line of the data dictionary."""
 
     kind: str
-    """Of what it is: ``metric``, ``value``, ``cell`` or ``block mean``."""
+    """One of ``metric``, ``value``, ``cell`` or ``block mean``."""
     name: str
     unit: str
     meaning: str
 
 
-def dictionary() -> list[Meaning]:
-    """Return what each column and metric means."""
+def load_dictionary() -> list[Meaning]:
+    """Return the meaning of each column and metric."""
     with (paths.root() / "data" / "dictionary.csv").open(newline="", encoding="utf-8") as file:
         return [Meaning(**row) for row in csv.DictReader(file)]
 
 
-def described(folder: Path, days: Sequence[str]) -> str:
+def describe_crate(folder: Path, days: Sequence[str]) -> str:
     """Return the crate's metadata, as JSON-LD.
 
     Parameters
     ----------
     folder
-        The reference run's, with all of its files.
+        The folder of the reference run, with all of its files.
     days
-        When it was measured, by ISO 8601.
+        The days on which it was measured, as ISO 8601.
     """
-    cited: dict[str, Any] = yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
+    cited: dict[str, Any] = yaml.safe_load(
+        (paths.root() / "CITATION.cff").read_text(encoding="utf-8")
+    )
     crate = ROCrate()
     crate.name = f"benchbook {cited['version']}: the reference run"
     crate.description = cited["abstract"].strip()
@@ -56,17 +58,21 @@ def described(folder: Path, days: Sequence[str]) -> str:
     crate.keywords = cited["keywords"]
     crate.datePublished = max(days)
     for number, author in enumerate(cited["authors"]):
-        crate.root_dataset.append_to("author", crate.add(Person(crate, f"#author-{number}", {"name": author["name"]})))
+        crate.root_dataset.append_to(
+            "author", crate.add(Person(crate, f"#author-{number}", {"name": author["name"]}))
+        )
     crate.root_dataset["temporalCoverage"] = f"{min(days)}/{max(days)}"
     meanings = {}
-    for line in dictionary():
+    for line in load_dictionary():
         is_metric = line.kind == "metric"
         properties = {"@type": "PropertyValue", "name": line.name, "description": line.meaning}
         if line.unit:
             properties["unitText"] = line.unit
         name = f"#{'metric' if is_metric else 'column'}-{line.name}"
         meanings[is_metric, line.name] = crate.add(ContextEntity(crate, name, properties))
-    crate.root_dataset["variableMeasured"] = [entity for (metric, _), entity in meanings.items() if metric]
+    crate.root_dataset["variableMeasured"] = [
+        entity for (metric, _), entity in meanings.items() if metric
+    ]
     for path in sorted({*folder.iterdir()} - {folder / METADATA}):
         file = crate.add_file(
             path,

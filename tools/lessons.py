@@ -1,7 +1,8 @@
-"""From the teachers' lessons to the students': what stands between the marks of a solution is taken out.
+"""Write the students' lessons from the teachers': without the solutions.
 
-The teachers' notebooks, `notebooks/lessons/solutions`, are the source: ``python -m tools.lessons`` writes the others
-as `nbgrader generate_assignment` would, with the settings of `nbgrader_config.py` beside them.
+The teachers' notebooks, `notebooks/lessons/solutions`, are the source. ``python -m tools.lessons``
+writes the others as `nbgrader generate_assignment` does with the settings of
+`notebooks/lessons/nbgrader_config.py`.
 """
 
 from pathlib import Path
@@ -15,27 +16,30 @@ BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 STUBS: Final = {"code": "pass  # your code here", "markdown": "*Your answer here.*"}
 
 
-def teachers() -> list[Path]:
+def list_teachers() -> list[Path]:
     """Return the teachers' notebooks, in the order of the lessons."""
     return sorted((paths.notebooks() / "lessons" / "solutions").glob("*.ipynb"))
 
 
-def students(teacher: Path) -> Path:
-    """Return where the students' notebook of a lesson lies."""
+def find_students(teacher: Path) -> Path:
+    """Return the path of the students' notebook of a lesson."""
     return teacher.parents[1] / teacher.name
 
 
-def released(notebook: Any) -> Any:
-    """Return a copy of a teachers' notebook without its solutions, a stub in place of each."""
-    made: Any = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
-    for cell in made.cells:
+def release(notebook: Any) -> Any:
+    """Return a copy of a teachers' notebook with a stub in place of each solution."""
+    copy: Any = nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+    for cell in copy.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = without_solution(cell.source, STUBS[cell.cell_type])
-    return made
+            cell.source = remove_solutions(cell.source, STUBS[cell.cell_type])
+    return copy
 
 
-def without_solution(source: str, stub: str) -> str:
-    """Return a cell's source with `stub` in place of each solution; raises `ValueError` where a mark has no mate."""
+def remove_solutions(source: str, stub: str) -> str:
+    """Return a cell's source with `stub` in place of each solution.
+
+    Raises `ValueError` for a mark without its counterpart.
+    """
     kept: list[str] = []
     inside = False
     for line in source.split("\n"):
@@ -56,6 +60,6 @@ def without_solution(source: str, stub: str) -> str:
 
 
 if __name__ == "__main__":
-    for teacher in teachers():
+    for teacher in list_teachers():
         source = nbformat.read(teacher, 4)  # type: ignore[no-untyped-call]
-        nbformat.write(released(source), students(teacher))  # type: ignore[no-untyped-call]
+        nbformat.write(release(source), find_students(teacher))  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""What `make site` puts beside the pages of `docs/`: the reference run's report, and every answer of the explorer.
+"""Add the reference run's report and the explorer's answers to the site of `docs/`: `make site`.
 
-``python -m tools.site FOLDER`` writes ``report/`` and ``answers/`` into a site that Sphinx has built. The answers are
-those of `benchbook explore`, by the same code.
+``python -m tools.site FOLDER`` writes ``report/`` and ``answers/`` into a site that Sphinx has
+built. The answers are those of `benchbook explore`, by the same code.
 """
 
 import argparse
@@ -11,20 +11,19 @@ from pathlib import Path
 
 from benchbook import paths
 from benchbook.analysis.runs import Run
-from benchbook.explorer.page import ANSWERS
-from benchbook.explorer.site import write_answers
-from benchbook.report.builder import PAGE
+from benchbook.explorer.site import ANSWERS, write_answers
+from benchbook.report.build import PAGE
 
 
-def report(folder: Path, home: str) -> None:
+def write_report(folder: Path, home: str) -> None:
     """Write the committed report, with the files that it links to.
 
     Parameters
     ----------
     folder
-        Of its page, ``index.html``, and its files; what lies there is removed.
+        The folder of ``index.html`` and its files; its contents are removed.
     home
-        Where the site's first page is, from there.
+        The address of the site's first page, from there.
     """
     shutil.rmtree(folder, ignore_errors=True)
     unlinked = shutil.ignore_patterns("*.parquet", "*.md", PAGE)
@@ -38,8 +37,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tools.site")
     parser.add_argument("folder", type=Path)
     site = parser.parse_args().folder
-    report(site / "report", "../index.html")
-    runs = {"the reference run": Run.of_reference().analysis}
+    write_report(site / "report", "../index.html")
+    runs = {"the reference run": Run.read_reference().analysis}
     for _ in write_answers(site / ANSWERS, runs):
         pass
     sys.stdout.write(f"{site / 'index.html'}\n")

@@ -1,11 +1,12 @@
-"""Compare each versioned unit with the digest of its code that is committed, or accept the code as it is.
+"""Compare each versioned unit with the committed digest of its code, or accept its code.
 
 ``python -m tools.versions`` names each unit whose code differs, and its files.
 
-``python -m tools.versions accept UNIT...`` writes a unit's ``VERSION`` and the digest of its code into
-``lib/benchbook/grid/units.json``. Raise the ``VERSION`` before, where the change may move what is measured: then the
-unit's cells are measured anew. Where it cannot, keep the number, and say in the commit why nothing measured can move
-(``benchmarks/unmoved.py`` shows it). ``accept all`` takes every unit, as after a merge.
+``python -m tools.versions accept UNIT...`` writes a unit's ``VERSION`` and the digest of its code
+into ``lib/benchbook/grid/units.json``. Raise the ``VERSION`` before, where the change may move what
+is measured: then the unit's cells are measured anew. Where it cannot, keep the number, and say in
+the commit why nothing measured can move (``benchmarks/unmoved.py`` shows it). ``accept all`` takes
+every unit, as after a merge.
 """
 
 import json
@@ -13,56 +14,64 @@ import re
 import sys
 from typing import Final
 
-from benchbook.grid.units import COMMITTED, LIBRARY, UNITS, digest, read_committed, source_files
+from benchbook.grid.units import COMMITTED, LIBRARY, UNITS, digest_unit, list_files, read_committed
 
 _VERSION: Final = re.compile(r"^(?:// )?VERSION = (\d+)$", re.MULTILINE)
 
 
-def stated_version(unit: str) -> int:
-    """Return the version that a unit's files state; ends the command when it is not exactly one."""
-    texts = [file.read_text(encoding="utf-8") for file in source_files(unit)]
-    stated = [number for text in texts for number in _VERSION.findall(text)]
+def read_version(unit: str) -> int:
+    """Return the version that a unit's files state; exit when it is not exactly one."""
+    stated: list[str] = []
+    for file in list_files(unit):
+        stated += _VERSION.findall(file.read_text(encoding="utf-8"))
     if len(stated) != 1:
-        sys.exit(f"{unit}: {len(stated)} lines `VERSION = n` in its files, and exactly one must be there")
+        sys.exit(
+            f"{unit}: {len(stated)} lines `VERSION = n` in its files, and exactly one must be there"
+        )
     return int(stated[0])
 
 
 def find_differing() -> list[str]:
-    """Return a line for each unit that differs from what is committed, with its files and the remedy."""
+    """Return one line per unit that differs from its committed digest, with files and remedy."""
     lines = []
     for unit in UNITS:
-        if read_committed().get(unit) != (stated_version(unit), digest(unit)):
-            files = ", ".join(str(file.relative_to(LIBRARY.parents[1])) for file in source_files(unit))
+        if read_committed().get(unit) != (read_version(unit), digest_unit(unit)):
+            files = ", ".join(
+                str(file.relative_to(LIBRARY.parents[1])) for file in list_files(unit)
+            )
             lines.append(
-                f"unit {unit} differs from its committed digest ({files}): if what it measures may move, "
-                f"raise its VERSION; then run python -m tools.versions accept {unit}"
+                f"unit {unit} differs from its committed digest ({files}): if what it measures may"
+                f" move, raise its VERSION; then run python -m tools.versions accept {unit}"
             )
     return lines
 
 
-def accept(units: list[str]) -> None:
-    """Write what is committed of some units anew."""
-    # A file that a merge left in pieces is not read.
+def accept_units(units: list[str]) -> None:
+    """Write the versions and digests of some units."""
+    # When all units are written, the file is not read: a merge may have left it in pieces.
     committed = {} if units == [*UNITS] else read_committed()
     after = {unit: code for unit, code in committed.items() if unit in UNITS}
     for unit in units:
-        after[unit] = stated_version(unit), digest(unit)
+        after[unit] = read_version(unit), digest_unit(unit)
     lines = [f'  "{unit}": {json.dumps(code)}' for unit, code in sorted(after.items())]
     COMMITTED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
-    """Do as the arguments say; return 0 when all units are as committed or were accepted, 1 when some differ."""
+    """Run the command; return 1 when units differ from their committed digests, else 0."""
     if not arguments:
         lines = find_differing()
         for line in lines:
             print(line)
         return 1 if lines else 0
     if arguments[0] != "accept" or not {*arguments[1:]} <= {*UNITS, "all"}:
-        sys.exit(f"python -m tools.versions [accept UNIT... | accept all]; the units: {', '.join(UNITS)}")
-    accept([*UNITS] if "all" in arguments else arguments[1:])
+        sys.exit(
+            f"python -m tools.versions [accept UNIT... | accept all]; the units: {', '.join(UNITS)}"
+        )
+    accept_units([*UNITS] if "all" in arguments else arguments[1:])
     print(
-        f"{COMMITTED} is written. Where a unit has its former version, say in the commit why nothing measured can move."
+        f"{COMMITTED} is written. Where a unit has its former version, say in the commit why"
+        " nothing measured can move."
     )
     return 0
 

@@ -1,4 +1,7 @@
-"""How hatchling builds the wheel: the lessons' package stands in it twice, to be imported and beside its lessons."""
+"""Hatchling's build hook: the wheel has the lessons' package twice.
+
+Once it can be imported, and once it lies next to the lessons.
+"""
 
 from typing import Any
 
@@ -6,9 +9,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class Lessons(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds it where Python finds it; an editable install, which finds it in the checkout, has no copy."""
+    """Adds the package where Python finds it.
+
+    An editable install has no copy, because Python finds it in the checkout.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Say what else is to be held."""
+        """Add the package to a standard wheel."""
         if version == "standard":
             build_data["force_include"]["notebooks/lessons/benchbook_lessons"] = "benchbook_lessons"

@@ -1,7 +1,8 @@
-"""Inserting and finding comments written bare on each driver, as a careful user would: no layer, no waste.
+"""Bare code that inserts and finds comments with each driver, as a careful user writes it.
 
-What is stored, what is waited for, what is read, drained and decoded is the same as the adapter's; an answer is looked
-at where the driver does not do that itself. The store is the database's own, made by its `create`.
+What is stored, what is waited for, what is read, drained and decoded is the same as the adapter's;
+an answer is looked at where the driver does not do that itself. The store is the database's own,
+made by its `create`.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Final
 
 from bare import documents, sql
 from bare.base import Bare
-from benchbook.deployment import Deployment
+from benchbook.servers.deployment import Deployment
 
 __all__ = ["BARE", "Bare", "opened"]
 
@@ -31,7 +32,7 @@ BARE: Final[dict[str, type[Bare]]] = {
 
 
 @contextmanager
-def opened(name: str, deployment: Deployment, durability: str) -> Iterator[Bare]:
-    """Yield what speaks to a database's primary; closed at the end."""
+def open_bare(name: str, deployment: Deployment, durability: str) -> Iterator[Bare]:
+    """Yield bare code for a database's primary, closed at the end."""
     with ExitStack() as closing:
         yield BARE[name](deployment.node().url, durability, closing)

@@ -44,5 +44,5 @@ class Bare(ABC):
         """Return the records of each value."""
 
     def plain(self, record: Any) -> Record:
-        """Return what was found, the adapter's or ours, as a dictionary."""
+        """Return a record that the adapter or bare code found as a dictionary."""
         return dict(record)

@@ -1,4 +1,5 @@
 """Documents on pymongo, mongoengine, urllib3 (CouchDB), RethinkDB's driver and Couchbase's SDK."""
+
 # ruff: noqa: D102, what a method does is said in the base class
 
 import base64
@@ -15,7 +16,7 @@ import urllib3
 from rethinkdb import r
 
 from bare.base import Bare, Record, Records
-from benchbook.deployment import PATIENCE_S
+from benchbook.servers.deployment import PATIENCE_S
 
 
 class PyMongo(Bare):
@@ -28,7 +29,12 @@ class PyMongo(Bare):
     }
 
     def connect(self) -> None:
-        settings: dict[str, Any] = {"w": 1, "retryWrites": False, "retryReads": False, "tz_aware": True}
+        settings: dict[str, Any] = {
+            "w": 1,
+            "retryWrites": False,
+            "retryReads": False,
+            "tz_aware": True,
+        }
         self.client = self.closing.enter_context(
             pymongo.MongoClient(self.url, **settings, **self.CONCERN[self.durability])
         )
@@ -55,14 +61,21 @@ class MongoEngine(PyMongo):
     def connect(self) -> None:
         super().connect()
         mongoengine.connect(
-            "benchbook", alias="bare", mongo_client_class=lambda **_: self.client, uuidRepresentation="standard"
+            "benchbook",
+            alias="bare",
+            mongo_client_class=lambda **_: self.client,
+            uuidRepresentation="standard",
         )
         self.closing.callback(mongoengine.disconnect, "bare")
         text, moment = mongoengine.StringField, mongoengine.DateTimeField
         fields: dict[str, Any] = {
-            name: text(required=True) for name in ("article_id", "author", "email", "title", "content")
+            name: text(required=True)
+            for name in ("article_id", "author", "email", "title", "content")
         }
-        fields["_id"], fields["created_at"] = text(primary_key=True, required=True), moment(required=True)
+        fields["_id"], fields["created_at"] = (
+            text(primary_key=True, required=True),
+            moment(required=True),
+        )
         fields["meta"] = {"db_alias": "bare", "collection": "comments", "auto_create_index": False}
         self.comment = type("Comment", (mongoengine.Document,), fields)
 
@@ -85,7 +98,7 @@ class MongoEngine(PyMongo):
 
 
 class Urllib3(Bare):
-    """CouchDB's interface; a batch is what the adapter's is, and so is how long connecting may take."""
+    """CouchDB's interface, with the adapter's batches and time limit of connecting."""
 
     def connect(self) -> None:
         parts = urlsplit(self.url)
@@ -112,8 +125,11 @@ class Urllib3(Bare):
 
     def insert_many(self, records: Records) -> None:
         for start in range(0, len(records), 1000):
-            answers = self.ask("POST", "/benchbook-comments/_bulk_docs", {"docs": records[start : start + 1000]})
-            if refused := [answer for answer in answers if "error" in answer]:
+            answers = self.ask(
+                "POST", "/benchbook-comments/_bulk_docs", {"docs": records[start : start + 1000]}
+            )
+            refused = [answer for answer in answers if "error" in answer]
+            if refused:
                 raise RuntimeError(refused[0])
 
     def find(self, values: Sequence[str]) -> list[list[Record]]:
@@ -129,7 +145,7 @@ class Urllib3(Bare):
 
 
 class RethinkDB(Bare):
-    """Batches are what the adapter's are; moments are read raw, for the driver's have lost their milliseconds."""
+    """With the adapter's batches; moments are read raw, because the driver's lose milliseconds."""
 
     def connect(self) -> None:
         parts = urlsplit(self.url)
@@ -172,7 +188,8 @@ class Couchbase(Bare):
         # Its driver is installed by an extra.
         from benchbook.databases.couchbase.adapter import Bucket
 
-        bucket = self.closing.enter_context(closing(Bucket(self.url, {})))  # the SDK's, with its many settings
+        # The SDK's, with its many settings.
+        bucket = self.closing.enter_context(closing(Bucket(self.url, {})))
         self.documents = bucket.documents
 
     def insert(self, records: Records) -> None:

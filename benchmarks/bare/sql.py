@@ -1,4 +1,5 @@
 """Rows and JSON documents on psycopg and PyMySQL."""
+
 # ruff: noqa: D102, what a method does is said in the base class
 
 from collections.abc import Sequence
@@ -14,10 +15,12 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions
 
 from bare.base import Bare, Record, Records
-from benchbook.servers.address import login
+from benchbook.servers.address import read_login
 
 COLUMNS: Final = ("_id", "article_id", "author", "email", "created_at", "title", "content")
-INSERT_ROW: Final = f"INSERT INTO comments ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+INSERT_ROW: Final = (
+    f"INSERT INTO comments ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+)
 FIND_ROWS: Final = f"SELECT {', '.join(COLUMNS)} FROM comments WHERE article_id = %s"
 INSERT_DOCUMENT: Final = "INSERT INTO comments (_id, doc) VALUES (%s, %s)"
 
@@ -50,8 +53,14 @@ class PsycopgRows(Rows):
     }
 
     def connect(self) -> None:
-        self.connection = self.closing.enter_context(closing(psycopg.connect(self.url, autocommit=True)))
-        for setting in ("SET search_path = benchbook", "SET TimeZone = 'UTC'", *self.COMMIT[self.durability]):
+        self.connection = self.closing.enter_context(
+            closing(psycopg.connect(self.url, autocommit=True))
+        )
+        for setting in (
+            "SET search_path = benchbook",
+            "SET TimeZone = 'UTC'",
+            *self.COMMIT[self.durability],
+        ):
             self.connection.execute(setting)
         self.cursor = self.connection.cursor()
 
@@ -67,7 +76,8 @@ class PsycopgDocuments(PsycopgRows):
         super().connect()
         set_json_dumps(orjson.dumps, self.connection)
         set_json_loads(orjson.loads, self.connection)
-        self.cursor = self.connection.cursor()  # a cursor keeps to what its connection was told before
+        # A cursor keeps to what its connection was told before.
+        self.cursor = self.connection.cursor()
 
     def insert(self, records: Records) -> None:
         cursor = self.cursor
@@ -94,21 +104,25 @@ class PyMySQLRows(Rows):
     """Moments are read as such, in UTC, without PyMySQL's regular expression."""
 
     def connect(self) -> None:
-        moment: Any = {FIELD_TYPE.DATETIME: lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC)}
+        moment: Any = {
+            FIELD_TYPE.DATETIME: lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC)
+        }
         settings: dict[str, Any] = {
             "database": "benchbook",
             "charset": "utf8mb4",
             "autocommit": True,
             "ssl_disabled": True,
         }
-        connection = pymysql.connect(**login(self.url, 3306), **settings, conv=conversions | moment)
+        connection = pymysql.connect(
+            **read_login(self.url, 3306), **settings, conv=conversions | moment
+        )
         self.connection = self.closing.enter_context(closing(connection))
         self.cursor = self.connection.cursor()
 
     def insert_many(self, records: Records) -> None:
-        self.committed(INSERT_ROW, [tuple(record.values()) for record in records])
+        self.commit_rows(INSERT_ROW, [tuple(record.values()) for record in records])
 
-    def committed(self, statement: str, rows: list[Any]) -> None:
+    def commit_rows(self, statement: str, rows: list[Any]) -> None:
         self.connection.begin()
         try:
             self.cursor.executemany(statement, rows)
@@ -127,7 +141,9 @@ class PyMySQLDocuments(PyMySQLRows):
             cursor.execute(INSERT_DOCUMENT, (record["_id"], orjson.dumps(record).decode()))
 
     def insert_many(self, records: Records) -> None:
-        self.committed(INSERT_DOCUMENT, [(record["_id"], orjson.dumps(record).decode()) for record in records])
+        self.commit_rows(
+            INSERT_DOCUMENT, [(record["_id"], orjson.dumps(record).decode()) for record in records]
+        )
 
     def find(self, values: Sequence[str]) -> list[list[Record]]:
         cursor, found = self.cursor, []

@@ -1,7 +1,8 @@
-"""The one place that knows where things lie.
+"""Every path that the suite uses, in one place.
 
-A working folder holds notebooks, grids, the papers' numbers and the reference run: a checkout, or what `benchbook init`
-laid out. This code's own files (other stacks) lie beside it: in its checkout, or its wheel.
+A working folder has notebooks, grids, the papers' numbers and the reference run. It is a checkout,
+or was laid out by `benchbook init`. The code's own files, such as the Java and Node.js harness, are
+in the code's checkout or in its wheel.
 """
 
 import os
@@ -9,65 +10,78 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from benchbook import suite
+from benchbook import version
 
 REFERENCE: Final = "reference"
-"""The committed run's name, where a profile's could stand."""
+"""The name of the committed run, used in place of a profile's."""
 
-LAID_OUT: Final = ".benchbook"
-"""The file that says of a working folder which version laid it out; a checkout has none."""
+LAYOUT_FILE: Final = ".benchbook"
+"""The file with the version that laid out a working folder; a checkout does not have it."""
 
 _HERE = Path(__file__).resolve()
 _IN_WHEEL = _HERE.with_name("folder")
 
 
-def own() -> Path:
-    """Return the folder of what belongs to this very code: its checkout, or what its wheel holds of one."""
+def code_folder() -> Path:
+    """Return the folder of the code's own files: its checkout, or their copy in its wheel."""
     return _IN_WHEEL if _IN_WHEEL.is_dir() else _HERE.parents[2]
 
 
 def root() -> Path:
-    """Return the working folder: ``BENCHBOOK_HOME``, else the nearest parent with a ``papermill_params`` folder.
+    """Return the working folder.
 
-    Raises `FileNotFoundError` when neither the working directory nor the installed package lies in one, when each lies
-    in another checkout, or when another version laid the folder out.
+    It is the folder in ``BENCHBOOK_HOME``, else the nearest parent of the current folder with a
+    ``papermill_params`` folder, else the code's checkout.
+
+    Raises `FileNotFoundError` when there is none, when the current folder is in another checkout
+    than the code, or when another version laid the folder out.
     """
-    if home := os.environ.get("BENCHBOOK_HOME"):
+    home = os.environ.get("BENCHBOOK_HOME")
+    if home:
         return Path(home)
-    return _checkout(Path.cwd())
+    return _find_working_folder(Path.cwd())
 
 
 @cache
-def _checkout(working: Path) -> Path:
-    """Return the nearest working folder at or above the working directory, else above this package."""
-    here, code = _above(working), _above(_HERE)
-    if here and (here / LAID_OUT).is_file():
-        if (version := (here / LAID_OUT).read_text().strip()) != suite.version():
+def _find_working_folder(current: Path) -> Path:
+    here, code = _find_above(current), _find_above(_HERE)
+    # A folder that benchbook init laid out belongs to one version.
+    if here and (here / LAYOUT_FILE).is_file():
+        laid_out = (here / LAYOUT_FILE).read_text().strip()
+        own = version.read_version()
+        if laid_out != own:
             raise FileNotFoundError(
-                f"{here} was laid out by benchbook {version}, and this is {suite.version()}: lay another out"
+                f"{here} was laid out by benchbook {laid_out}, and this is {own}: lay another out"
                 " with benchbook init, and move data/results there"
             )
         return here
-    if here and code and not here.samefile(code):  # grids and notebooks of a copy would run the code of another
+    # The grids and notebooks of one checkout must not run the code of another.
+    if here and code and not here.samefile(code):
         raise FileNotFoundError(
-            f"{here} is a checkout, and this benchbook is the code of {code}: run make setup here, then this checkout's"
-            " own .venv/bin/benchbook, or set BENCHBOOK_HOME to the folder that is meant"
+            f"{here} is a checkout, and this benchbook is the code of {code}: run make setup here,"
+            " then this checkout's own .venv/bin/benchbook,"
+            " or set BENCHBOOK_HOME to the folder that is meant"
         )
-    if folder := here or code:
+    folder = here or code
+    if folder:
         return folder
     raise FileNotFoundError(
-        "no benchbook folder here: lay one out with benchbook init FOLDER, and run inside it, or set BENCHBOOK_HOME"
+        "no benchbook folder here: lay one out with benchbook init FOLDER, and run inside it,"
+        " or set BENCHBOOK_HOME"
     )
 
 
-def _above(start: Path) -> Path | None:
+def _find_above(start: Path) -> Path | None:
     """Return the nearest working folder at or above a path."""
-    return next((folder for folder in (start, *start.parents) if (folder / "papermill_params").is_dir()), None)
+    for folder in (start, *start.parents):
+        if (folder / "papermill_params").is_dir():
+            return folder
+    return None
 
 
-def remedy() -> str:
-    """Return how to get back a file of the working folder that is damaged or missing."""
-    if (root() / LAID_OUT).is_file():
+def suggest_restore() -> str:
+    """Return the advice to a user whose working folder has a damaged or missing file."""
+    if (root() / LAYOUT_FILE).is_file():
         return "lay another folder out with benchbook init, and copy it from there"
     return "restore it from git"
 
@@ -83,49 +97,52 @@ def grids() -> Path:
 
 
 def harness(language: str) -> Path:
-    """Return the folder of what runs on another stack, ``java`` or ``node``, of this very code; a wheel has none."""
-    return own() / "harness" / language
+    """Return the folder of the harness in another language, ``java`` or ``node``.
+
+    It belongs to this code; a wheel does not have it.
+    """
+    return code_folder() / "harness" / language
 
 
 def fonts() -> Path:
-    """Return the folder of matplotlib's list of fonts, beside this very code; not in git."""
-    return own() / ".cache" / "matplotlib"
+    """Return the folder of matplotlib's list of fonts, which is not in git."""
+    return code_folder() / ".cache" / "matplotlib"
 
 
-def published() -> Path:
+def published_numbers() -> Path:
     """Return the folder of the numbers that the papers print."""
     return root() / "data" / "published"
 
 
 def papers() -> Path:
-    """Return the file of who wrote the papers, and where they were published."""
+    """Return the file with the papers' authors and publications."""
     return root() / "data" / "papers.yaml"
 
 
 def claims() -> Path:
-    """Return the folder of what the papers claim."""
+    """Return the folder of the papers' claims."""
     return root() / "data" / "claims"
 
 
 def results() -> Path:
-    """Return the folder of what runs wrote (``BENCHBOOK_RESULTS`` moves it)."""
+    """Return the folder of the results of runs, which ``BENCHBOOK_RESULTS`` can move."""
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")
 
 
 def artefacts() -> Path:
-    """Return the folder of Java artefacts that were fetched and checked; not in git."""
+    """Return the folder of fetched and checked Java artefacts, which is not in git."""
     return root() / ".cache" / "maven"
 
 
 def servers() -> Path:
-    """Return the folder of the servers that were fetched (MySQL 8.0); not in git."""
+    """Return the folder of fetched servers (MySQL 8.0), which is not in git."""
     return root() / ".cache" / "servers"
 
 
 def figures(profile: str) -> Path:
-    """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all).
+    """Return the folder of one profile's figures; ``BENCHBOOK_FIGURES`` can move them all.
 
-    Those of the committed run, when they are drawn anew, lie beside those that are in git.
+    The reference run's own figures are in git; new drawings of them go to a folder next to it.
     """
     drawn = "reference_drawn_anew" if profile == REFERENCE else profile
     return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / drawn

@@ -1,115 +1,209 @@
-"""The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
+"""Block means: one mean of each quantity per cell and block, the unit of all analysis.
+
+Begin with `load_block_means` for results, or `compute_block_means` for observations. `BlockMeans`
+are those of one term of a comparison.
+"""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+from typing import Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pydantic import BaseModel, ValidationError
+from numpy.typing import NDArray
 
-from benchbook import results, studies
+from benchbook.analysis.published import CellSettings
+from benchbook.analysis.quantities import DERIVED, MEAN_KEYS, derive_quantities
 from benchbook.results import files
-from benchbook.results.folder import Whole, verified
+from benchbook.results.folder import ResultFile, verify_files
+from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.views import list_finished_files
 
-if TYPE_CHECKING:
-    pass
+REPETITION_COLUMNS: Final = (
+    "repetition",
+    "value",
+    "count",
+    "timed_out",
+    "resolution",
+    "started_at",
+)
+"""Columns of one repetition, which a mean has not or has in another form."""
 
-Triple: TypeAlias = tuple[str, str, str]
-"""An operation, a role and a metric."""
-
-UNIT: Final = ["cell_id", "block", "operation", "role", "metric", *results.OF_AN_ARM]
-"""What one block's mean covers: all its repetitions of one quantity, in one of the arms that its cell took in turn."""
-
-OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "timed_out", "resolution", "started_at"})
-OF_THE_RUN: Final = frozenset({
+RUN_COLUMNS: Final = (
     *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at"),
     *("dataset", "dataset_sha256", "code_hash", "background_load", "noisy"),
-})  # fmt: skip
-"""Columns that tell of a cell's run and not what it measured: they stay with the observations, under its `cell_id`."""
+)
+"""Columns about the run of a cell, which stay with the observations, under its `cell_id`."""
 
-_UNIT: Final = ", ".join(UNIT)
+PASS_PAUSE: Final = pd.Timedelta(hours=1)
+"""When no cell of a block has begun for so long, its number is used again in another pass."""
+
+_KEYS: Final = ", ".join(MEAN_KEYS)
+# ``favg`` is Kahan's sum, as precise as that of pandas.
 _SQL: Final = f"""
-WITH kept AS (
+WITH chosen AS (
     SELECT *, CASE WHEN isnan(value) THEN NULL ELSE value END AS known
     FROM {{source}}
-    WHERE coalesce(state, 'done') = 'done' AND ((value IS NOT NULL AND NOT isnan(value)) OR timed_out)
+    WHERE coalesce(state, 'done') = 'done'
+        AND ((value IS NOT NULL AND NOT isnan(value)) OR timed_out)
 )
-SELECT {_UNIT}, arg_min(source, repetition) AS source, {{first}},
+SELECT {_KEYS}, arg_min(source, repetition) AS source, {{first}},
     count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,
     favg(known) AS at_least, bool_or(coalesce(timed_out, false)) AS timed_out,
     coalesce(bool_or(noisy), false) AS noisy, avg("count") AS "count"
-FROM kept GROUP BY {_UNIT}
+FROM chosen GROUP BY {_KEYS}
 """
-"""Sums as precise as pandas' (``favg`` is Kahan's)."""
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
-"""References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
+"""Texts by reference: Arrow would copy each cell's parameters whenever rows are chosen."""
 
 
-def block_means(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a cell, block and measured quantity: the mean of its repetitions.
+@dataclass(frozen=True)
+class BlockMeans:
+    """The means of one quantity, one per block: a term of a comparison. Arrays of shape (n,)."""
 
-    Single repetitions share their process, its start and the machine's mood: they are not independent, blocks are
-    nearly so. Everything in `benchbook.analysis` therefore works on these rows.
+    settings: CellSettings  # levels of parameters and columns
+    blocks: NDArray[np.int64]  # numbers, ascending, unique over machines and days
+    values: NDArray[np.float64]  # in `unit`
+    timed_out: NDArray[np.bool_]  # whether a wait ran out: the true value is larger
+    unit: str
+    noisy: int = 0  # number of further blocks that other programs disturbed
+    noisy_means: "BlockMeans | None" = None  # the means of these blocks
+    levels: tuple[object, ...] = ()  # those of a factor that are averaged
+    cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
+
+    @property
+    def with_noisy_blocks(self) -> "BlockMeans":
+        """The means of all blocks; of a block with quiet repetitions, of these."""
+        if self.noisy_means is None:
+            return self
+        added = self.noisy_means.select_blocks(np.setdiff1d(self.noisy_means.blocks, self.blocks))
+        blocks = np.append(self.blocks, added.blocks)
+        order = np.argsort(blocks)
+        return replace(
+            self,
+            blocks=blocks[order],
+            values=np.append(self.values, added.values)[order],
+            timed_out=np.append(self.timed_out, added.timed_out)[order],
+        )
+
+    def select_blocks(self, blocks: NDArray[np.int64]) -> "BlockMeans":
+        """Return the means of those of the blocks that it has."""
+        chosen = np.isin(self.blocks, blocks)
+        return replace(
+            self,
+            blocks=self.blocks[chosen],
+            values=self.values[chosen],
+            timed_out=self.timed_out[chosen],
+        )
+
+
+def find_shared_blocks(terms: Iterable[BlockMeans]) -> NDArray[np.int64]:
+    """Return the numbers of the blocks that all terms have, ascending."""
+    return reduce(np.intersect1d, [means.blocks for means in terms])
+
+
+def find_common_settings(terms: Iterable[BlockMeans]) -> CellSettings:
+    """Return the settings that all terms have in common."""
+    first, *others = (means.settings for means in terms)
+    return {
+        name: level
+        for name, level in first.items()
+        if all(other.get(name) == level for other in others)
+    }
+
+
+def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
+    """Return the means over several levels of a factor, in the blocks that all levels have."""
+    noisy_means = None
+    if any(part.noisy_means for part in parts):
+        whole = [replace(part.with_noisy_blocks, noisy_means=None) for part in parts]
+        noisy_means = average_levels(whole, factor)
+    blocks = find_shared_blocks(parts)
+    parts = [part.select_blocks(blocks) for part in parts]
+    return replace(
+        parts[0],
+        settings=find_common_settings(parts),
+        values=np.mean([part.values for part in parts], axis=0),
+        timed_out=np.any([part.timed_out for part in parts], axis=0),
+        noisy=max(part.noisy for part in parts),
+        noisy_means=noisy_means,
+        levels=tuple(part.settings[factor] for part in parts),
+        cells=frozenset[str]().union(*(part.cells for part in parts)),
+    )
+
+
+def load_block_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return the block means of finished cells, without loading their single values.
 
     Parameters
     ----------
-    observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`, of which columns may be missing, with a column for each
-        parameter; or block means, which are returned as they are.
+    identities
+        ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all cells.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of the cell but `OF_THE_RUN`, ``operation, role, metric, unit, source``, and
+        The rows of `average_repetitions`.
+    """
+    return average_files(list_finished_files(identities))
 
-        - ``rows``: number of repetitions, with and without a value; ``started_at``, ``last_started_at``: when the first
-          and the last of them began;
-        - ``value``: mean over the repetitions, in ``unit``; NaN when a wait ran out in any of them, which is no time;
-        - ``at_least``: the mean with such waits at the time waited, which the true mean exceeds; ``value`` if none;
+
+def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
+    """Return the rows of `average_repetitions` for the files of finished cells."""
+    finished = verify_files(finished)
+    if not finished:
+        return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
+    paths = [str(result.path) for result in finished]
+    return _average(paths, files.merge_file_schemas(result.facts for result in finished))
+
+
+def average_repetitions(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per cell, block and quantity: the mean of its repetitions.
+
+    Repetitions share a process, its start and the state of the machine, so they are not
+    independent. Blocks nearly are. All of `benchbook.analysis` therefore works on these rows.
+
+    Parameters
+    ----------
+    observations
+        Rows with the columns of `benchbook.results.schema.OBSERVATIONS`, some of which may be
+        missing, and of parameters; or block means, which are returned as they are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the cell without `RUN_COLUMNS`, ``operation, role, metric, unit, source``,
+        and
+
+        - ``rows``: number of repetitions; ``started_at``, ``last_started_at``: when the first and
+          the last of them began;
+        - ``value``: mean of the repetitions in ``unit``; NaN if a wait ran out in any of them;
+        - ``at_least``: the mean with such waits at the time waited; equal to ``value`` if none;
         - ``timed_out``: whether a wait ran out;
-        - ``noisy``: whether other programs used the machine meanwhile: nothing is judged on such a block;
+        - ``noisy``: whether other programs used the machine: such a block is not judged;
         - ``count``: mean number of items that a repetition covers.
 
         Sorted by study, cell, block and quantity.
     """
     if "rows" in observations:
         return observations
-    rows = observations.sort_values("repetition", kind="stable")  # so that equal sums are equal to the last digit
-    table = files.typed_with_parameters(rows)
-    return _means(table, table.schema)
+    # Sorted, so that equal sums are equal to the last digit.
+    rows = observations.sort_values("repetition", kind="stable")
+    table = files.build_inferred_table(rows)
+    return _average(table, table.schema)
 
 
-def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
-    """Return `block_means` of the finished cells of those identities, without ever holding their single values.
-
-    Parameters
-    ----------
-    identities
-        As in `benchbook.results.observations`: ``identity`` for all blocks of a cell, ``identity.block`` for one; None
-        for all.
-    """
-    return means_of(results.finished(identities))
-
-
-def means_of(finished: Collection[Whole]) -> pd.DataFrame:
-    """Return `stored_means` of the files of some finished cells."""
-    finished = verified(finished)
-    if not finished:
-        return block_means(results.OBSERVATIONS.empty_table().to_pandas())
-    return _means([str(result.path) for result in finished], files.schema_of(result.facts for result in finished))
-
-
-def _means(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
-    """Return the means of a table's rows, or of those of some files, which have the schema's columns together."""
+def _average(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
+    """Return the means of a table's rows or of some files' rows; the schema is that of all."""
+    # Importing it takes a quarter of a second; the reference run needs none.
     import duckdb
 
-    known = [*OF_A_REPETITION, *OF_THE_RUN, *UNIT, "source"]
-    names = [name for name in schema.names if name not in known]
+    grouped = {*REPETITION_COLUMNS, *RUN_COLUMNS, *MEAN_KEYS, "source"}
+    names = [name for name in schema.names if name not in grouped]
     first = ", ".join(f'first("{name}") AS "{name}"' for name in names)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
@@ -118,211 +212,47 @@ def _means(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:
-                # DuckDB refuses some damaged footers that Arrow, which has verified the files' values, reads well.
-                tables = [files.read(Path(file)) for file in source]
-                return _means(pa.concat_tables(tables, promote_options="permissive"), schema)
+                # DuckDB refuses some damaged footers that Arrow reads; Arrow has verified the
+                # values of these files.
+                tables = [files.read_table(Path(file)) for file in source]
+                whole = pa.concat_tables(tables, promote_options="permissive")
+                return _average(whole, schema)
         else:
             connection.register("in_memory", source)
             units = connection.sql(_SQL.format(source="in_memory", first=first)).to_arrow_table()
     means: pd.DataFrame = units.to_pandas(types_mapper={pa.string(): _TEXT}.get)
     means["value"] = means["at_least"].mask(means["timed_out"])
-    return means.sort_values(["study", *UNIT], ignore_index=True)
+    return means.sort_values(["study", *MEAN_KEYS], ignore_index=True)
 
 
-_MEANS: Final = ("value", "at_least")
+def compute_block_means(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the block means of all quantities, stored and derived, with their machine-days.
 
-
-@dataclass(frozen=True)
-class Derived:
-    """A quantity computed from others that were read around the same timed sections: factor * sum(of) / per."""
-
-    metric: str
-    unit: str
-    of: tuple[str, ...]  # the raw metrics that are summed, of the row's role
-    per: str | None = None  # the raw metric that the sum is divided by; ``count`` are the items; None: by nothing
-    factor: float = 1.0  # from raw units to `unit`
-    per_role: str | None = None  # the role that `per` is read from, when it is not the row's
-    unless: str | None = None  # the raw metric that, where it was read, makes a better one of the same name
-
-
-DERIVED: Final = (
-    Derived("time_per_item", "ms", ("wall_time",), per="count", factor=1e-6),
-    Derived("cpu_time", "s", ("cpu_total",), factor=1e-9),
-    Derived("cpu_time", "s", ("cpu_user", "cpu_system"), factor=1e-9, unless="cpu_total"),
-    Derived("cpu_user_time", "s", ("cpu_user",), factor=1e-9),
-    Derived("cpu_system_time", "s", ("cpu_system",), factor=1e-9),
-    Derived("cpu_percent", "%", ("cpu_total",), per="cpu_capacity", factor=100),
-    Derived("cpu_percent", "%", ("cpu_user", "cpu_system"), per="cpu_capacity", factor=100, unless="cpu_total"),
-    Derived("cpu_user_percent", "%", ("cpu_user",), per="cpu_capacity", factor=100),
-    Derived("cpu_system_percent", "%", ("cpu_system",), per="cpu_capacity", factor=100),
-    Derived("idle_percent", "%", ("idle_time",), per="wall_time", factor=100),
-    Derived("markup_percent", "%", ("markup_size",), per="size", factor=100),
-    Derived("memory_percent", "%", ("memory_used",), per="memory_total", factor=100),
-    Derived("memory_rss_mb", "MB", ("memory_rss",), factor=1 / 2**20),  # as Atop's RSIZE: an MB of 1,048,576 bytes
-    Derived("memory_pss_mb", "MB", ("memory_pss",), factor=1 / 2**20),
-    Derived("memory_change_kb", "KB", ("memory_change",), factor=1e-3),
-    Derived("bandwidth", "Kbps", ("card_bytes_received",), per="elapsed_time", factor=8e6, per_role="client"),
-    Derived(
-        *("bandwidth", "Kbps", ("bytes_received",)),
-        per="elapsed_time",
-        factor=8e6,
-        per_role="client",
-        unless="card_bytes_received",
-    ),
-)
-"""Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up.
-
-Its bytes are those at the network card where the role has one, as the paper read them, else those that the database
-counts of replication.
-
-``cpu_percent``, ``cpu_user_percent`` and ``cpu_system_percent`` are a role's processor time in % of what its
-processors could have given in the same window, as atop has a process' share of its machine. In a network with
-``cores`` those are the role's own, of tcp's server those that it may use, else all of this machine's; each row's
-``source`` of ``cpu_capacity`` says how many. 100 % is all of them, all the time.
-"""
-
-COUNTED: Final = frozenset(
-    {"size", "markup_size", "markup_percent", "bytes_received", "card_bytes_sent", "card_bytes_received"}
-)
-"""The metrics that are counted: what other processes do meanwhile disturbs none of them."""
-
-CHANGES: Final = frozenset({"memory_change", "memory_change_kb", "heap_change"})
-"""The metrics that may be negative; all others are positive, those in % shares of a whole."""
-
-
-def measures(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the block means of all quantities, stored and derived, with each block's machine-day.
-
-    The columns are those of `block_means` and `with_machine_days`. What has them is returned as it is, so that whatever
-    takes observations takes their measures too.
+    The columns are those of `average_repetitions` and `add_machine_days`. Rows that have them
+    already are returned as they are.
     """
     if "machine_day" in observations:
         return observations
-    means = block_means(observations)
+    means = average_repetitions(observations)
     if not means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
-        means = pd.concat([means, derive(means)], ignore_index=True)
-    return with_machine_days(means)
+        means = pd.concat([means, derive_quantities(means)], ignore_index=True)
+    return add_machine_days(means)
 
 
-PASS_ENDS: Final = pd.Timedelta(hours=1)
-"""When no cell of a block has begun for so long, what comes later under its number is another pass."""
-
-
-def with_machine_days(means: pd.DataFrame) -> pd.DataFrame:
+def add_machine_days(means: pd.DataFrame) -> pd.DataFrame:
     """Return block means with the machine-day of their blocks.
 
     Returns
     -------
     pandas.DataFrame
-        Two more columns: ``begun``, when the pass over all cells began that the block is of; and ``machine_day``, the
-        host and the date (UTC) of that.
+        Two more columns: ``begun``, when the block's pass over all cells began, and
+        ``machine_day``, the host and the date (UTC) of that.
     """
-    of_block = [means["host"].fillna(""), means["block"]]
+    block = [means["host"].fillna(""), means["block"]]
     # Passes: cells of a block that began one after the other.
     started = means["started_at"].sort_values()
-    pauses = started.groupby(of_block, sort=False).diff() > PASS_ENDS
-    number = pauses.groupby(of_block, sort=False).cumsum().reindex(means.index)
-    begun = means["started_at"].groupby([*of_block, number], sort=False).transform("min")
+    pauses = started.groupby(block, sort=False).diff() > PASS_PAUSE
+    passes = pauses.groupby(block, sort=False).cumsum().reindex(means.index)
+    begun = means["started_at"].groupby([*block, passes], sort=False).transform("min")
     date = pd.to_datetime(begun, utc=True).dt.strftime("%Y-%m-%d").fillna("")
-    return means.assign(begun=begun, machine_day=of_block[0] + " " + date)
-
-
-def derive(means: pd.DataFrame, quantities: Iterable[Derived] = DERIVED) -> pd.DataFrame:
-    """Return the derived quantities whose raw ones are among those block means; the same columns.
-
-    A quotient is that of the block's means. One with a timed-out part is timed out; when the part is the divisor,
-    nothing is known of ``at_least``.
-    """
-    keys = [key for key in UNIT if key not in ("metric", "role")]
-    occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
-    known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
-    of_metric = means[[*_MEANS, "timed_out"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
-    rows = pd.concat([_derive(quantity, known, of_metric) for quantity in quantities])
-    carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
-    return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
-
-
-def _derive(quantity: Derived, known: pd.DataFrame, of_metric: pd.DataFrame) -> pd.DataFrame:
-    """Return what is a derived quantity's own, for every role and occasion that has its parts.
-
-    The index says which row of the means the other columns are those of.
-    """
-    rows = known[known["metric"] == quantity.of[0]]
-    parts = [_of(of_metric, metric, rows["role"], rows["occasion"]) for metric in quantity.of]
-    divisor = _divisor(quantity, rows, of_metric)
-    own = pd.DataFrame(
-        {column: quantity.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
-    )
-    own["timed_out"] = np.any([part["timed_out"].eq(True) for part in (*parts, divisor)], axis=0)
-    own["at_least"] = own["at_least"].mask(divisor["timed_out"].eq(True))
-    own["source"] = f"derived: {' + '.join(quantity.of)}" + (f" / {quantity.per}" if quantity.per else "")
-    own["metric"], own["unit"] = quantity.metric, quantity.unit
-    seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
-    if quantity.unless:
-        seen &= _of(of_metric, quantity.unless, rows["role"], rows["occasion"])["timed_out"].isna()
-    return own[np.all([seen, *(part["timed_out"].notna() for part in (*parts, divisor))], axis=0)]
-
-
-def _divisor(quantity: Derived, rows: pd.DataFrame, of_metric: pd.DataFrame) -> pd.DataFrame:
-    """Return what the sum is divided by, a row for each of `rows`."""
-    if quantity.per is not None and quantity.per != "count":
-        role = rows["role"] if quantity.per_role is None else pd.Series(quantity.per_role, index=rows.index)
-        return _of(of_metric, quantity.per, role, rows["occasion"])
-    divisor = rows["count"] if quantity.per == "count" else pd.Series(1.0, index=rows.index)
-    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"timed_out": False}, index=rows.index)
-
-
-def _of(of_metric: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:
-    """Return the means of one metric at those roles and occasions, NaN where there is none."""
-    wanted = pd.MultiIndex.from_arrays([[metric] * len(role), role, occasion])
-    return of_metric.reindex(wanted).set_axis(role.index)
-
-
-@cache
-def delivered(study: str) -> frozenset[Triple]:
-    """Return the operation, role and metric, stored or derived, of every value that some cell of the study delivers."""
-    stored = _stored(study)
-    if _ends_on_all_nodes(study):  # on a single node its client's time is the whole: `ended`
-        stored |= {(operation, role, "elapsed_time") for operation, role, metric in stored if metric == "wall_time"}
-    stored |= {(operation, role, "memory_pss") for operation, role, metric in stored if metric == "memory_rss"}
-    quantities = set(stored)
-    for derived in DERIVED:
-        for operation, role, metric in stored:
-            parts = {(operation, role, part) for part in derived.of}
-            if derived.per not in (None, "count"):
-                parts.add((operation, derived.per_role or role, str(derived.per)))
-            if metric == derived.of[0] and parts <= stored:
-                quantities.add((operation, role, derived.metric))
-    return frozenset(quantities)
-
-
-@cache
-def _stored(study: str) -> frozenset[Triple]:
-    """Return what is stored: what the study says of itself, where that hangs on servers, else what its cells owe."""
-    module = studies.load(study)
-    if hasattr(module, "EVERY"):
-        return frozenset(module.EVERY)
-    return frozenset().union(*map(module.expected, _variants(module.Parameters)))
-
-
-def _variants(model: type[BaseModel]) -> Iterable[BaseModel]:
-    """Yield the default parameters, and those with another value of one of them."""
-    yield model()
-    for name, info in model.model_fields.items():
-        for value in get_args(info.annotation):
-            try:
-                yield model.model_validate({name: value})
-            except ValidationError:  # not a choice alone
-                continue
-
-
-def _ends_on_all_nodes(study: str) -> bool:
-    """Return whether a study reads how long an operation takes until all nodes hold the same."""
-    return study in studies.NAMES and any(metric == "elapsed_time" for _, _, metric in _stored(study))
-
-
-def ended(means: pd.DataFrame) -> pd.DataFrame:
-    """Say of a single node that its operation has ended when its client's has, where a study asks when it has ended."""
-    timed = [study for study in means["study"].unique() if _ends_on_all_nodes(study)]
-    alone = means["study"].isin(timed) & (means["topology"] == "single") & (means["metric"] == "wall_time")
-    return means.assign(metric=means["metric"].mask(alone, "elapsed_time"))
+    return means.assign(begun=begun, machine_day=block[0] + " " + date)

@@ -1,74 +1,90 @@
-"""Reads `data/claims`: every name in it is checked, every mistake stated with file, line and the nearest right name."""
+"""The files of `data/claims`, read and checked.
+
+Begin with `load_claims`. Every name in a file is checked; an error has its file, line and the
+nearest right name.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import filter as matching
+from fnmatch import filter as match_names
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from benchbook import paths, studies
-from benchbook.analysis.block_means import Triple, delivered
+from benchbook import paths
 from benchbook.analysis.claims import (
+    FREE_PARAMETERS,
+    ROW_COLUMNS,
+    AnyMeasuredClaim,
     Claim,
     Language,
     Level,
+    MeasuredClaim,
     NotComparable,
+    PaperComparisons,
+    PublishedPlace,
     Rank,
-    Tested,
-    TestedClaim,
-    Unmeasured,
-    published_keys,
-    several,
+    UnmeasuredClaim,
+    find_published_keys,
+    list_levels,
 )
-from benchbook.analysis.pairs import Pairs, PublishedAt
-from benchbook.analysis.published import Called, CellSettings, Key, Number, printed_number, published
-from benchbook.analysis.sides import FREE, OF_QUANTITY, OF_ROWS
-from benchbook.inputs import InputError
-from benchbook.strict import StrictModel, YamlFile, YamlPath, load, nearest
-from benchbook.studies import SLUGS
+from benchbook.analysis.published import (
+    CellSettings,
+    LevelNames,
+    PublishedKey,
+    find_published_number,
+    load_published_numbers,
+)
+from benchbook.analysis.quantities import QUANTITY_COLUMNS, QuantityKey, list_quantities
+from benchbook.files.inputs import InputError
+from benchbook.files.yaml_file import StrictModel, YamlFile, YamlPath, load_yaml
+from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.suggestions import suggest_name
 
-KINDS: Final[dict[str, type[Claim]]] = {
-    "none" if kind is Unmeasured else kind.__name__.lower(): kind for kind in get_args(Claim)
+CLAIM_KINDS: Final[dict[str, type[Claim]]] = {
+    "none" if kind is UnmeasuredClaim else kind.__name__.lower(): kind for kind in get_args(Claim)
 }
 
 Margin: TypeAlias = tuple[float, str] | tuple[float, float, str]
-"""A margin, as a ratio and as a difference where one is needed, and why so much."""
+"""A margin as a ratio, perhaps as a difference, too, and the reason for it."""
 
 
 class ClaimsFile(StrictModel):
-    """One paper's file; what a claim says depends on its kind, and is checked apart."""
+    """The file of one paper; each claim is checked by its kind."""
 
     kind_of_name: ClassVar[str] = "section"
 
     study: str
     stack: Language = "python"  # the paper's own language, where that is one of ours
-    languages: tuple[Language, ...] = ()  # those that its claims are asked of, where a claim does not say
+    # Languages of claims that do not state theirs.
+    languages: tuple[Language, ...] = ()
     margins: dict[str, Margin] = {}
     claims: tuple[dict[str, Any], ...] = ()
     not_comparable: tuple[NotComparable, ...] = ()
-    comparisons: tuple[Pairs, ...] = ()
-    published: tuple[PublishedAt, ...] = ()
-    called: Called = {}
+    comparisons: tuple[PaperComparisons, ...] = ()
+    published: tuple[PublishedPlace, ...] = ()
+    called: LevelNames = {}
 
 
 @dataclass(frozen=True)
-class Claims:
-    """What one paper claims and compares."""
+class StudyClaims:
+    """The claims and comparisons of one paper."""
 
     claims: tuple[Claim, ...] = ()
-    pairs: tuple[Pairs, ...] = ()
-    stack: Language = "python"  # the language that counts: the paper's own where it is one of ours
+    pairs: tuple[PaperComparisons, ...] = ()
+    stack: Language = (
+        "python"  # in which its claims are judged: the paper's own, if it is one of ours
+    )
 
 
-def claims(study: str | None = None) -> tuple[Claim, ...]:
-    """Return what the papers claim, in the order of their files.
+def load_claims(study: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims of the papers, in the order of their files.
 
     Parameters
     ----------
@@ -77,84 +93,100 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
 
     Raises
     ------
-    benchbook.inputs.InputError
+    benchbook.files.inputs.InputError
         When a file is wrong.
     """
-    files = _all(paths.claims(), paths.published())
-    return tuple(claim for slug, of_study in files.items() if study in (None, slug) for claim in of_study.claims)
+    files = _read_folder(paths.claims(), paths.published_numbers())
+    claims: tuple[Claim, ...] = ()
+    for slug, of_study in files.items():
+        if study in (None, slug):
+            claims += of_study.claims
+    return claims
 
 
-def pairs(study: str) -> tuple[Pairs, ...]:
-    """Return what one paper compares, level by level."""
-    return _of(study).pairs
+def load_paper_comparisons(study: str) -> tuple[PaperComparisons, ...]:
+    """Return the comparisons of one paper's tables."""
+    return _load_study_claims(study).pairs
 
 
-def stack(study: str) -> Language:
-    """Return the paper's own language, where that is one of ours."""
-    return _of(study).stack
+def find_paper_language(study: str) -> Language:
+    """Return the paper's own language, or Python if it is not one of ours."""
+    return _load_study_claims(study).stack
 
 
-def printed_places(study: str) -> list[PublishedAt]:
-    """Return where one paper prints the numbers of its comparisons; the claims are not checked, which takes longer."""
-    return [*load(paths.claims() / f"{study}.yaml").valid(ClaimsFile).published]
+def load_published_places(study: str) -> list[PublishedPlace]:
+    """Return where one paper prints the numbers of its comparisons, without checking its claims."""
+    return [*load_yaml(paths.claims() / f"{study}.yaml").validate(ClaimsFile).published]
 
 
-def _of(study: str) -> Claims:
-    return _all(paths.claims(), paths.published()).get(study, Claims())
+def _load_study_claims(study: str) -> StudyClaims:
+    return _read_folder(paths.claims(), paths.published_numbers()).get(study, StudyClaims())
 
 
 @cache
-def _all(folder: Path, published: Path) -> dict[str, Claims]:
-    """Return every file of a folder; `published` only keeps apart what was checked against other numbers."""
+def _read_folder(folder: Path, published: Path) -> dict[str, StudyClaims]:
+    """Return every file of a folder, checked against the numbers of the folder `published`."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: [*SLUGS, file.stem].index(file.stem))
-    return {file.stem: read(file) for file in files}
+    return {file.stem: read_claims_file(file) for file in files}
 
 
-def read(path: Path, *, is_own: bool = False) -> Claims:
+def read_claims_file(path: Path, *, is_own: bool = False) -> StudyClaims:
     """Read one study's claims; a user's own file may have any name.
 
     Raises
     ------
-    benchbook.inputs.InputError
+    benchbook.files.inputs.InputError
         When a name in it is wrong or a number is not published.
     """
-    document = load(path)
-    file = document.valid(ClaimsFile)
-    study = file.study
-    if study not in SLUGS or not (is_own or study == path.stem):
+    document = load_yaml(path)
+    file = document.validate(ClaimsFile)
+    if file.study not in SLUGS or not (is_own or file.study == path.stem):
         of_file = "" if is_own else f"the study of this file, {path.stem}, "
-        raise InputError(document.where(("study",)), f"study: {of_file}one of {', '.join(SLUGS)}")
+        reason = f"study: {of_file}one of {', '.join(SLUGS)}"
+        raise InputError(document.locate(("study",)), reason)
+    claims = _read_claims(document, file)
+    return StudyClaims(claims, _read_paper_comparisons(document, file), file.stack)
 
-    # The claims, and of what nothing here can speak for or against them.
+
+def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
+    """Return the claims of a file, each with the reasons why it is not comparable."""
     claims: dict[str, Claim] = {}
     for number, values in enumerate(file.claims):
-        claim = _claim(document, ("claims", number), values, file)
+        claim = _read_claim(document, ("claims", number), values, file)
         if claim.id in claims:
-            raise InputError(document.where(("claims", number)), f"duplicate claim {claim.id}")
+            raise InputError(document.locate(("claims", number)), f"duplicate claim {claim.id}")
         claims[claim.id] = claim
     for number, reason in enumerate(file.not_comparable):
-        where = document.where(("not_comparable", number))
-        with stated_at(where, "at"):
-            _check_settings(study, reason.at)
-        for tested in _named_by(where, reason.claims, claims):
-            claims[tested.id] = tested.model_copy(update={"not_comparable": (*tested.not_comparable, reason)})
+        where = document.locate(("not_comparable", number))
+        with locate_errors(where, "at"):
+            _check_settings(file.study, reason.at)
+        for measured in _select_claims(where, reason.claims, claims):
+            reasons = (*measured.not_comparable, reason)
+            claims[measured.id] = measured.model_copy(update={"not_comparable": reasons})
+    return tuple(claims.values())
 
-    # The comparisons, with where their numbers are printed.
-    for number, printed in enumerate(file.published):
-        _check_printed(document.where(("published", number)), printed, study)
-    pairs = []
+
+def _read_paper_comparisons(document: YamlFile, file: ClaimsFile) -> tuple[PaperComparisons, ...]:
+    """Return the comparisons of a file, with the places where their numbers are printed."""
+    for number, place in enumerate(file.published):
+        _check_place(document.locate(("published", number)), place, file.study)
+    comparisons = []
     for number, stated in enumerate(file.comparisons):
-        places = file.published if stated.published else ()
-        paired = stated.model_copy(update={"study": study, "places": places, "called": file.called})
-        with stated_at(document.where(("comparisons", number)), paired.name):
-            check_pairs(paired)
-        pairs.append(paired)
-    return Claims(tuple(claims.values()), tuple(pairs), file.stack)
+        of_file = {
+            "study": file.study,
+            "places": file.published if stated.published else (),
+            "called": file.called,
+        }
+        comparison = stated.model_copy(update=of_file)
+        with locate_errors(document.locate(("comparisons", number)), comparison.name):
+            check_paper_comparisons(comparison)
+        comparisons.append(comparison)
+    return tuple(comparisons)
 
 
 @contextmanager
-def stated_at(where: str, name: str = "") -> Iterator[None]:
-    """Say where it stands when something that a file states is wrong, and of which part of it."""
+def locate_errors(where: str, name: str = "") -> Iterator[None]:
+    """Turn a `ValueError` into an `InputError` with the place in the file."""
     try:
         yield
     except InputError:
@@ -163,51 +195,63 @@ def stated_at(where: str, name: str = "") -> Iterator[None]:
         raise InputError(where, f"{name}: {error}" if name else str(error)) from error
 
 
-def _named_by(where: str, patterns: Iterable[str], claims: Mapping[str, Claim]) -> Iterable[TestedClaim]:
-    """Yield the claims that are tested and that an item names, by ids or patterns of ids; each pattern names some."""
-    measured = [name for name, claim in claims.items() if not isinstance(claim, Unmeasured)]
+def _select_claims(
+    where: str, patterns: Iterable[str], claims: Mapping[str, Claim]
+) -> Iterable[AnyMeasuredClaim]:
+    """Yield the measured claims that patterns of ids select; each pattern selects some."""
+    measured = {
+        name: claim for name, claim in claims.items() if not isinstance(claim, UnmeasuredClaim)
+    }
     for pattern in patterns:
-        named = [claims[name] for name in matching(claims, pattern)]
-        tested = [claim for claim in named if not isinstance(claim, Unmeasured)]
-        if not tested:
-            raise InputError(where, f"claims: no claim {pattern!r} is measured here: {nearest(pattern, measured)}")
-        yield from tested
+        names = match_names(measured, pattern)
+        if not names:
+            advice = suggest_name(pattern, measured)
+            raise InputError(where, f"claims: no claim {pattern!r} is measured here: {advice}")
+        yield from (measured[name] for name in names)
 
 
-def _claim(document: YamlFile, place: YamlPath, values: dict[str, Any], file: ClaimsFile) -> Claim:
-    where = document.where(place)
+def _read_claim(
+    document: YamlFile, place: YamlPath, values: dict[str, Any], file: ClaimsFile
+) -> Claim:
+    """Return one claim of a file, checked by its kind."""
+    where = document.locate(place)
     name = str(values.get("id", "a claim without id"))
     kind = str(values.get("compare", ""))
-    if kind not in KINDS:
-        raise InputError(where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
+    if kind not in CLAIM_KINDS:
+        advice = suggest_name(kind, CLAIM_KINDS)
+        raise InputError(where, f"{name}: compare: no kind of claim {kind!r}: {advice}")
     if file.languages and kind != "none":
         values = {"languages": file.languages, **values}
+
+    # A margin may be named.
     margin = values.get("margin")
     if isinstance(margin, str):
         if margin not in file.margins:
-            named = f"{name}: no margin {margin!r}: {nearest(margin, file.margins)}"
-            raise InputError(document.where((*place, "margin")), named)
+            reason = f"{name}: no margin {margin!r}: {suggest_name(margin, file.margins)}"
+            raise InputError(document.locate((*place, "margin")), reason)
         ratio, *difference, why = file.margins[margin]
         values = {**values, "margin": ratio, "why_margin": why}
-        values |= {"margin_difference": difference[0]} if difference else {}
-    claim = document.valid_part(place, values, KINDS[kind], about=name)
+        if difference:
+            values["margin_difference"] = difference[0]
+
+    claim = document.validate_part(place, values, CLAIM_KINDS[kind], about=name)
     if claim.study != file.study:
         raise InputError(where, f"{name}: the id begins with the study: {file.study}.…")
-    if isinstance(claim, Tested):
-        with stated_at(where, name):
-            check(claim)
+    if isinstance(claim, MeasuredClaim):
+        with locate_errors(where, name):
+            check_claim(claim)
     return claim
 
 
-def _check_printed(where: str, printed: PublishedAt, study: str) -> None:
-    for part, name in zip(printed.key, ("source", "row", "column"), strict=True):
+def _check_place(where: str, place: PublishedPlace, study: str) -> None:
+    for part, name in zip(place.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
-        names = set(published(study)[name])
+        names = set(load_published_numbers(study)[name])
         if not any(re.fullmatch(form, text) for text in names):
-            raise InputError(where, f"published: no {name} {part!r}: {nearest(part, names)}")
+            raise InputError(where, f"published: no {name} {part!r}: {suggest_name(part, names)}")
 
 
-def check(claim: Tested) -> None:
+def check_claim(claim: MeasuredClaim) -> None:
     """Check every name of a claim.
 
     Raises
@@ -215,101 +259,101 @@ def check(claim: Tested) -> None:
     ValueError
         When the study has no such quantity, parameter or value, or the paper prints no such number.
     """
-    sides = claim.sides()
-    stated: tuple[CellSettings, ...] = (claim.at, claim.each, claim.pooled or {}, *sides.values())
+    terms = claim.name_terms()
+    stated: tuple[CellSettings, ...] = (claim.at, claim.each, claim.pooled or {}, *terms.values())
     for settings in stated:
         _check_settings(claim.study, settings)
-    for levels in claim.combinations():
-        for side in sides.values():
-            asked = {**claim.quantity.model_dump(), **levels, **side}
-            operations, roles, metrics = (map(str, several(asked[name])) for name in OF_QUANTITY)
-            for quantity in product(operations, roles, metrics):
+    for levels in claim.list_combinations():
+        for term in terms.values():
+            settings = {**claim.quantity.model_dump(), **levels, **term}
+            named = [map(str, list_levels(settings[name])) for name in QUANTITY_COLUMNS]
+            for operation, role, metric in product(*named):
+                quantity = operation, role, metric
                 _check_quantity(claim.study, quantity)
         _check_published(claim, levels)
 
 
 def _check_settings(study: str, settings: CellSettings) -> None:
     for name, setting in settings.items():
-        for level in several(setting):
-            _check_value(study, name, level)
+        for level in list_levels(setting):
+            _check_level(study, name, level)
 
 
-def check_pairs(pairs: Pairs) -> None:
-    """Check every name of what a paper compares; as `check`."""
-    fields = {*_parameters(pairs.study).model_fields, *OF_ROWS}
+def check_paper_comparisons(pairs: PaperComparisons) -> None:
+    """Check every name of what a paper compares, as `check_claim` does of a claim."""
+    fields = {*_load_parameters(pairs.study).model_fields, *ROW_COLUMNS}
     for name in (pairs.by, *pairs.shown, *pairs.loose):
         if name not in fields:
-            raise ValueError(f"no parameter {name!r}: {nearest(name, fields)}")
-    for level in {level for pair in pairs.every_pair() for level in pair}:
-        _check_value(pairs.study, pairs.by, level)
-    for quantity in pairs.every_quantity():
+            raise ValueError(f"no parameter {name!r}: {suggest_name(name, fields)}")
+    for level in set(chain.from_iterable(pairs.list_pairs())):
+        _check_level(pairs.study, pairs.by, level)
+    for quantity in pairs.list_quantities():
         _check_quantity(pairs.study, quantity)
 
 
-def _check_value(study: str, name: str, value: Level) -> None:
-    fields = _parameters(study).model_fields
-    if name in OF_QUANTITY:
+def _check_level(study: str, name: str, value: Level) -> None:
+    fields = _load_parameters(study).model_fields
+    if name in QUANTITY_COLUMNS:
         return
-    if name in FREE:
-        raise ValueError(f"{name} is named in no claim: {', '.join(FREE)} are free")
+    if name in FREE_PARAMETERS:
+        raise ValueError(f"{name} is named in no claim: {', '.join(FREE_PARAMETERS)} are free")
     if name not in fields:
-        if name not in OF_ROWS:
-            raise ValueError(f"no parameter {name!r}: {nearest(name, {*fields, *OF_ROWS, *OF_QUANTITY} - {*FREE})}")
+        if name not in ROW_COLUMNS:
+            known = {*fields, *ROW_COLUMNS, *QUANTITY_COLUMNS} - {*FREE_PARAMETERS}
+            raise ValueError(f"no parameter {name!r}: {suggest_name(name, known)}")
         return
     try:
-        _form(study, name).validate_python(value, strict=True)
+        _build_level_check(study, name).validate_python(value, strict=True)
     except ValidationError as error:
         right = get_args(fields[name].annotation)
-        advice = nearest(str(value), right) if right else error.errors()[0]["msg"]
+        advice = suggest_name(str(value), right) if right else error.errors()[0]["msg"]
         raise ValueError(f"{name}: no value {value!r}: {advice}") from error
 
 
 @cache
-def _form(study: str, name: str) -> TypeAdapter[Any]:
-    """Return what checks a parameter's value: building it takes longer than a thousand checks."""
-    field: Any = _parameters(study).model_fields[name]
+def _build_level_check(study: str, name: str) -> TypeAdapter[Any]:
+    """Return the check of a parameter's level; building it takes longer than a thousand checks."""
+    field: Any = _load_parameters(study).model_fields[name]
     return TypeAdapter(Annotated[field.annotation, field])
 
 
-def _check_quantity(study: str, quantity: Triple) -> None:
-    known = delivered(study)
+def _check_quantity(study: str, quantity: QuantityKey) -> None:
+    known = list_quantities(study)
     if quantity in known:
         return
-    for place, name in enumerate(OF_QUANTITY):
+    for place, name in enumerate(QUANTITY_COLUMNS):
         right = {triple[place] for triple in known if triple[:place] == quantity[:place]}
         if quantity[place] not in right:
-            beside = " ".join((study, *quantity[:place]))
-            raise ValueError(f"no {name} {quantity[place]!r} in {beside}: {nearest(quantity[place], right)}")
+            where = " ".join((study, *quantity[:place]))
+            advice = suggest_name(quantity[place], right)
+            raise ValueError(f"no {name} {quantity[place]!r} in {where}: {advice}")
 
 
-def _parameters(study: str) -> type[BaseModel]:
-    model: type[BaseModel] = studies.load(study).Parameters
+def _load_parameters(study: str) -> type[BaseModel]:
+    model: type[BaseModel] = load_study(study).Parameters
     return model
 
 
-def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
-    allowed = [*dict.fromkeys(claim.sides())] if isinstance(claim, Rank) else ["a", "b"]
+def _check_published(claim: MeasuredClaim, levels: Mapping[str, Level]) -> None:
+    allowed = [*dict.fromkeys(claim.name_terms())] if isinstance(claim, Rank) else ["a", "b"]
     for name in claim.published:
         if name not in allowed:
-            raise ValueError(f"published: no side {name!r}: {nearest(name, allowed)}")
-    units = [_number(claim.study, name, key).unit for name, key in published_keys(claim, levels).items()]
+            raise ValueError(f"published: no side {name!r}: {suggest_name(name, allowed)}")
+    units = []
+    for name, key in find_published_keys(claim, levels).items():
+        number = find_published_number(claim.study, *key)
+        if number is None or isnan(number.value):
+            raise ValueError(f"published {name}: {suggest_published_key(claim.study, key)}")
+        units.append(number.unit)
     if len(set(units)) > 1:
         raise ValueError(f"published: the sides' units differ: {', '.join(units)}")
 
 
-def _number(study: str, name: str, key: Key) -> Number:
-    """Return the printed number of a side."""
-    number = printed_number(study, *key)
-    if number is None or isnan(number.value):
-        raise ValueError(f"published {name}: {nearest_number(study, key)}")
-    return number
-
-
-def nearest_number(study: str, key: Key) -> str:
-    """Return what is wrong with the key of a published number."""
-    rows = published(study)
+def suggest_published_key(study: str, key: PublishedKey) -> str:
+    """Return why a key has no published number, with the nearest right part."""
+    rows = load_published_numbers(study)
     for column, wanted in zip(("source", "row", "column"), key, strict=True):
         if wanted not in set(rows[column]):
-            return f"no {column} {wanted!r}: {nearest(wanted, set(rows[column]))}"
+            return f"no {column} {wanted!r}: {suggest_name(wanted, set(rows[column]))}"
         rows = rows[rows[column] == wanted]
     return f"{', '.join(key)} is no number"

@@ -1,4 +1,8 @@
-"""What the papers claim, as data: the form of the claims in `data/claims/<study>.yaml`."""
+"""Claims and comparisons of the papers, as `data/claims/<study>.yaml` states them.
+
+Begin with `MeasuredClaim` and its kinds `Ratio`, `Trend`, `Gap` and `Rank`. `PaperComparisons` are
+what a paper's tables compare. `benchbook.analysis.claim_files` reads and checks the files.
+"""
 
 import itertools
 from collections.abc import Mapping
@@ -7,19 +11,36 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from benchbook.analysis.published import Called, Key, PublishedRatio, Terms, filled, ratio_of, text
-from benchbook.strict import StrictModel
+from benchbook.analysis.published import (
+    CellSettings,
+    LevelNames,
+    PublishedKey,
+    PublishedRatio,
+    Terms,
+    compute_published_ratio,
+    fill_key,
+    format_level,
+)
+from benchbook.analysis.quantities import QuantityKey
+from benchbook.files.yaml_file import StrictModel
+from benchbook.registry.products import STORES, format_title
 
 Level: TypeAlias = bool | int | float | str
+
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
-Factor: TypeAlias = Annotated[dict[str, Annotated[Levels, Field(min_length=2)]], Field(min_length=1, max_length=1)]
+
+Factor: TypeAlias = Annotated[
+    dict[str, Annotated[Levels, Field(min_length=2)]], Field(min_length=1, max_length=1)
+]
 """One parameter or column with its levels."""
 
 Settings: TypeAlias = dict[str, Level | Levels]
-"""Values of columns, parameters, ``operation``, ``role`` or ``metric``; of several, any one may stand."""
+"""Levels of columns, parameters, ``operation``, ``role`` or ``metric``; any of several is taken."""
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
+
 Direction: TypeAlias = Literal["more", "less", "equal", "different"]
+
 Language: TypeAlias = Literal["python", "java", "node"]
 
 LANGUAGES: Final[dict[str, Language]] = {
@@ -28,14 +49,22 @@ LANGUAGES: Final[dict[str, Language]] = {
 }
 """The language of each codec and driver that is not Python's."""
 
+ROW_COLUMNS: Final = (
+    *("database", "topology", "model", "driver", "codec", "format", "transport", "durability"),
+)
+"""Columns of the observations that a claim may name, besides the study's parameters."""
 
-def several(setting: Level | Levels) -> tuple[Level, ...]:
-    """Return the levels of which a setting allows any: those that it names, or the one."""
+FREE_PARAMETERS: Final = ("language", "arm", "seed", "repetitions")
+"""Parameters that no claim names: it is judged in each language, on arm a, for any seed."""
+
+
+def list_levels(setting: Level | Levels) -> tuple[Level, ...]:
+    """Return all levels that a setting names."""
     return setting if isinstance(setting, tuple) else (setting,)
 
 
 class Quantity(StrictModel):
-    """What is compared: a stored or derived metric of a role in an operation."""
+    """The quantity that is compared: a stored or derived metric of a role in an operation."""
 
     operation: str
     role: str
@@ -43,21 +72,24 @@ class Quantity(StrictModel):
 
 
 class NotComparable(StrictModel):
-    """What runs here cannot speak for or against the paper, said before the data."""
+    """Why claims cannot be judged with what runs here, stated before the data."""
 
-    claims: Annotated[tuple[str, ...], Field(min_length=1)]  # ids, or patterns of ids, as ``crud.delete.*``
-    at: Settings = {}  # of which comparisons: those with a side that has one of these levels; empty: of all
+    # Ids, or patterns of ids, as ``crud.delete.*``.
+    claims: Annotated[tuple[str, ...], Field(min_length=1)]
+    # Only comparisons with a term that has one of these levels; empty: all comparisons.
+    at: Settings = {}
     why: Text
     remedy: Text  # what would make it comparable
 
 
-class Stated(StrictModel):
-    """What every claim says of itself."""
+class StatedClaim(StrictModel):
+    """What every claim states."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9][a-z0-9-]*)+$")]  # ``<study>.<name>``, unique
+    # ``<study>.<name>``, unique.
+    id: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9][a-z0-9-]*)+$")]
     says: Text  # the claim in our own words
     where: Text  # where the paper makes it
-    fact: str = ""  # why it cannot fail here: then it is shown as a fact, and is no claim
+    fact: str = ""  # why it cannot fail here: it is then shown as a fact and not judged
 
     @property
     def study(self) -> str:
@@ -65,98 +97,117 @@ class Stated(StrictModel):
         return self.id.partition(".")[0]
 
 
-class Unmeasured(Stated):
-    """A claim, or a fact, that nothing measured here speaks of; `why` says what it would take."""
+class UnmeasuredClaim(StatedClaim):
+    """A claim or a fact about what is not measured here; `why` says what it would take."""
 
     compare: Literal["none"]
     why: str = ""
-    published: dict[str, Key] = {}
+    published: dict[str, PublishedKey] = {}
 
     @model_validator(mode="after")
-    def _has_a_reason(self) -> Self:
+    def _check_reason(self) -> Self:
         if bool(self.why) == bool(self.fact):
-            raise ValueError("why, what it would take to judge it, or fact, why it cannot fail: one of them")
+            raise ValueError(
+                "why, what it would take to judge it, or fact, why it cannot fail: one of them"
+            )
         return self
 
 
-class Tested(Stated):
-    """What every claim has that observations can answer."""
+class MeasuredClaim(StatedClaim):
+    """A claim that observations can answer; each kind says which terms it compares."""
 
     compare: str
     quantity: Quantity
-    at: Settings = {}  # what all sides share; a parameter that is not named stands at its default where it ran there
-    # Every combination of these levels is a comparison of its own; a side that names a factor itself keeps its level.
+    # Settings of all terms. A parameter that is not named is at its default if that ran.
+    at: Settings = {}
+    # Each combination of these levels is one comparison. A term that names a factor itself keeps
+    # its level.
     each: dict[str, Levels] = {}
-    pooled: Factor | None = None  # each side is the mean over these levels, as the paper prints the mean of them alone
-    languages: tuple[Language, ...] = ()  # those that are asked; all that ran when none is named
-    published: dict[str, Key] = {}  # where the paper prints the numbers: for ``a`` and ``b``, or for each ranked
-    called: Called = {}
-    than: Annotated[float, Field(gt=0)] = 1.0  # the ratio that the claim holds it against: 2 for "more than doubles"
-    # Claimed ratios that no published number gives: one for all comparisons, or by their `label`.
+    # Each term is the mean over these levels, where the paper prints their mean only.
+    pooled: Factor | None = None
+    languages: tuple[Language, ...] = ()  # in which it is judged; all that ran if empty
+    # Where the paper prints the numbers of ``a`` and ``b``, or of each ranked level.
+    published: dict[str, PublishedKey] = {}
+    called: LevelNames = {}
+    # The claim is on a over so many times b: 2 for "more than doubles".
+    than: Annotated[float, Field(gt=0)] = 1.0
+    # Claimed ratios that no published number has: one for all comparisons, or by their `label`.
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
-    # The smallest difference that matters: a ratio above 1, fixed before anything was measured.
+    # The smallest difference that matters: a ratio above 1, fixed before the data.
     margin: Annotated[float, Field(gt=1, le=10)]
-    # The same in the metric's unit, for values that can be zero or negative: they have no ratio.
+    # The same in the metric's unit, for values without a ratio: zero or negative ones.
     margin_difference: Annotated[float, Field(gt=0)] | None = None
-    difference: bool = False  # compared as a difference, where the paper shows one, though there is a ratio
+    # Compared as a difference, as in the paper, though there is a ratio.
+    difference: bool = False
     why_margin: Text
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
-    not_comparable: tuple[NotComparable, ...] = ()  # those that the file of its study lists
+    not_comparable: tuple[NotComparable, ...] = ()  # of its study's file
 
-    def combinations(self, language: str | None = None) -> list[dict[str, Level]]:
-        """Return the levels of `each`, an empty dictionary where there are none; of a language those it can have."""
-        combinations = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
-        return [levels for levels in combinations if language is None or _languages(levels) <= {language}]
+    def list_combinations(self, language: str | None = None) -> list[dict[str, Level]]:
+        """Return the levels of each comparison: all combinations of `each`.
 
-    def sides(self) -> dict[str, Settings]:
-        """Return what tells the sides apart, by name: ``a`` and ``b``, their ends, those ranked."""
+        Parameters
+        ----------
+        language
+            Only combinations that can run in it; None: all.
+        """
+        combinations = []
+        for levels in itertools.product(*self.each.values()):
+            combination = dict(zip(self.each, levels, strict=True))
+            if language is None or _find_languages(combination) <= {language}:
+                combinations.append(combination)
+        return combinations
+
+    def name_terms(self) -> dict[str, Settings]:
+        """Return the settings that tell the terms apart, by their names, as ``a`` or ``a last``."""
         raise NotImplementedError
 
-    def terms(self) -> list[Terms]:
-        """Return the comparisons that the claim makes at each combination, as the sides that multiply and divide."""
+    def list_terms(self) -> list[Terms]:
+        """Return the signed terms of each comparison of one combination."""
         raise NotImplementedError
 
-    def direction(self, terms: Terms) -> Direction:
-        """Return in which direction a comparison is claimed."""
+    def find_direction(self, terms: Terms) -> Direction:
+        """Return the direction in which a comparison is claimed."""
         raise NotImplementedError
 
     @property
-    def claimed_in_words(self) -> str:
+    def claimed_text(self) -> str:
         """The direction or order that is claimed, in words."""
         raise NotImplementedError
 
     @model_validator(mode="after")
-    def _pools_what_it_does_not_name(self) -> Self:
+    def _check_pooled(self) -> Self:
         for name in self.pooled or ():
             if name in self.at or name in self.each:
                 raise ValueError(f"pooled: {name} is named in at or each, too")
         return self
 
     @model_validator(mode="after")
-    def _sizes_are_of_comparisons(self) -> Self:
-        known = [label(levels) for levels in self.combinations()]
+    def _check_sizes(self) -> Self:
+        known = [format_levels(levels) for levels in self.list_combinations()]
         unknown = sorted(set(self.size) - set(known)) if isinstance(self.size, dict) else []
         if unknown:
-            raise ValueError(f"size: no comparison is called {unknown[0]!r}; there are {', '.join(known) or 'none'}")
+            names = ", ".join(known) or "none"
+            raise ValueError(f"size: no comparison is called {unknown[0]!r}; there are {names}")
         return self
 
 
-class Directed(Tested):
+class DirectedClaim(MeasuredClaim):
     """A claim that something is more, less or as much."""
 
     claimed: Direction
 
     @override
-    def direction(self, terms: Terms) -> Direction:
+    def find_direction(self, terms: Terms) -> Direction:
         return self.claimed
 
     @property
     @override
-    def claimed_in_words(self) -> str:
+    def claimed_text(self) -> str:
         return self.claimed
 
 
-class Ratio(Directed):
+class Ratio(DirectedClaim):
     """``a`` takes more, less or as much as ``b``."""
 
     compare: Literal["ratio"]
@@ -164,15 +215,15 @@ class Ratio(Directed):
     b: Settings
 
     @override
-    def sides(self) -> dict[str, Settings]:
+    def name_terms(self) -> dict[str, Settings]:
         return {"a": self.a, "b": self.b}
 
     @override
-    def terms(self) -> list[Terms]:
+    def list_terms(self) -> list[Terms]:
         return [((1, "a"), (-1, "b"))]
 
 
-class Trend(Directed):
+class Trend(DirectedClaim):
     """``a`` takes more, less or as much at the last level of `over` as at its first."""
 
     compare: Literal["trend"]
@@ -180,15 +231,15 @@ class Trend(Directed):
     over: Factor
 
     @override
-    def sides(self) -> dict[str, Settings]:
-        return {f"a {end}": {**self.a, **level} for end, level in _ends(self.over).items()}
+    def name_terms(self) -> dict[str, Settings]:
+        return {f"a {end}": {**self.a, **level} for end, level in _list_ends(self.over).items()}
 
     @override
-    def terms(self) -> list[Terms]:
+    def list_terms(self) -> list[Terms]:
         return [((1, "a last"), (-1, "a first"))]
 
 
-class Gap(Directed):
+class Gap(DirectedClaim):
     """``a`` over ``b`` is more, less or as much at the last level of `over` as at its first."""
 
     compare: Literal["gap"]
@@ -197,17 +248,20 @@ class Gap(Directed):
     over: Factor
 
     @override
-    def sides(self) -> dict[str, Settings]:
-        both = {"a": self.a, "b": self.b}
-        return {f"{name} {end}": {**both[name], **level} for name in both for end, level in _ends(self.over).items()}
+    def name_terms(self) -> dict[str, Settings]:
+        terms = {}
+        for name, settings in (("a", self.a), ("b", self.b)):
+            for end, level in _list_ends(self.over).items():
+                terms[f"{name} {end}"] = {**settings, **level}
+        return terms
 
     @override
-    def terms(self) -> list[Terms]:
+    def list_terms(self) -> list[Terms]:
         return [((1, "a last"), (-1, "b last"), (-1, "a first"), (1, "b first"))]
 
 
 class Order(StrictModel):
-    """Who comes first or last, or the whole order, ascending in the quantity; exactly one of the three."""
+    """The first level, the last one, or the whole order, ascending: one of the three."""
 
     first: Level | None = None
     last: Level | None = None
@@ -215,25 +269,25 @@ class Order(StrictModel):
 
     @property
     def named(self) -> tuple[Level, ...]:
-        """Those that the claim names."""
+        """The levels that the claim names."""
         return self.order or tuple(level for level in (self.first, self.last) if level is not None)
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _check_fields(self) -> Self:
         if len(self.model_fields_set) != 1:
             raise ValueError("one of first, last and order, and only one")
         return self
 
 
-class Rank(Tested):
-    """Who comes first, last, or in which order, among the levels of one factor: a comparison with each other one."""
+class Rank(MeasuredClaim):
+    """A level of a factor comes first or last, or all levels have an order."""
 
     compare: Literal["rank"]
     among: Factor
     claimed: Order
 
     @model_validator(mode="after")
-    def _names_those_ranked(self) -> Self:
+    def _check_named(self) -> Self:
         (ranked,) = self.among.values()
         unknown = [level for level in self.claimed.named if level not in ranked]
         if unknown:
@@ -241,72 +295,154 @@ class Rank(Tested):
         return self
 
     @override
-    def sides(self) -> dict[str, Settings]:
-        return {str(level): {factor: level} for factor, levels in self.among.items() for level in levels}
+    def name_terms(self) -> dict[str, Settings]:
+        ((factor, levels),) = self.among.items()
+        return {str(level): {factor: level} for level in levels}
 
     @override
-    def terms(self) -> list[Terms]:
+    def list_terms(self) -> list[Terms]:
         if self.claimed.order:
-            return [((1, str(before)), (-1, str(after))) for before, after in itertools.pairwise(self.claimed.order)]
+            pairs = itertools.pairwise(map(str, self.claimed.order))
+            return [((1, before), (-1, after)) for before, after in pairs]
         named = str(self.claimed.named[0])
-        return [((1, named), (-1, other)) for other in self.sides() if other != named]
+        return [((1, named), (-1, other)) for other in self.name_terms() if other != named]
 
     @override
-    def direction(self, terms: Terms) -> Direction:
+    def find_direction(self, terms: Terms) -> Direction:
         return "more" if self.claimed.last is not None else "less"
 
     @property
     @override
-    def claimed_in_words(self) -> str:
+    def claimed_text(self) -> str:
         order = self.claimed
         if order.order:
-            return " < ".join(map(text, order.order))
-        return f"first: {text(order.first)}" if order.first is not None else f"last: {text(order.named[0])}"
+            return " < ".join(map(format_level, order.order))
+        end = "last" if order.first is None else "first"
+        return f"{end}: {format_level(order.named[0])}"
 
 
-TestedClaim: TypeAlias = Ratio | Trend | Gap | Rank
-Claim: TypeAlias = TestedClaim | Unmeasured
+AnyMeasuredClaim: TypeAlias = Ratio | Trend | Gap | Rank
+
+Claim: TypeAlias = AnyMeasuredClaim | UnmeasuredClaim
 
 
-def _languages(levels: Mapping[str, Level]) -> set[str]:
-    """Return the languages of some levels, those of codecs and drivers; all languages have the others."""
-    return {LANGUAGES.get(str(level), "python") for name, level in levels.items() if name in ("codec", "driver")}
+def _find_languages(levels: Mapping[str, Level]) -> set[str]:
+    """Return the languages of the codecs and drivers among some levels."""
+    named = [levels[name] for name in ("codec", "driver") if name in levels]
+    return {LANGUAGES.get(str(level), "python") for level in named}
 
 
-def _ends(over: Factor) -> dict[str, Settings]:
+def _list_ends(over: Factor) -> dict[str, Settings]:
     ((factor, levels),) = over.items()
     return {"first": {factor: levels[0]}, "last": {factor: levels[-1]}}
 
 
-def label(levels: Mapping[str, Level]) -> str:
-    """Return a comparison's name: its levels as ``n=1000, case=1``."""
-    return ", ".join(f"{name}={text(level)}" for name, level in levels.items())
+def format_levels(levels: Mapping[str, Level]) -> str:
+    """Return the label of a comparison: its levels as ``n=1000, case=1``."""
+    return ", ".join(f"{name}={format_level(level)}" for name, level in levels.items())
 
 
-def in_words(settings: Settings) -> str:
-    """Return settings with their alternatives: ``trials=sequence, heap=64m or default``."""
-    return ", ".join(f"{name}={' or '.join(map(text, several(level)))}" for name, level in settings.items())
+def name_level(name: str, level: Level) -> str:
+    """Return a level in words; databases have their titles."""
+    return format_title(str(level)) if name == "database" else format_level(level)
 
 
-def asked(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Settings]:
-    """Return by a side's name all that a claim asks of it at a combination of levels."""
+def build_term_settings(claim: MeasuredClaim, levels: Mapping[str, Level]) -> dict[str, Settings]:
+    """Return all settings of each term of a claim, by its name, at a combination of levels."""
     common: dict[str, Any] = {**claim.quantity.model_dump(), **claim.at, **levels}
-    return {name: {**common, **side} for name, side in claim.sides().items()}
+    return {name: {**common, **side} for name, side in claim.name_terms().items()}
 
 
-def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
-    """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
-    keys: dict[str, Key] = {}
-    for name, side in claim.sides().items():
+def find_published_keys(
+    claim: MeasuredClaim, levels: Mapping[str, Level]
+) -> dict[str, PublishedKey]:
+    """Return where the paper prints the number of each term, by its name; empty if it does not."""
+    keys: dict[str, PublishedKey] = {}
+    for name, side in claim.name_terms().items():
         key = claim.published.get(name if isinstance(claim, Rank) else name.partition(" ")[0])
         if key:
-            keys[name] = filled(key, claim.called, {**claim.at, **levels, **side})
+            keys[name] = fill_key(key, claim.called, {**claim.at, **levels, **side})
     return keys
 
 
-def published_ratio(claim: Tested, levels: Mapping[str, Level], terms: Terms) -> PublishedRatio:
-    """Return the ratio that the paper claims or prints for one comparison; NaN where it has none."""
-    size = claim.size if isinstance(claim.size, float) else claim.size.get(label(levels))
+def find_published_ratio(
+    claim: MeasuredClaim, levels: Mapping[str, Level], terms: Terms
+) -> PublishedRatio:
+    """Return the ratio that the paper claims or prints for a comparison; NaN if it has none."""
+    size = claim.size if isinstance(claim.size, float) else claim.size.get(format_levels(levels))
     if size is not None:
         return PublishedRatio(size, size, size, claim.where)
-    return ratio_of(claim.study, terms, published_keys(claim, levels))
+    return compute_published_ratio(claim.study, terms, find_published_keys(claim, levels))
+
+
+class Quantities(StrictModel):
+    """Every combination of some operations, roles and metrics."""
+
+    operation: tuple[str, ...]
+    role: tuple[str, ...]
+    metric: tuple[str, ...]
+
+
+class EachPair(StrictModel):
+    """Each level over each later one; ``stores`` means all other stores that the registry knows."""
+
+    each: tuple[str, ...]
+
+
+class PublishedPlace(StrictModel):
+    """Where a paper prints the numbers of some quantities."""
+
+    metric: tuple[str, ...]
+    operation: tuple[str, ...] = ()  # every one when none is named
+    at: Settings = Field(default_factory=dict)  # the levels that they are printed for
+    key: PublishedKey  # ``{name}`` stands for a side's level, as the paper calls it
+    note: str = ""  # what kind of number it is
+
+    def holds(self, quantity: QuantityKey, settings: CellSettings) -> bool:
+        """Return whether the numbers are those of a quantity with some settings."""
+        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
+            return False
+        return all(settings.get(name) in list_levels(level) for name, level in self.at.items())
+
+
+class PaperComparisons(StrictModel):
+    """What a paper compares, for each combination of all other levels. It is tested, not judged."""
+
+    name: Text
+    by: Text  # the column or parameter whose level tells the sides apart
+    pairs: (
+        EachPair | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    )  # the sides' levels
+    quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
+    shown: tuple[str, ...]  # parameters that label a comparison
+    # The levels in words; databases have their titles.
+    labels: dict[str, str] = Field(default_factory=dict)
+    # Columns and parameters that may differ, too.
+    loose: tuple[str, ...] = ()
+    published: bool = True  # False when the paper's ratio is of something else
+    missing: bool = False  # whether a comparison is listed of which one level did not run
+    # From the file: its study, where the paper prints the numbers, how it calls the levels.
+    study: str = ""
+    places: tuple[PublishedPlace, ...] = ()
+    called: LevelNames = Field(default_factory=dict)
+
+    def list_pairs(self) -> list[tuple[str, str]]:
+        """Return the levels of all pairs, the first over the second."""
+        if isinstance(self.pairs, EachPair):
+            others = [name for name in STORES if name not in self.pairs.each]
+            levels = []
+            for level in self.pairs.each:
+                levels += others if level == "stores" else [level]
+            return list(itertools.combinations(levels, 2))
+        return list(self.pairs)
+
+    def list_quantities(self) -> list[QuantityKey]:
+        """Return the quantities (operation, role, metric), each once."""
+        quantities: list[QuantityKey] = []
+        for some in self.quantities:
+            quantities += itertools.product(some.operation, some.role, some.metric)
+        return list(dict.fromkeys(quantities))
+
+    def words(self, level: str) -> str:
+        """Return a level in words."""
+        return self.labels.get(level) or name_level(self.by, level)

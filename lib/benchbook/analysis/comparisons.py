@@ -1,12 +1,12 @@
-"""The one record of everything that is compared: a over b, all else alike, with its interval and its test.
+"""Comparisons: a over b, all else equal, with the interval and the test of their ratio.
 
-`compare` makes the numbers from the sides' blocks. A claim's comparisons, those of a paper's tables, identical arms and
-a person's own documents are all rows of `Comparison`.
+Begin with `Comparison`, the record of every comparison: of a claim, of a paper's table, of an A/A
+check, of two runs, of a user's documents. `compare_means` computes its numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isnan, log, nan
+from dataclasses import dataclass, fields
+from math import log, nan
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -14,21 +14,49 @@ import pandas as pd
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from benchbook.analysis.intervals import Interval, exponential, hedges_g, holm, mean_interval, positive_interval
+from benchbook.analysis.block_means import BlockMeans, find_shared_blocks
+from benchbook.analysis.intervals import (
+    Interval,
+    adjust_holm,
+    compute_geometric_interval,
+    compute_hedges_g,
+    compute_interval,
+    exponentiate,
+)
 from benchbook.analysis.published import CellSettings, Terms
-from benchbook.analysis.rows import Row
-from benchbook.analysis.sides import Side, shared
-from benchbook.digits import difference, estimate, number, plural
+from benchbook.text.number_format import format_comparison, format_count
 
-Stands: TypeAlias = Literal["", "for", "against", "open", "not run", "not comparable"]
-"""Where a comparison stands to its claim; empty where it has none."""
+Outcome: TypeAlias = Literal["", "for", "against", "open", "not run", "not comparable"]
+"""Whether a comparison is for its claim; empty where it has no claim."""
 
 A_OVER_B: Final[Terms] = ((1, "a"), (-1, "b"))
 
 
+@dataclass(frozen=True)
+class TableRow:
+    """One row of a table: its fields are the table's columns."""
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Return the names of the fields."""
+        return [field.name for field in fields(cls)]
+
+    @classmethod
+    def to_frame(cls, rows: Iterable[Self]) -> pd.DataFrame:
+        """Return rows as a frame."""
+        return pd.DataFrame([*map(vars, rows)], columns=cls.columns())
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame) -> list[Self]:
+        """Return the rows of a frame, which may have further columns."""
+        names = cls.columns()
+        records = frame[names].to_dict("records")
+        return [cls(**{name: values[name] for name in names}) for values in records]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Row):
-    """One comparison; numbers are NaN where there are none, and `reason` says why."""
+class Comparison(TableRow):
+    """One comparison. Numbers that it does not have are NaN; `reason` says why."""
 
     study: str
     name: str  # the claim's id, the name of a paper's comparison, or ``A/A``
@@ -37,201 +65,177 @@ class Comparison(Row):
     role: str
     metric: str
     unit: str  # of means and differences
-    a: str  # the sides in words
+    a: str  # the terms in words
     b: str
     label: str  # the levels that tell it from others of its name, as ``n=1000``
-    settings: CellSettings  # all that its sides have in common
-    n: int | None  # records, objects or books; None where the sides differ in it
+    settings: CellSettings  # that all terms share
+    n: int | None  # records, objects or books; None where the terms differ in it
     kind: Literal["ratio", "difference"] = "ratio"
     estimate: float = nan  # a over b, or a minus b in `unit`, with its 99 % interval
     low: float = nan
     high: float = nan
     error: float = nan  # standard error, of the logarithm or in `unit`
-    t: float = nan  # Student's, against `than`, or against no difference
+    t: float = nan  # Student's, against `than` or against no difference
     df: int = 0
     p: float = nan  # two-sided, uncorrected
     hedges_g: float = nan  # of the blocks' values (logarithms, or in `unit`)
-    mean_a: float = nan  # over the blocks, in `unit`; of more than two sides none
+    mean_a: float = nan  # over the blocks, in `unit`; NaN where there are more than two terms
     mean_b: float = nan
-    blocks: int = 0  # that all sides have
-    machine_days: int = 0  # that they are of
-    noisy: int = 0  # blocks that were left out because other programs disturbed them
-    noisy_estimate: float = nan  # with these blocks, where there are no others: shown, never judged
-    timed_out: bool = False  # whether a wait ran out on a side
-    published: float = nan  # the paper's own ratio, and what its rounding allows
+    blocks: int = 0  # that all terms have
+    machine_days: int = 0  # of these blocks
+    noisy: int = 0  # blocks that are left out because other programs disturbed them
+    noisy_estimate: float = nan  # of these blocks, where there are no others; never judged
+    timed_out: bool = False  # whether a wait ran out in a term
+    published: float = nan  # the paper's ratio, and its bounds by rounding
     published_low: float = nan
     published_high: float = nan
     published_source: str = ""
     claimed: str = ""  # more, less, equal or different
-    than: float = 1.0  # than so many times b
+    than: float = 1.0  # the claim is on a over so many times b
     margin: float = nan  # the smallest difference that matters: a ratio, or in `unit`
-    stands: Stands = ""
+    stands: Outcome = ""
     reason: str = ""  # why there is no interval, or why it is not comparable
 
     @classmethod
     @override
-    def frame(cls, rows: Iterable[Self]) -> pd.DataFrame:
-        """Return rows as a frame, whose ``n`` stays whole: in a column of floats it would not."""
+    def to_frame(cls, rows: Iterable[Self]) -> pd.DataFrame:
+        """Return rows as a frame, with ``n`` as integers or None."""
         listed = list(rows)
-        return super().frame(listed).assign(n=pd.Series([row.n for row in listed], dtype=object))
+        return super().to_frame(listed).assign(n=pd.Series([row.n for row in listed], dtype=object))
 
     @property
     def is_only_noisy(self) -> bool:
-        """Whether it ran in noisy blocks only."""
+        """Whether all its blocks are noisy."""
         return not self.blocks and self.noisy > 0
 
     @property
     def words(self) -> str:
         """The estimate with its interval."""
-        if self.kind == "difference":
-            return difference(self.estimate, self.low, self.high, self.unit)
-        return estimate(self.estimate, self.low, self.high)
+        return format_comparison(self.kind, self.estimate, self.low, self.high, self.unit)
 
 
-def compare(
+def compare_means(
     terms: Terms,
-    sides: Mapping[str, Side],
+    means: Mapping[str, BlockMeans],
     machine_days: NDArray[np.object_],
     than: float = 1.0,
     *,
     difference: bool = False,
 ) -> dict[str, Any]:
-    """Return the numbers of a comparison, by the fields of `Comparison`.
+    """Return the numbers of a comparison, by the names of the fields of `Comparison`.
 
     Parameters
     ----------
     terms
-        Which sides multiply and which divide; of a difference which are added and which subtracted.
-    sides
-        By name; compared in the blocks that all of them have.
+        The signs and names of the terms: 1 multiplies, -1 divides; of a difference they add and
+        subtract.
+    means
+        The block means by term; compared in the blocks that all terms have.
     machine_days
-        Of every block, by its number.
+        The machine-day of every block, by the block's number.
     than
-        What the ratio is held against.
+        The factor that the ratio is tested against.
     difference
-        Whether a difference is compared; always so where a metric can be zero or negative.
+        Whether a difference is computed, as always where a metric can be zero or negative.
     """
-    signed = [(sign, sides[name]) for sign, name in terms]
-    blocks = shared(side for _, side in signed)
-    compared = [side.only(blocks) for _, side in signed]
-    values = [side.values for side in compared]
-    waits = max(int(side.timed_out.sum()) for side in compared)
+    signs = [sign for sign, _ in terms]
+    whole = [means[name] for _, name in terms]
+    blocks = find_shared_blocks(whole)
+    shared = [one.select_blocks(blocks) for one in whole]
+    timed_out = max(int(one.timed_out.sum()) for one in shared)
+    noisy = max(one.noisy for one in shared)
     numbers: dict[str, Any] = {
-        "unit": signed[0][1].unit,
+        "unit": shared[0].unit,
         "kind": "difference" if difference else "ratio",
         "blocks": len(blocks),
         "machine_days": len(set(machine_days[blocks])),
-        "noisy": max(side.noisy for _, side in signed),
-        "timed_out": waits > 0,
+        "noisy": noisy,
+        "timed_out": timed_out > 0,
     }
+
+    # What has no interval.
+    if not len(blocks) and not noisy:
+        return {**numbers, "reason": "no block has all sides"}
     if not len(blocks):
-        noisy = f"other programs disturbed all {plural(numbers['noisy'], 'block')}"
-        if not numbers["noisy"]:
-            return {**numbers, "reason": "no block has all sides"}
-        return {**numbers, "noisy_estimate": _noisy_estimate(signed, than, difference=difference), "reason": noisy}
-    if len(values) == 2:
-        numbers |= {"mean_a": float(values[0].mean()), "mean_b": float(values[1].mean())}
-    if waits:
-        return {**numbers, "reason": f"a wait for the replica ran out in {plural(waits, 'block')}"}
-    if not difference and any((of_side <= 0).any() for of_side in values):
+        estimate = _estimate_noisy(signs, whole, than, difference=difference)
+        reason = f"other programs disturbed all {format_count(noisy, 'block')}"
+        return {**numbers, "noisy_estimate": estimate, "reason": reason}
+    if len(shared) == 2:
+        mean_a, mean_b = (float(one.values.mean()) for one in shared)
+        numbers |= {"mean_a": mean_a, "mean_b": mean_b}
+    if timed_out:
+        reason = f"a wait for the replica ran out in {format_count(timed_out, 'block')}"
+        return {**numbers, "reason": reason}
+    if not difference and any((one.values <= 0).any() for one in shared):
         return {**numbers, "reason": "no ratio: a mean is zero or negative"}
 
-    # A block's value: a sum of logarithms, or of amounts.
-    if difference:
-        scaled = [of_side * (1 if sign > 0 else than) for (sign, _), of_side in zip(signed, values, strict=True)]
-        null = 0.0
-    else:
-        scaled = [np.log(of_side) for of_side in values]
-        null = log(than)
-    block_values = np.sum([sign * of_side for (sign, _), of_side in zip(signed, scaled, strict=True)], axis=0)
-    interval = mean_interval(block_values, machine_days[blocks])
-    added, taken = _sums(signed, scaled)
-    return {
-        **numbers,
-        **_ends(interval, difference=difference),
-        "error": interval.error,
-        "t": interval.t(null) if interval.error >= 0 else nan,
-        "df": interval.df if interval.error >= 0 else 0,
-        "p": interval.p(null),
-        "hedges_g": hedges_g(added, taken) if interval.error > 0 else nan,
-        "reason": interval.reason,
-    }
-
-
-def _noisy_estimate(signed: Sequence[tuple[int, Side]], than: float, *, difference: bool) -> float:
-    """Return the ratio or difference over all blocks, noisy ones too; NaN where no block has all sides."""
-    sides = [side.with_noisy for _, side in signed]
-    blocks = shared(sides)
-    values = [side.only(blocks).values for side in sides]
-    if not len(blocks) or (not difference and any((of_side <= 0).any() for of_side in values)):
-        return nan
-    if difference:
-        scales = [sign * (1 if sign > 0 else than) for sign, _ in signed]
-        return float(sum(scale * of_side.mean() for scale, of_side in zip(scales, values, strict=True)))
-    logarithms = (sign * np.log(of_side).mean() for (sign, _), of_side in zip(signed, values, strict=True))
-    return float(np.exp(sum(logarithms)))
-
-
-def _sums(
-    signed: Sequence[tuple[int, Side]], scaled: Sequence[NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what is added and what is subtracted, a value a block."""
-    added = np.sum([of_side for (sign, _), of_side in zip(signed, scaled, strict=True) if sign > 0], axis=0)
-    taken = np.sum([of_side for (sign, _), of_side in zip(signed, scaled, strict=True) if sign < 0], axis=0)
-    return added, taken
-
-
-def _ends(interval: Interval, *, difference: bool) -> dict[str, float]:
-    """Return the estimate and its ends, of logarithms as ratios."""
+    # A block's value is a sum: of logarithms, or of amounts.
+    values = _scale_values(signs, shared, than, difference=difference)
+    signed = [sign * value for sign, value in zip(signs, values, strict=True)]
+    interval = compute_interval(np.sum(signed, axis=0), machine_days[blocks])
+    null = 0.0 if difference else log(than)
     ends = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
-    return ends if difference else {name: exponential(end) for name, end in ends.items()}
+    if not difference:
+        ends = {name: exponentiate(end) for name, end in ends.items()}
+    numbers |= ends | {"error": interval.error, "reason": interval.reason, "p": interval.p(null)}
+    if interval.error >= 0:
+        numbers |= {"t": interval.t(null), "df": interval.df}
+    if interval.error > 0:
+        added = [value for sign, value in zip(signs, values, strict=True) if sign > 0]
+        taken = [value for sign, value in zip(signs, values, strict=True) if sign < 0]
+        numbers["hedges_g"] = compute_hedges_g(np.sum(added, axis=0), np.sum(taken, axis=0))
+    return numbers
 
 
-def value_interval(side: Side, machine_days: NDArray[np.object_]) -> Interval:
-    """Return where one side's own value lies, in its unit: of positive values the geometric mean over the blocks."""
-    return positive_interval(side.values, machine_days[side.blocks])
+def _scale_values(
+    signs: Sequence[int], terms: Sequence[BlockMeans], than: float, *, difference: bool
+) -> list[NDArray[np.float64]]:
+    """Return the values of each term on the scale on which they are added."""
+    if not difference:
+        return [np.log(means.values) for means in terms]
+    # The claim is on a - than * b; with the sign of a larger a.
+    scaled = []
+    for sign, means in zip(signs, terms, strict=True):
+        scaled.append(means.values * (1 if sign > 0 else than))
+    return scaled
 
 
-def with_holm(table: pd.DataFrame, family: Sequence[str], tested: "pd.Series[bool] | None" = None) -> pd.DataFrame:
-    """Return comparisons with ``p_holm`` beside their p: corrected over those that agree in the family's columns.
+def _estimate_noisy(
+    signs: Sequence[int], terms: Sequence[BlockMeans], than: float, *, difference: bool
+) -> float:
+    """Return the ratio or difference over all blocks, noisy ones too; NaN where there is none."""
+    whole = [means.with_noisy_blocks for means in terms]
+    blocks = find_shared_blocks(whole)
+    shared = [means.select_blocks(blocks) for means in whole]
+    if not len(blocks):
+        return nan
+    if not difference and any((means.values <= 0).any() for means in shared):
+        return nan
+    values = _scale_values(signs, shared, than, difference=difference)
+    total = sum(sign * value.mean() for sign, value in zip(signs, values, strict=True))
+    return float(total) if difference else float(np.exp(total))
 
-    Rows that are not tested are of no family, and have NaN; None: all are.
+
+def compute_value_interval(means: BlockMeans, machine_days: NDArray[np.object_]) -> Interval:
+    """Return the interval of a term's geometric mean over its blocks, in its unit."""
+    return compute_geometric_interval(means.values, machine_days[means.blocks])
+
+
+def add_holm(
+    table: pd.DataFrame, family: Sequence[str], tested: "pd.Series[bool] | None" = None
+) -> pd.DataFrame:
+    """Return comparisons with ``p_holm`` after their p.
+
+    Parameters
+    ----------
+    family
+        Columns: rows that are equal in them are corrected together.
+    tested
+        Which rows are tested; the others have NaN. None: all.
     """
     rows = table if tested is None else table[tested]
-    p_holm = rows.groupby(list(family))["p"].transform(lambda p: holm(p.to_numpy(dtype=float)))
+    p_holm = rows.groupby(list(family))["p"].transform(
+        lambda p: adjust_holm(p.to_numpy(dtype=float))
+    )
     table.insert(list(table).index("p") + 1, "p_holm", p_holm.astype(float).reindex(table.index))
     return table
-
-
-_TIME: Final = "took {} times as long as"
-_PHRASES: Final = {
-    "wall_time": _TIME,
-    "elapsed_time": _TIME,
-    "catch_up_time": _TIME,
-    "time_per_item": "took {} times as long an object as",
-    "size": "takes {} times the bytes of",
-    "markup_size": "takes {} times the bytes of markup of",
-    "bytes_received": "sent {} times the bytes of",
-    "bandwidth": "used {} times the bandwidth of",
-    "card_bytes_sent": "put {} times the bytes on the network of",
-    "card_bytes_received": "took {} times the bytes off the network of",
-    "cpu_time": "used {} times the CPU time of",
-    "memory_rss_mb": "held {} times the memory of",
-}
-
-
-def sentence(row: Comparison) -> str:
-    """Return what a comparison came to, in a sentence."""
-    if isnan(row.estimate):
-        return f"{row.a} against {row.b}: {row.reason}."
-    if row.kind == "difference":
-        said = f"{row.a} differed from {row.b} by {row.words}"
-    else:
-        phrase = _PHRASES.get(row.metric, f"had {{}} times the {row.metric.replace('_', ' ')} of")
-        said = f"{row.a} {phrase.format(row.words)} {row.b}"
-    said += f", in {plural(row.blocks, 'block')} of {plural(row.machine_days, 'machine-day')}"
-    if row.reason:
-        said += f"; {row.reason}"
-    if row.published == row.published:
-        said += f"; the paper's ratio is {number(row.published)} ({row.published_source})"
-    return f"{said}."

@@ -1,27 +1,33 @@
-"""The interval of a comparison, its t-test, Holm's correction and Hedges' g: arrays in, numbers out."""
+"""Intervals of block means, with Student's t, Holm's correction and Hedges' g.
+
+Begin with `compute_interval`, the interval of every figure, table and verdict.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, inf, nan, sqrt
+from math import copysign, exp, inf, nan, sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 ICC: Final = 0.35
-"""Correlation of two blocks of one machine-day, measured over days; it is not estimated from each comparison."""
+"""Correlation of blocks of one machine-day: measured over days, the same for all comparisons."""
 
 CONFIDENCE: Final = 0.99
-"""Of every interval: so high that one may look after each day."""
+"""Of every interval. It is 99 and not 95 % because results may be judged after each day."""
 
 MIN_BLOCKS: Final = 5
 """Fewer blocks than this have no interval and no test."""
 
+_LARGEST_POWER: Final = 709
+"""Largest integer power of e that a float can hold."""
+
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the mean of some blocks lies, in their unit; NaN and a reason where there is no interval."""
+    """The mean of some blocks with its interval, in their unit; NaN and a reason without one."""
 
     estimate: float = nan
     low: float = nan
@@ -38,33 +44,40 @@ class Interval:
 
     def t(self, null: float = 0.0) -> float:
         """Return Student's t against a value; infinite where the blocks do not vary."""
-        if self.error == 0:
-            return inf if self.estimate > null else -inf if self.estimate < null else nan
-        return (self.estimate - null) / self.error
+        difference = self.estimate - null
+        if self.error != 0:
+            return difference / self.error
+        return copysign(inf, difference) if difference else nan
 
     def p(self, null: float = 0.0) -> float:
-        """Return the two-sided p against a value; NaN where there is no error or it is nil."""
-        from scipy.special import stdtr  # importing `scipy.stats` takes three times as long
+        """Return the two-sided p against a value; NaN where the blocks do not vary."""
+        if not self.error > 0:
+            return nan
+        from scipy.special import stdtr  # here: scipy takes half a second to import
 
-        return 2 * float(stdtr(self.df, -abs(self.t(null)))) if self.error > 0 else nan
+        return 2 * float(stdtr(self.df, -abs(self.t(null))))
 
 
-def mean_interval(
-    values: ArrayLike, machine_days: Sequence[object] | NDArray[np.generic], confidence: float = CONFIDENCE
+def compute_interval(
+    values: ArrayLike,
+    machine_days: Sequence[object] | NDArray[np.generic],
+    confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return the mean of blocks and its interval, by a fixed correlation of the blocks of a machine-day.
+    """Return the mean of blocks and its interval, with a fixed correlation within a machine-day.
 
     Parameters
     ----------
     values
-        One a block, shape (n,), in any unit.
+        One per block, shape (n,), in any unit.
     machine_days
-        Each block's, shape (n,).
+        The machine-day of each block, shape (n,).
+    confidence
+        Share of intervals that contain the true mean.
 
     Returns
     -------
     Interval
-        In the values' unit; without ends where there are fewer blocks than `MIN_BLOCKS`.
+        In the unit of the values; without bounds below `MIN_BLOCKS` blocks.
     """
     y = np.asarray(values, float)
     if not len(y):
@@ -73,70 +86,96 @@ def mean_interval(
     _, day = np.unique(np.asarray(machine_days), return_inverse=True)
     n = np.bincount(day)
     means = np.bincount(day, y) / n
-    # A day's weight grows with its blocks, but never beyond that of a day known exactly.
+    # The weight of a day grows with its blocks, but not beyond that of a day known exactly.
     c = ICC / (1 - ICC)
     weights = n / (1 + c * n)
     estimate = float(weights @ means / weights.sum())
     if len(y) < MIN_BLOCKS:
         reason = f"{len(y)} of the {MIN_BLOCKS} blocks that an interval needs"
         return Interval(estimate, blocks=len(y), machine_days=len(n), reason=reason)
-    # Generalised least squares: the blocks' variance, without what the days share.
+    # Generalised least squares: the variance of the blocks without what the days share.
     squares = ((y - estimate) ** 2).sum() - (c / (1 + c * n) * (n * (means - estimate)) ** 2).sum()
-    if np.ptp(y) <= 1e-12 * np.abs(y).max():  # rounding alone
+    # Values that differ by rounding only do not vary.
+    if np.ptp(y) <= 1e-12 * np.abs(y).max():
         squares = 0.0
     error = sqrt(max(float(squares), 0.0) / (len(y) - 1) / float(weights.sum()))
-    reach = quantile(len(y) - 1, 0.5 + confidence / 2) * error
+    reach = compute_t_quantile(len(y) - 1, 0.5 + confidence / 2) * error
     return Interval(estimate, estimate - reach, estimate + reach, error, len(y), len(n))
 
 
-def positive_interval(values: ArrayLike, machine_days: Sequence[object] | NDArray[np.generic]) -> Interval:
-    """Return the geometric mean of positive values and its interval; the mean and its interval of others."""
+def compute_geometric_interval(
+    values: ArrayLike, machine_days: Sequence[object] | NDArray[np.generic]
+) -> Interval:
+    """Return the geometric mean and its interval; of values that are not positive, the mean.
+
+    Parameters
+    ----------
+    values, machine_days
+        As in `compute_interval`.
+    """
     y = np.asarray(values, float)
     if not len(y) or (y <= 0).any():
-        return mean_interval(y, machine_days)
-    logs = mean_interval(np.log(y), machine_days)
-    return replace(logs, estimate=exponential(logs.estimate), low=exponential(logs.low), high=exponential(logs.high))
+        return compute_interval(y, machine_days)
+    logs = compute_interval(np.log(y), machine_days)
+    return replace(
+        logs,
+        estimate=exponentiate(logs.estimate),
+        low=exponentiate(logs.low),
+        high=exponentiate(logs.high),
+    )
 
 
-def exponential(value: float) -> float:
-    """Return e to that power, infinity where no float is as large."""
-    return inf if value >= 709 else exp(value)
+def exponentiate(value: float) -> float:
+    """Return e to a power; infinity where no float is as large."""
+    return inf if value >= _LARGEST_POWER else exp(value)
 
 
 @lru_cache(1024)
-def quantile(df: float, probability: float) -> float:
-    """Return Student's t below which that share lies."""
-    from scipy.special import stdtrit  # importing `scipy.stats` takes three times as long
+def compute_t_quantile(df: float, probability: float) -> float:
+    """Return the quantile of Student's t at a probability."""
+    from scipy.special import stdtrit  # here: it is slow to import
 
     return float(stdtrit(df, probability))
 
 
-def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Return Holm's adjusted p-values, shape (n,): below alpha in at most a share alpha of families without effects.
+def adjust_holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Return Holm's adjusted p-values, shape (n,).
 
-    What could not be tested (NaN) stays NaN and counts as a test, so that a family does not change with what ran.
+    In families without effects, a share of at most alpha has one below alpha. A test that could not
+    run (NaN) stays NaN and is counted, so that a family does not depend on what ran.
 
     References
     ----------
     Holm, Scandinavian Journal of Statistics 6 (1979) 65-70.
     """
     adjusted = np.asarray(p, dtype=np.float64).copy()
-    ascending = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN sorts last
+    # NaN sorts last.
+    ascending = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]
     left = len(adjusted) - np.arange(len(ascending))
     adjusted[ascending] = np.minimum(np.maximum.accumulate(left * adjusted[ascending]), 1)
     return adjusted
 
 
-def hedges_g(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the difference of two means in pooled standard deviations, corrected for small samples.
+def compute_hedges_g(a: ArrayLike, b: ArrayLike) -> float:
+    """Return Hedges' g: the difference of two means in pooled standard deviations.
 
-    Of shapes (n_a,) and (n_b,), one unit; NaN when there are fewer than two values or they do not vary.
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), in one unit.
+
+    Returns
+    -------
+    float
+        Corrected for small samples; NaN where values do not vary or one of the samples has fewer
+        than two.
 
     References
     ----------
-    Hedges, Journal of Educational Statistics 6 (1981) 107-128, with the exact correction by gamma functions.
+    Hedges, Journal of Educational Statistics 6 (1981) 107-128, with the exact correction by gamma
+    functions.
     """
-    from scipy.special import gammaln
+    from scipy.special import gammaln  # here: it is slow to import
 
     first, second = np.asarray(a, float), np.asarray(b, float)
     df = first.size + second.size - 2

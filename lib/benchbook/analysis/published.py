@@ -1,4 +1,7 @@
-"""The numbers that the five papers print, as data, and the ratios that they make."""
+"""The numbers that the five papers print, and their ratios.
+
+Begin with `load_published_numbers`, all of `data/published` in one frame.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,33 +15,38 @@ from typing import Any, Final, TypeAlias
 import pandas as pd
 
 from benchbook import paths
-from benchbook.studies import SLUGS
+from benchbook.studies.catalogue import SLUGS
 
-Key: TypeAlias = tuple[str, str, str]
-"""Source, row and column of a number in `data/published`; ``{name}`` stands for that factor's level."""
+PublishedKey: TypeAlias = tuple[str, str, str]
+"""Source, row and column of a number in `data/published`; ``{name}`` is replaced by a level."""
 
-Called: TypeAlias = dict[str, dict[str, str]]
-"""What a paper calls a factor's levels, by factor and level: the word that stands in a published number's key."""
+LevelNames: TypeAlias = dict[str, dict[str, str]]
+"""What a paper calls the levels of a factor, by factor and level, in the keys of its numbers."""
 
 CellSettings: TypeAlias = Mapping[str, Any]
-"""What cells ran with, by name: parameters, and columns that their rows state; values are those of JSON."""
+"""Levels by the name of their parameter or column; they are values of JSON."""
 
 Terms: TypeAlias = tuple[tuple[int, str], ...]
-"""Sides' names with 1 for each that multiplies a ratio and -1 for each that divides it."""
+"""The names of a ratio's terms, each with 1 if it multiplies and -1 if it divides."""
 
 _COLUMNS: Final = ["study", "source", "row", "column", "printed", "value", "unit", "note"]
 
 
-def published(study: str | None = None) -> pd.DataFrame:
-    """Return every number that one paper prints, or all five, a row a number.
+def load_published_numbers(study: str | None = None) -> pd.DataFrame:
+    """Return every number that the papers print, one row per number.
+
+    Parameters
+    ----------
+    study
+        Only the paper of this study; None: all five.
 
     Returns
     -------
     pandas.DataFrame
-        ``study, source`` (table, figure or section)``, row, column, printed`` (the characters, misprints kept)``,
-        value`` (float, NaN where the print is text such as a version)``, unit, note`` (misprints and what is meant).
-        ``study, source, row, column`` is unique. A misprinted number keeps the printed value; a comma that stands for
-        the decimal point is read as one.
+        ``study, source`` (table, figure or section)``, row, column, printed`` (the characters,
+        with misprints)``, value`` (float; NaN for a text such as a version)``, unit, note``
+        (misprints and what is meant). ``study, source, row, column`` is unique. A misprinted number
+        has the printed value; a decimal comma is read as a point.
 
     Raises
     ------
@@ -47,25 +55,27 @@ def published(study: str | None = None) -> pd.DataFrame:
     """
     if study is not None and study not in SLUGS:
         raise ValueError(f"no study {study!r}: there are {', '.join(SLUGS)}")
-    folder = paths.published()
+    folder = paths.published_numbers()
     frames = [_read(folder / f"{slug}.csv") for slug in SLUGS if study in (None, slug)]
     return pd.concat(frames, ignore_index=True)
 
 
-def number(study: str, source: str, row: str, column: str) -> float:
-    """Return one published number's value; NaN when the papers do not print it."""
-    printed = printed_number(study, source, row, column)
+def find_published_value(study: str, source: str, row: str, column: str) -> float:
+    """Return the value of a published number; NaN if the papers do not print it."""
+    printed = find_published_number(study, source, row, column)
     return printed.value if printed else nan
 
 
-def printed_number(study: str, source: str, row: str, column: str) -> "Number | None":
-    """Return one published number as it is printed; None when the papers do not print it."""
-    return _numbers(paths.published()).get((study, source, row, column))
+def find_published_number(
+    study: str, source: str, row: str, column: str
+) -> "PublishedNumber | None":
+    """Return a published number; None if the papers do not print it."""
+    return _numbers(paths.published_numbers()).get((study, source, row, column))
 
 
 @dataclass(frozen=True)
-class Number:
-    """One number as a paper prints it: where it stands, its characters, what they mean and in which unit."""
+class PublishedNumber:
+    """A number as a paper prints it: its place, its characters, their value and unit."""
 
     study: str
     source: str
@@ -77,14 +87,14 @@ class Number:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Where it stands, as one value."""
+        """Its place: study, source, row and column."""
         return self.study, self.source, self.row, self.column
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last digit printed, in the number's unit: what rounding may hide.
+        """Half a unit of the last printed digit, in the number's unit.
 
-        Point and comma stand for decimals in one paper and for thousands in the next: the value says which.
+        Papers differ in whether a comma separates decimals or thousands; the value shows which.
         """
         for run, decimals in product(re.findall(r"\d[\d., ]*", self.printed), range(5)):
             if isclose(int(re.sub(r"\D", "", run)) / 10**decimals, self.value, rel_tol=1e-12):
@@ -93,24 +103,25 @@ class Number:
 
 
 @cache
-def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
-    """Return the numbers by study, source, row and column."""
+def _numbers(folder: Path) -> dict[tuple[str, str, str, str], PublishedNumber]:
+    """Return the numbers of a folder by their keys."""
     rows = pd.concat([_read(folder / f"{slug}.csv") for slug in SLUGS]).drop(columns="note")
-    numbers = (Number(*row) for row in rows.itertuples(index=False, name=None))
+    numbers = (PublishedNumber(*row) for row in rows.itertuples(index=False, name=None))
     return {number.key: number for number in numbers}
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return one study's file, text as text and values as floats."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(table.columns) != _COLUMNS:
-        raise ValueError(f"{path}: the columns are {', '.join(table.columns)}, not {', '.join(_COLUMNS)}")
+        raise ValueError(
+            f"{path}: the columns are {', '.join(table.columns)}, not {', '.join(_COLUMNS)}"
+        )
     return table.assign(value=pd.to_numeric(table["value"].where(table["value"] != "")))
 
 
 @dataclass(frozen=True)
 class PublishedRatio:
-    """A ratio that a paper claims or prints: its value, the ends that rounding leaves it, and where; NaN for none."""
+    """A ratio that a paper claims or prints, with its bounds by rounding; NaN for none."""
 
     ratio: float = nan
     low: float = nan
@@ -118,31 +129,53 @@ class PublishedRatio:
     source: str = ""
 
 
-def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float = 1.0) -> PublishedRatio:
-    """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
-    if any(name not in keys for _, name in terms):
-        return PublishedRatio()
-    numbers = [(sign, printed_number(study, *keys[name])) for sign, name in terms]
-    values = [(sign, term.value, term.rounding) for sign, term in numbers if term and not isnan(term.value)]
-    if len(values) < len(terms):
-        return PublishedRatio()
-    ratio, low, high = (
-        prod((value + sign * end * half) ** sign for sign, value, half in values) / divisor for end in (0, -1, 1)
-    )
-    return PublishedRatio(ratio, low, high, " / ".join(dict.fromkeys(keys[name][0] for _, name in terms)))
+def compute_published_ratio(
+    study: str, terms: Terms, keys: Mapping[str, PublishedKey], divisor: float = 1.0
+) -> PublishedRatio:
+    """Return the ratio of printed numbers, with its bounds by their rounding.
+
+    Parameters
+    ----------
+    study
+        The slug of the paper's study.
+    terms
+        Which terms multiply and which divide.
+    keys
+        Where each term is printed, by its name. Without one of them there is no ratio.
+    divisor
+        A further divisor of the ratio.
+    """
+    signed = []
+    for sign, name in terms:
+        number = find_published_number(study, *keys[name]) if name in keys else None
+        if number is None or isnan(number.value):
+            return PublishedRatio()
+        signed.append((sign, number))
+
+    def divide(end: int) -> float:
+        """Return the ratio with all numbers at one end of their rounding: -1, 0 or 1."""
+        factors = [(one.value + sign * end * one.rounding) ** sign for sign, one in signed]
+        return prod(factors) / divisor
+
+    sources = dict.fromkeys(number.source for _, number in signed)
+    return PublishedRatio(divide(0), divide(-1), divide(1), " / ".join(sources))
 
 
-def filled(key: Key, called: Called, settings: CellSettings) -> Key:
-    """Return a key with each ``{name}`` replaced by what the paper calls its level."""
+def fill_key(key: PublishedKey, called: LevelNames, settings: CellSettings) -> PublishedKey:
+    """Return a key in which each ``{name}`` is replaced by what the paper calls its level."""
 
-    def word(name: "re.Match[str]") -> str:
-        level = settings.get(name[1], name[0])
-        return name[0] if isinstance(level, tuple) else called.get(name[1], {}).get(text(level), str(level))
+    def replace_name(match: "re.Match[str]") -> str:
+        name = match[1]
+        level = settings.get(name, match[0])
+        # Several levels, of which the term has any, have no one word.
+        if isinstance(level, tuple):
+            return match[0]
+        return called.get(name, {}).get(format_level(level), str(level))
 
-    source, row, column = (re.sub(r"\{(\w+)\}", word, part) for part in key)
+    source, row, column = (re.sub(r"\{(\w+)\}", replace_name, part) for part in key)
     return source, row, column
 
 
-def text(level: bool | int | float | str) -> str:
-    """Return a level as YAML writes it."""
+def format_level(level: bool | int | float | str) -> str:
+    """Return a level in the form of YAML: ``true``."""
     return str(level).lower() if isinstance(level, bool) else str(level)

@@ -1,4 +1,7 @@
-"""What changed between two runs: each ratio, and each cell's own value, that both measured."""
+"""What changed between two runs: each ratio, and each cell's own values, that both measured.
+
+Begin with `compare_ratios` and `compare_values`.
+"""
 
 import json
 from collections import defaultdict
@@ -9,49 +12,74 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from benchbook import studies
-from benchbook.analysis import Analysis
-from benchbook.analysis.comparisons import Comparison, with_holm
-from benchbook.analysis.intervals import CONFIDENCE, Interval, mean_interval, quantile
-from benchbook.analysis.published import CellSettings, text
-from benchbook.analysis.sides import Configuration
+from benchbook.analysis.comparisons import Comparison, add_holm
+from benchbook.analysis.intervals import (
+    CONFIDENCE,
+    Interval,
+    compute_interval,
+    compute_t_quantile,
+)
+from benchbook.analysis.published import CellSettings, format_level
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import Configuration
+from benchbook.studies.catalogue import load_study
 
-METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
-"""Whose own values are compared: the others are made of them, or are shares."""
+COMPARED_METRICS: Final = (
+    *("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received"),
+    "memory_rss_mb",
+)
+"""Metrics whose own values are compared. The others derive from these, or are shares."""
 
 ALPHA: Final = 1 - CONFIDENCE
 
-_UNSAID: Final = ("seed", "repetitions", "cell_format")
+_NOT_NAMED: Final = ("seed", "repetitions", "cell_format")
+"""Settings that do not tell comparisons apart."""
+
+_ABOUT: Final = ("study", "language", "operation", "role", "metric", "unit", "settings", "n")
 
 
-def ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
-    """Return how each ratio of the papers' tables changed: another machine moves times, but ratios are what is asked.
+def compare_ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
+    """Return how each ratio of the papers' tables changed; another machine moves times, not these.
 
     Returns
     -------
     pandas.DataFrame
-        The fields of `benchbook.analysis.comparisons.Comparison`, ``after`` over ``before``, the largest changes first:
-        ``mean_a`` and ``mean_b`` are the two ratios; and ``p_holm``, corrected over the study.
+        The fields of `benchbook.analysis.comparisons.Comparison`, ``after`` over ``before``, the
+        largest changes first. ``mean_a`` and ``mean_b`` are the two ratios; ``p_holm`` is
+        corrected over the study.
     """
-    firsts, seconds = ({comparison_key(row): row for row in Comparison.of(run.tables)} for run in (before, after))
+    first_rows, second_rows = (
+        {make_comparison_key(row): row for row in Comparison.from_frame(run.tables)}
+        for run in (before, after)
+    )
     rows = []
-    for key in [key for key in firsts if key in seconds]:
-        first, second = firsts[key], seconds[key]
-        if first.kind == "ratio" and first.estimate > 0 and second.estimate > 0:
-            change = _factor(_interval(first), _interval(second))
-            what = f"{second.a} / {second.b}"
-            about = {**vars(second), "unit": "", "mean_a": second.estimate, "mean_b": first.estimate}
-            rows.append(_row(about, what, change))
-    return _ordered(rows)
+    for key, first in first_rows.items():
+        second = second_rows.get(key)
+        if second is None or first.kind != "ratio":
+            continue
+        if first.estimate > 0 and second.estimate > 0:
+            about = {**vars(second), "unit": ""}
+            about |= {"mean_a": second.estimate, "mean_b": first.estimate}
+            change = _divide(_log_interval(first), _log_interval(second))
+            rows.append(_describe_change(about, f"{second.a} / {second.b}", change))
+    return _sort_changes(rows)
 
 
-def values(before: Analysis, after: Analysis) -> pd.DataFrame:
-    """Return how each cell's own values changed, as `ratios`: ``mean_a`` and ``mean_b`` are means of blocks."""
-    firsts, seconds = (_values(run) for run in (before, after))
+def compare_values(before: Analysis, after: Analysis) -> pd.DataFrame:
+    """Return how each cell's own values changed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `compare_ratios`; ``mean_a`` and ``mean_b`` are geometric means of blocks.
+    """
+    first_values, second_values = (_list_values(run) for run in (before, after))
     rows = []
-    for key in [key for key in firsts if key in seconds]:
+    for key, (first, _) in first_values.items():
+        if key not in second_values:
+            continue
         study, language, cell, operation, role, metric = key
-        (first, _), (second, unit) = firsts[key], seconds[key]
+        second, unit = second_values[key]
         settings = json.loads(cell)
         about = {
             "study": study,
@@ -65,54 +93,80 @@ def values(before: Analysis, after: Analysis) -> pd.DataFrame:
             "mean_a": exp(second.estimate),
             "mean_b": exp(first.estimate),
         }
-        rows.append(_row(about, "", _factor(first, second)))
-    return _ordered(rows)
+        rows.append(_describe_change(about, "", _divide(first, second)))
+    return _sort_changes(rows)
 
 
-def changed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `ratios` or `values` that changed beyond noise, by Holm's p."""
+def select_changes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `compare_ratios` or `compare_values` that changed beyond noise."""
     return table[table["p_holm"] < ALPHA]
 
 
-def apart(before: Analysis, after: Analysis) -> dict[str, dict[str, tuple[str, str]]]:
-    """Return the studies that both ran without a cell in common, and in which parameters their cells differ.
+def find_disjoint_studies(
+    before: Analysis, after: Analysis
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the studies that both ran without a cell in common, and why they have none.
 
     Returns
     -------
     dict
-        By study and parameter the levels of each run, in words: of parameters without a level in common where there
-        are such, else of all in which the levels differ.
+        By study and parameter the levels of each run, in words: of parameters without a common
+        level if there are any, else of all whose levels differ.
     """
-    firsts, seconds = (_cells(run) for run in (before, after))
-    lacking = {}
-    for study in sorted(firsts.keys() & seconds.keys()):
-        if firsts[study] & seconds[study]:
+    first_cells, second_cells = (_list_cells(run) for run in (before, after))
+    disjoint = {}
+    for study in sorted(first_cells.keys() & second_cells.keys()):
+        if first_cells[study] & second_cells[study]:
             continue
-        first, second = _levels(firsts[study]), _levels(seconds[study])
-        differ = [name for name in sorted({*first, *second}) if first[name] != second[name]]
-        never_alike = [name for name in differ if not first[name] & second[name]]
+        first, second = (_list_levels(cells[study]) for cells in (first_cells, second_cells))
+        differing = [name for name in sorted({*first, *second}) if first[name] != second[name]]
+        without_common = [name for name in differing if not first[name] & second[name]]
         words = {}
-        for name in never_alike or differ:
+        for name in without_common or differing:
             words[name] = ", ".join(sorted(first[name])), ", ".join(sorted(second[name]))
-        lacking[study] = words
-    return lacking
+        disjoint[study] = words
+    return disjoint
 
 
-def _row(about: Mapping[str, Any], what: str, change: dict[str, Any]) -> Comparison:
-    """Return a change as a comparison of the run after with the one before."""
-    known = {
-        name: about[name] for name in ("study", "language", "operation", "role", "metric", "unit", "settings", "n")
-    }
-    shown = _in_words(about["study"], {"language": about["language"], **about["settings"]})
-    label = ", ".join(filter(None, [what, shown]))
-    means = {"mean_a": about["mean_a"], "mean_b": about["mean_b"]}
-    return Comparison(name="run against run", a="after", b="before", label=label, **known, **means, **change)
+def make_comparison_key(row: Comparison) -> tuple[object, ...]:
+    """Return the key by which a comparison is the same in two runs."""
+    # Where the topology is a parameter, each has comparisons of its own.
+    parameters = load_study(row.study).Parameters.model_fields
+    not_named = {*_NOT_NAMED, "arm"}
+    if "topology" not in parameters:
+        not_named.add("topology")
+    settings = {name: level for name, level in row.settings.items() if name not in not_named}
+    settings = {name: level for name, level in settings.items() if level is not None}
+    about = (row.study, row.name, row.language, row.operation, row.role, row.metric, row.a, row.b)
+    return (*about, json.dumps(settings, sort_keys=True, default=str))
 
 
-def _factor(first: Interval, second: Interval) -> dict[str, Any]:
-    """Return the factor between two runs, by Welch and Satterthwaite, from the intervals of their logarithms."""
+def _describe_change(about: Mapping[str, Any], ratio: str, change: dict[str, Any]) -> Comparison:
+    """Return a change as a comparison of the run after with the one before.
+
+    `about` has the fields of `_ABOUT`, ``mean_a`` and ``mean_b``; `ratio` names what is divided.
+    """
+    settings = {"language": about["language"], **about["settings"]}
+    words = [ratio, _format_settings(about["study"], settings)]
+    return Comparison(
+        name="run against run",
+        a="after",
+        b="before",
+        label=", ".join(filter(None, words)),
+        mean_a=about["mean_a"],
+        mean_b=about["mean_b"],
+        **{name: about[name] for name in _ABOUT},
+        **change,
+    )
+
+
+def _divide(first: Interval, second: Interval) -> dict[str, Any]:
+    """Return the factor from the first to the second, from the intervals of their logarithms.
+
+    The interval and the test are those of Welch and Satterthwaite.
+    """
     difference = second.estimate - first.estimate
-    counts = {
+    numbers = {
         "estimate": exp(difference),
         "blocks": min(first.blocks, second.blocks),
         "machine_days": first.machine_days + second.machine_days,
@@ -120,86 +174,100 @@ def _factor(first: Interval, second: Interval) -> dict[str, Any]:
     squares = [first.error**2, second.error**2]
     if not sum(squares) > 0:
         reason = first.reason or second.reason or "the values do not vary"
-        return {**counts, "reason": reason}
+        return {**numbers, "reason": reason}
     df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
-    whole = Interval(difference, error=sqrt(sum(squares)), blocks=int(df) + 1)
-    reach = quantile(whole.df, 0.5 + CONFIDENCE / 2) * whole.error
-    ends = {"low": exp(difference - reach), "high": exp(difference + reach)}
-    return {**counts, **ends, "error": whole.error, "t": whole.t(), "df": whole.df, "p": whole.p()}
+    change = Interval(difference, error=sqrt(sum(squares)), blocks=int(df) + 1)
+    reach = compute_t_quantile(change.df, 0.5 + CONFIDENCE / 2) * change.error
+    return {
+        **numbers,
+        "low": exp(difference - reach),
+        "high": exp(difference + reach),
+        "error": change.error,
+        "t": change.t(),
+        "df": change.df,
+        "p": change.p(),
+    }
 
 
-def _interval(row: Comparison) -> Interval:
-    """Return a ratio's interval, of its logarithm."""
+def _log_interval(row: Comparison) -> Interval:
+    """Return the interval of the logarithm of a ratio."""
     return Interval(
-        log(row.estimate), error=row.error, blocks=row.blocks, machine_days=row.machine_days, reason=row.reason
+        log(row.estimate),
+        error=row.error,
+        blocks=row.blocks,
+        machine_days=row.machine_days,
+        reason=row.reason,
     )
 
 
-def comparison_key(row: Comparison) -> tuple[object, ...]:
-    """Return what a comparison has in common with the same one of another run."""
-    # A study that is given its topology has another comparison at each.
-    given = {"topology"} & studies.load(row.study).Parameters.model_fields.keys()
-    unsaid = {*_UNSAID, "arm", "topology"} - given
-    settings = {name: level for name, level in row.settings.items() if name not in unsaid and level is not None}
-    about = (row.study, row.name, row.language, row.operation, row.role, row.metric, row.a, row.b)
-    return (*about, json.dumps(settings, sort_keys=True, default=str))
+def _list_values(run: Analysis) -> dict[tuple[str, ...], tuple[Interval, str]]:
+    """Return the interval of the logarithm, and the unit, of each cell's own values.
 
-
-def _values(run: Analysis) -> dict[tuple[str, ...], tuple[Interval, str]]:
-    """Return the intervals of the logarithms, and the units, by study, language, cell and quantity.
-
-    A cell is its settings in JSON.
+    By study, language, cell (its settings in JSON), operation, role and metric.
     """
     values: dict[tuple[str, ...], tuple[Interval, str]] = {}
-    for study, measured in run.measured.items():
-        for about, quantity, side in measured.each():
-            if quantity[2] in METRICS and len(side.blocks) and (side.values > 0).all():
-                interval = mean_interval(np.log(side.values), measured.machine_days[side.blocks])
-                values[study, about.language, _cell(about), *quantity] = interval, side.unit
+    for study, measured in run.studies.items():
+        for configuration, quantity, means in measured.iterate_means():
+            if quantity[2] not in COMPARED_METRICS or not len(means.blocks):
+                continue
+            if (means.values > 0).all():
+                days = measured.machine_days[means.blocks]
+                key = (study, configuration.language, _write_cell(configuration), *quantity)
+                values[key] = compute_interval(np.log(means.values), days), means.unit
     return values
 
 
-def _cells(run: Analysis) -> Mapping[str, set[str]]:
-    """Return by study the cells whose own values are compared, each as its settings in JSON."""
+def _list_cells(run: Analysis) -> Mapping[str, set[str]]:
+    """Return the cells of each study whose own values are compared, as settings in JSON."""
     cells: dict[str, set[str]] = defaultdict(set)
-    for study, _, cell, *_ in _values(run):
+    for study, _, cell, *_ in _list_values(run):
         cells[study].add(cell)
     return cells
 
 
-def _levels(cells: Iterable[str]) -> Mapping[str, set[str]]:
-    """Return the levels, in words, of each parameter that some cells have."""
+def _list_levels(cells: Iterable[str]) -> Mapping[str, set[str]]:
+    """Return the levels of each parameter of some cells, in words."""
     levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         for name, level in json.loads(cell).items():
-            levels[name].add(text(level))
+            levels[name].add(format_level(level))
     return levels
 
 
-def _cell(about: Configuration) -> str:
-    """Return how a cell ran, as JSON: parameters that were not there then at their defaults."""
-    model = studies.load(about.study).Parameters.model_fields
-    defaults = {name: field.default for name, field in model.items() if not field.is_required()}
-    settings = {**defaults, **about.settings}
-    kept = {name: level for name, level in settings.items() if name not in ("seed", "repetitions")}
-    return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
+def _write_cell(configuration: Configuration) -> str:
+    """Return a configuration's settings as JSON; parameters that came later have their defaults."""
+    fields = load_study(configuration.study).Parameters.model_fields
+    defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
+    settings = {**defaults, **configuration.settings}
+    for name in ("seed", "repetitions"):
+        settings.pop(name, None)
+    settings = {name: level for name, level in settings.items() if level is not None}
+    return json.dumps(settings, sort_keys=True, default=str)
 
 
-def _in_words(study: str, settings: CellSettings) -> str:
-    """Return settings in words, without what every cell has by default or is said already."""
-    model = studies.load(study).Parameters.model_fields
-    shown = []
+def _format_settings(study: str, settings: CellSettings) -> str:
+    """Return settings in words, without defaults and what every cell of the study has."""
+    fields = load_study(study).Parameters.model_fields
+    words = []
     for name, level in settings.items():
-        # A topology that is no parameter is every cell's of the study.
-        if name in _UNSAID or level in (None, "none", "default") or (name == "topology" and name not in model):
+        if name in _NOT_NAMED or level in (None, "none", "default"):
             continue
-        if name in ("n", "language", "database", "topology") or name not in model or level != model[name].default:
-            shown.append(f"{name} {level}")
-    return ", ".join(shown)
+        # A topology that is not a parameter is the same in every cell of the study.
+        if name == "topology" and name not in fields:
+            continue
+        is_always_shown = name in ("n", "language", "database", "topology")
+        if is_always_shown or name not in fields or level != fields[name].default:
+            words.append(f"{name} {level}")
+    return ", ".join(words)
 
 
-def _ordered(rows: Iterable[Comparison]) -> pd.DataFrame:
-    """Return the changes as a frame, corrected over each study, the largest first."""
-    table = with_holm(Comparison.frame(rows), ["study"])
-    size = table["estimate"].astype(float).map(lambda change: abs(log(change)) if change > 0 else nan)
-    return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+def _sort_changes(rows: Iterable[Comparison]) -> pd.DataFrame:
+    """Return changes as a frame, corrected over each study, the largest first."""
+
+    def measure(change: float) -> float:
+        return abs(log(change)) if change > 0 else nan
+
+    table = add_holm(Comparison.to_frame(rows), ["study"])
+    size = table["estimate"].astype(float).map(measure)
+    order = size.sort_values(ascending=False, kind="stable").index
+    return table.loc[order].reset_index(drop=True)

@@ -1,13 +1,14 @@
-"""A run that can be read: a profile's results on this machine, the committed reference run, or a folder of either.
+"""Runs: a profile's results on this machine, the committed reference run, or a folder of either.
 
-Commands, pages and notebooks all take what they read from a `Run`; none looks for its files by itself.
+Begin with `Run`: every command, page and notebook reads from one. Its `Analysis` has all tables.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -15,85 +16,243 @@ import pandas as pd
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from benchbook import paths, results
-from benchbook.analysis import Analysis, reference
-from benchbook.analysis.block_means import means_of
-from benchbook.results.folder import Whole
-from benchbook.results.schema import merge_schemas
+from benchbook import paths
+from benchbook.analysis.aa_check import compare_arms
+from benchbook.analysis.block_means import (
+    average_files,
+    average_repetitions,
+    compute_block_means,
+)
+from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.paper_comparisons import compare_tables
+from benchbook.analysis.published import (
+    load_published_numbers,
+)
+from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
+from benchbook.analysis.verdicts import (
+    judge_claims,
+    list_t_tests,
+)
+from benchbook.files.inputs import InputError
+from benchbook.results import files
+from benchbook.results.folder import ResultFile
+from benchbook.results.schema import OBSERVATIONS, merge_schemas
+from benchbook.results.views import connect, list_finished_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+MEANS_FILE: Final = "block_means.parquet"
+REPETITIONS_FILE: Final = "repetitions.parquet"
+ABOUT_FILE: Final = "reference.json"
+
+
+class Analysis:
+    """All tables that follow from some block means; each is computed when it is first asked for.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.analysis.block_means.compute_block_means` returns them, with both arms; or a
+        function that loads them.
+    """
+
+    def __init__(self, means: pd.DataFrame | Callable[[], pd.DataFrame]) -> None:
+        self._means = means
+
+    @classmethod
+    def from_observations(cls, observations: pd.DataFrame) -> Self:
+        """Return the analysis of observations, or of block means."""
+        return cls(compute_block_means(observations))
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Block means of all quantities, stored and derived, with both arms."""
+        means = self._means if isinstance(self._means, pd.DataFrame) else self._means()
+        return compute_block_means(means)
+
+    @cached_property
+    def studies(self) -> dict[str, StudyMeans]:
+        """The block means of each study that ran, without second arms."""
+        return split_by_study(select_first_arms(self.means))
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Every number that the papers print, as `load_published_numbers` returns them."""
+        return load_published_numbers()
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """Every comparison of every claim, as `compare_claims` returns them."""
+        return compare_claims(self.means)
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """Every claim with its verdict, as `judge_claims` returns them."""
+        return judge_claims(self.comparisons)
+
+    @cached_property
+    def t_tests(self) -> pd.DataFrame:
+        """The t-test of every comparison with an interval, as `list_t_tests` returns them."""
+        return list_t_tests(self.comparisons, self.verdicts)
+
+    @cached_property
+    def tables(self) -> pd.DataFrame:
+        """Every comparison of the papers' tables, as `compare_tables` returns them."""
+        return compare_tables(self.means)
+
+    @cached_property
+    def aa(self) -> pd.DataFrame:
+        """The A/A checks, as `compare_arms` returns them."""
+        return compare_arms(self.means)
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What some cells measured, and what follows from it."""
+    """The cells of a run, their files and their analysis."""
 
-    name: str  # a profile's, `benchbook.paths.REFERENCE`, or a folder
-    analysis: Analysis  # its block means, comparisons, verdicts: each made when it is first asked for
-    # the Parquet files of its repetitions by a block's cell and number; under ``None`` the one that holds all
+    name: str  # of a profile, `benchbook.paths.REFERENCE`, or a folder
+    analysis: Analysis
+    # The Parquet files of the repetitions, by a cell's identity and block; under None one file with
+    # all.
     files: Callable[[], Mapping[tuple[str, int] | None, Path]] = dict
-    identities: frozenset[str] | None = None  # which finished cells of the results it has; None: all that `files` hold
+    # Which finished cells of the results it has; None: all that `files` have.
+    identities: frozenset[str] | None = None
 
     @classmethod
-    def of_results(cls, name: str, identities: Iterable[str]) -> Self:
-        """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
+    def read_results(cls, name: str, identities: Iterable[str]) -> Self:
+        """Return finished cells of this machine's results.
+
+        Parameters
+        ----------
+        name
+            Of their profile.
+        identities
+            ``identity`` for all blocks of a cell, ``identity.block`` for one.
+        """
         chosen = frozenset(identities)
-        finished = results.finished(chosen)
-        return cls(name, Analysis(partial(means_of, finished)), partial(_by_block, finished), chosen)
+        finished = list_finished_files(chosen)
+        analysis = Analysis(partial(average_files, finished))
+        return cls(name, analysis, partial(_map_files, finished), chosen)
 
     @classmethod
-    def of_reference(cls) -> Self:
-        """Return the committed run; without one a run that measured nothing.
+    def read_reference(cls) -> Self:
+        """Return the committed run; without one, a run without cells.
 
         Raises
         ------
-        benchbook.inputs.InputError
-            When it is damaged: once it is read.
+        benchbook.files.inputs.InputError
+            When its files are damaged, once they are read.
         """
-        if not (paths.reference() / reference.MEANS).is_file():
-            return cls(paths.REFERENCE, Analysis(reference.means))
-        return cls(paths.REFERENCE, Analysis(reference.means), lambda: {None: reference.intact(reference.REPETITIONS)})
+        if not (paths.reference() / MEANS_FILE).is_file():
+            return cls(paths.REFERENCE, Analysis(load_reference_means))
+        return cls(
+            paths.REFERENCE,
+            Analysis(load_reference_means),
+            lambda: {None: check_reference_file(REPETITIONS_FILE)},
+        )
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Self:
-        """Return what a folder of results holds, or one that holds a reference run; it may hold nothing."""
-        if (folder / reference.MEANS).is_file():
-            analysis = Analysis(reference.means(folder))
-            return cls(str(folder), analysis, lambda: {None: reference.intact(reference.REPETITIONS, folder)})
-        with _results_in(folder):
-            finished = results.finished()
-            analysis = Analysis(means_of(finished))
-            return cls(str(folder), analysis, partial(_by_block, finished))
+    def read_folder(cls, folder: Path) -> Self:
+        """Return the run of a folder of results or of a reference run, which may have no cells."""
+        if (folder / MEANS_FILE).is_file():
+            return cls(
+                str(folder),
+                Analysis(load_reference_means(folder)),
+                lambda: {None: check_reference_file(REPETITIONS_FILE, folder)},
+            )
+        with _use_results_folder(folder):
+            finished = list_finished_files()
+            analysis = Analysis(average_files(finished))
+            return cls(str(folder), analysis, partial(_map_files, finished))
 
     @property
     def means(self) -> pd.DataFrame:
-        """Block means of all quantities, stored and derived, of both arms."""
+        """Block means of all quantities, stored and derived, with both arms."""
         return self.analysis.means
 
     def connect(self) -> "DuckDBPyConnection":
-        """Return a connection with the views of `benchbook.results.connect`: ``observations`` are this run's."""
+        """Return a DuckDB connection as `benchbook.results.views.connect`, on this run's values."""
         if self.identities is not None:
-            return results.connect(self.identities)
+            return connect(self.identities)
         files = [str(path) for path in self.files().values()]
         if not files:
-            return results.connect(rows=_NOTHING)
+            return connect(rows=OBSERVATIONS.empty_table())
         # Each file has the columns of its own study's parameters.
         schema = merge_schemas(pq.read_schema(file) for file in files)
-        return results.connect(rows=ds.dataset(files, schema=schema))
+        return connect(rows=ds.dataset(files, schema=schema))
 
 
-def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:
-    """Return the files of results by a block's cell and number."""
-    return {(result.facts.cell_id, result.facts.block): result.path for result in finished}
+def load_reference_means(folder: Path | None = None) -> pd.DataFrame:
+    """Return the committed block means of all quantities; without a file, no rows.
+
+    Parameters
+    ----------
+    folder
+        None: ``figures/reference`` of the checkout.
+
+    Raises
+    ------
+    benchbook.files.inputs.InputError
+        When the file is damaged or of another version.
+    """
+    nothing = average_repetitions(OBSERVATIONS.empty_table().to_pandas())
+    path = (folder or paths.reference()) / MEANS_FILE
+    try:
+        with _explain_damage(path):
+            committed = files.read_table(path).to_pandas()
+    except FileNotFoundError:
+        return nothing
+    missing = [name for name in nothing if name not in committed]
+    if missing:
+        why = (
+            f"the reference run is damaged, or of another version (it has no column {missing[0]!r})"
+        )
+        raise InputError(str(path), f"{why}: {paths.suggest_restore()}")
+    return compute_block_means(committed)
 
 
-_NOTHING: Final = results.OBSERVATIONS.empty_table()
+def read_reference_profile() -> str:
+    """Return the profile whose cells the committed run has."""
+    about = json.loads((paths.reference() / ABOUT_FILE).read_text(encoding="utf-8"))
+    return str(about["profile"])
+
+
+def check_reference_file(name: str, folder: Path | None = None) -> Path:
+    """Return the path of `MEANS_FILE` or `REPETITIONS_FILE`, after its checksums are verified.
+
+    Raises
+    ------
+    benchbook.files.inputs.InputError
+        When the file is damaged.
+    FileNotFoundError
+        When there is none.
+    """
+    path = (folder or paths.reference()) / name
+    with _explain_damage(path):
+        files.check_file(path)
+    return path
 
 
 @contextmanager
-def _results_in(folder: Path) -> Iterator[None]:
-    """Read results of another folder for a while."""
+def _explain_damage(path: Path) -> Iterator[None]:
+    """Turn a `DamagedError` into an `InputError` that says how to restore the reference run."""
+    try:
+        yield
+    except files.DamagedError as error:
+        reason = f"the reference run is damaged ({error}): {paths.suggest_restore()}"
+        raise InputError(str(path), reason) from error
+
+
+def _map_files(finished: Iterable[ResultFile]) -> Mapping[tuple[str, int] | None, Path]:
+    """Return the paths of files by their cell's identity and block."""
+    return {(result.facts.cell_id, result.facts.block): result.path for result in finished}
+
+
+@contextmanager
+def _use_results_folder(folder: Path) -> Iterator[None]:
+    """Read results from another folder inside the context."""
     before = os.environ.get("BENCHBOOK_RESULTS")
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
     try:

@@ -1,4 +1,7 @@
-"""Where a row of repetitions has settled: the cold start split from the steady state, by changepoints."""
+"""Steadiness: where repetitions reach their steady state, found by changepoints.
+
+Begin with `find_steady_state`.
+"""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -6,62 +9,65 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-ENOUGH: Final = 20
-"""Fewer repetitions than this do not show where they settle."""
+MIN_REPETITIONS: Final = 20
+"""Fewer repetitions than this show no steady state."""
 
-PENALTY: Final = 4
-"""For a change of level, in variances and logarithms of n: some 2 % of rows of 30 that do not change seem to."""
+CHANGE_PENALTY: Final = 4
+"""Penalty of a change of level, in variances times log(n): 2 % of constant rows of 30 show one."""
 
-GAUSS: Final = 0.6745
-"""The median absolute deviation of a normal distribution of variance 1."""
+MAD_OF_NORMAL: Final = 0.6745
+"""Median absolute deviation of a normal distribution with variance 1."""
 
-SAME: Final = 1.05
-"""Levels within this ratio are one: a change so small is no other state."""
+SAME_LEVEL: Final = 1.05
+"""Levels within this ratio are one state."""
 
 Shape = Literal["flat", "cold start", "slows down", "no steady state", "unknown"]
 
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a row of repetitions settled."""
+    """The course of a row of repetitions."""
 
-    # ``flat`` from the first on; ``cold start``: slower before; ``slows down``: faster before; ``no steady state`` when
-    # the last level does not hold for the second half; ``unknown`` with a reason
+    # ``flat``: steady from the first; ``cold start``: slower before; ``slows down``: faster before;
+    # ``no steady state``: the last level begins after the first half.
     shape: Shape
-    start: int | None  # the first repetition of the steady state; None when there is none
+    start: int | None  # the first repetition of the steady state; None if there is none
     changes: tuple[int, ...] = ()  # the first repetition after each change of level
-    reason: str = ""  # why the shape is unknown; else empty
+    reason: str = ""  # why the shape is unknown
 
 
-def steadiness(values: ArrayLike) -> Steadiness:
-    """Return where the values settle.
+def find_steady_state(values: ArrayLike) -> Steadiness:
+    """Return where the values reach their steady state.
 
-    The logarithms are cut into levels by an exact search for the least sum of squares around the levels' means, plus a
-    penalty of `PENALTY` log(n) variances for each change. The noise is estimated from the differences of neighbours,
-    which changes of level hardly touch. A lone value that would be a level of its own is an outlier and left out,
-    unless it is the first: that is how a cold start looks. Levels within `SAME` are one.
+    The logarithms are cut into levels: an exact search finds the least sum of squares around the
+    means of the levels, plus a penalty of `CHANGE_PENALTY` log(n) variances per change. The noise
+    is estimated from differences of neighbours, which hardly depend on the levels. A single value
+    at a level of its own is an outlier and is left out, unless it is the first, as after a cold
+    start. Levels within `SAME_LEVEL` are one.
 
     Parameters
     ----------
     values
-        Shape (n,), positive, in the order of measurement; takes n squared steps.
+        Shape (n,), positive, in the order of measurement. The search takes n squared steps.
 
     References
     ----------
-    Barrett, Bolz-Tereick, Killick, Mount and Tratt, Virtual machine warmup blows hot and cold, Proceedings of the ACM
-    on Programming Languages 1 (2017) OOPSLA 52, for the shapes; Jackson et al., An algorithm for optimal partitioning
-    of data on an interval, IEEE Signal Processing Letters 12 (2005) 105-108, for the search.
+    Barrett, Bolz-Tereick, Killick, Mount and Tratt, Virtual machine warmup blows hot and cold,
+    Proceedings of the ACM on Programming Languages 1 (2017) OOPSLA 52, for the shapes. Jackson et
+    al., An algorithm for optimal partitioning of data on an interval, IEEE Signal Processing
+    Letters 12 (2005) 105-108, for the search.
     """
     array = np.asarray(values, float)
-    if array.size < ENOUGH:
-        return Steadiness("unknown", None, reason=f"{array.size} repetitions, at least {ENOUGH} are needed")
+    if array.size < MIN_REPETITIONS:
+        reason = f"{array.size} repetitions, at least {MIN_REPETITIONS} are needed"
+        return Steadiness("unknown", None, reason=reason)
     if (array <= 0).any():
         return Steadiness("unknown", None, reason="a value is zero or negative")
     logs = np.log(array / np.median(array))
     starts = _levels(logs)
     levels = [float(np.median(part)) for part in np.split(logs, starts[1:])]
     last = len(levels) - 1
-    while last and abs(levels[last - 1] - levels[-1]) <= np.log(SAME):
+    while last and abs(levels[last - 1] - levels[-1]) <= np.log(SAME_LEVEL):
         last -= 1
     if starts[last] > array.size / 2:
         return Steadiness("no steady state", None, tuple(starts[1:]))
@@ -72,27 +78,31 @@ def steadiness(values: ArrayLike) -> Steadiness:
 
 
 def _levels(logs: NDArray[np.float64]) -> list[int]:
-    """Return where each level begins, the first at 0; lone values after the first are no levels."""
+    """Return where each level begins, without single values after the first."""
     kept = np.arange(logs.size)
     while True:
         starts = _partition(logs[kept])
         lengths = np.diff([*starts, kept.size])
-        alone = [start for start, length in zip(starts[1:], lengths[1:], strict=True) if length == 1]
+        alone = [
+            start for start, length in zip(starts[1:], lengths[1:], strict=True) if length == 1
+        ]
         if not alone:
             return [int(kept[start]) for start in starts]
         kept = np.delete(kept, alone)
 
 
 def _partition(logs: NDArray[np.float64]) -> list[int]:
-    """Return where each level of the best partition begins."""
-    noise = float(np.median(np.abs(np.diff(logs)))) / (GAUSS * np.sqrt(2))
-    penalty = PENALTY * np.log(logs.size) * max(noise, 1e-9) ** 2
+    """Return where each level of the best partition begins, the first at 0."""
+    noise = float(np.median(np.abs(np.diff(logs)))) / (MAD_OF_NORMAL * np.sqrt(2))
+    penalty = CHANGE_PENALTY * np.log(logs.size) * max(noise, 1e-9) ** 2
     count = np.arange(logs.size + 1)
     total, squares = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (logs, logs**2))
     best, before = np.zeros(logs.size + 1), np.zeros(logs.size + 1, dtype=int)
     for end in range(1, logs.size + 1):
         inside = total[end] - total[:end]
-        costs = best[:end] + squares[end] - squares[:end] - inside**2 / (end - count[:end]) + penalty
+        costs = (
+            best[:end] + squares[end] - squares[:end] - inside**2 / (end - count[:end]) + penalty
+        )
         before[end] = int(np.argmin(costs))
         best[end] = costs[before[end]]
     starts = [int(before[-1])]

@@ -1,4 +1,4 @@
-"""`benchbook claims`: do the papers' claims hold? Counts, lines, or all comparisons of one claim."""
+"""`benchbook claims`: counts of verdicts, claims, or all comparisons of one claim."""
 
 import argparse
 import sys
@@ -7,22 +7,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from benchbook import cli, studies
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from benchbook import grid
+from benchbook.analysis import claim_files
+from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.verdicts import DECIDED, VERDICTS, ClaimVerdict, judge_claims, list_facts
 from benchbook.cli import output, selection
-from benchbook.digits import difference, estimate, number, plural
+from benchbook.cli.exit_status import DONE, UsageError
+from benchbook.grid.cells import list_result_keys
+from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.number_format import (
+    format_comparison,
+    format_count,
+    format_number,
+)
+from benchbook.text.suggestions import suggest_from_many
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
-
-    from benchbook.analysis import Analysis
-    from benchbook.analysis.verdicts import ClaimVerdict
-
-HERE: Final = "here (99 % interval)"
+INTERVAL_COLUMN: Final = "here (99 % interval)"
 BAR: Final = " | "
-WIDE: Final = 80
+TERMINAL_WIDTH: Final = 80
 """Columns of a usual terminal."""
 
 INDENT: Final = 16
@@ -37,25 +47,28 @@ MEANINGS: Final = {
     "not comparable": "it ran, but not under the conditions of the paper",
     "not run": "none of its comparisons ran here",
 }
-"""What each verdict says of a claim."""
+"""The meaning of each verdict on a claim."""
 
 COMPARISON_FIELDS: Final = (
-    "a", "b", "label", "language", "kind", "unit", "estimate", "low", "high", "error", "t", "df", "p", "p_holm",
-    "hedges_g", "blocks", "machine_days", "noisy", "published", "published_source", "stands", "reason",
+    "a", "b", "label", "language", "kind", "unit", "estimate", "low", "high", "error", "t", "df",
+    "p", "p_holm", "hedges_g", "blocks", "machine_days", "noisy", "published", "published_source",
+    "stands", "reason",
 )  # fmt: skip
-"""What JSON has of a claim's comparisons."""
+"""The fields of a claim's comparisons in JSON."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What a run says of the claims: verdicts, facts, and the comparisons of both."""
+class JudgedClaims:
+    """The verdicts and facts of a run, and the comparisons of both."""
 
-    verdicts: "Sequence[ClaimVerdict]"
-    facts: Sequence[Mapping[Any, Any]]  # as `benchbook.analysis.facts` returns them
-    comparisons: "pd.DataFrame"  # as `benchbook.analysis.claim_comparisons` returns them
+    verdicts: Sequence[ClaimVerdict]
+    facts: Sequence[Mapping[Any, Any]]  # as `benchbook.analysis.verdicts.list_facts` returns them
+    comparisons: (
+        pd.DataFrame
+    )  # as `benchbook.analysis.claim_comparisons.compare_claims` returns them
 
-    def of(self, claim: str, language: str = "") -> list[dict[str, Any]]:
-        """Return the comparisons of a claim, those in that language first."""
+    def list_comparisons(self, claim: str, language: str = "") -> list[dict[str, Any]]:
+        """Return the comparisons of a claim as rows, those in that language first."""
         rows = self.comparisons[self.comparisons["name"] == claim].to_dict("records")
         named = [{str(name): row[name] for name in row} for row in rows]
         return sorted(named, key=lambda row: row["language"] != language)
@@ -66,10 +79,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "list the claims of a study, or show all comparisons of one claim (default: the counts)"
     parser.add_argument("claim", nargs="*", metavar="STUDY|ID", help=text)
     text = "list the claims with this verdict, such as holds or does-not-hold"
-    parser.add_argument("--verdict", type=_verdicts, default=[], metavar="V,...", help=text)
+    parser.add_argument("--verdict", type=_parse_verdicts, default=[], metavar="V,...", help=text)
     text = "judge the claims of this file (docs/method.md shows how to write one)"
     parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
-    output.add_json(parser)
+    output.add_json_option(parser)
     selection.add_run_options(parser)
     width = max(map(len, MEANINGS)) + 2
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -82,115 +95,120 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ])  # fmt: skip
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Print whether the papers' claims hold, and the claims that were asked for."""
-    judged = _chosen(asked, _judge(asked.claims, _analysis(asked)))
-    if asked.json:
-        print(output.as_json([_as_json(judged, verdict) for verdict in judged.verdicts]))
-        return cli.DONE
-    console = output.console()
+def main(options: argparse.Namespace) -> int:
+    """Print whether the papers' claims hold, and the claims that were selected."""
+    judged = _select_claims(options, _judge_claims(options.claims, _load_analysis(options)))
+    if options.json:
+        print(output.format_json([_to_json_row(judged, verdict) for verdict in judged.verdicts]))
+        return DONE
+    # Colours only on a terminal that has them, and not with NO_COLOR.
+    console = Console(highlight=False, soft_wrap=True, emoji=False)
 
     # Single claims, each with all its comparisons.
-    if asked.claim and not {*asked.claim} & {*studies.SLUGS}:
+    if options.claim and not {*options.claim} & {*SLUGS}:
         _print_details(console, judged)
-        return cli.DONE
+        return DONE
 
-    # How many claims hold; below them those that were asked for, or else those that do not hold.
-    run = "the reference run" if asked.reference else f"the profile {asked.profile}"
-    print(f"Does it hold? Claims by study and verdict, in {run}:\n\n{_count_table(judged)}\n")
-    is_listed = bool(asked.claim or asked.verdict or asked.claims)
-    listed = [row for row in judged.verdicts if is_listed or row.verdict == "does not hold"]
-    is_folded = console.is_terminal and not asked.verdict
-    shown = [row for row in listed if not (is_folded and row.verdict == "not run")]
+    # How many claims hold, and below them the selected ones, or else those that do not hold.
+    run = "the reference run" if options.reference else f"the profile {options.profile}"
+    print(f"Does it hold? Claims by study and verdict, in {run}:\n\n{_format_counts(judged)}\n")
+    is_selected = bool(options.claim or options.verdict or options.claims)
+    listed = [row for row in judged.verdicts if is_selected or row.verdict == "does not hold"]
+    hides_not_run = console.is_terminal and not options.verdict
+    shown = [row for row in listed if row.verdict != "not run" or not hides_not_run]
     if shown:
         _print_lines(console, shown)
         print()
     if len(shown) < len(listed):
-        print(f"{plural(len(listed) - len(shown), 'claim')} did not run: --verdict not-run lists them\n")
-    if is_listed and judged.facts:
+        count = format_count(len(listed) - len(shown), "claim")
+        print(f"{count} did not run: --verdict not-run lists them\n")
+    if is_selected and judged.facts:
         ids = ", ".join(fact["id"] for fact in judged.facts)
         print(f"Facts, which cannot fail here and are not counted: {ids}\n")
-    what = "ID: all comparisons of a claim" if is_listed else "STUDY: the claims of a study"
-    print(f"benchbook claims {what}; --help: what the verdicts mean")
-    return cli.DONE
+    more = "ID: all comparisons of a claim" if is_selected else "STUDY: the claims of a study"
+    print(f"benchbook claims {more}; --help: what the verdicts mean")
+    return DONE
 
 
-def _verdicts(text: str) -> list[str]:
-    from benchbook.analysis.verdicts import VERDICTS  # here, for it is slow to import
-
-    return output.several("verdict", VERDICTS)(text.replace("-", " "))
+def _parse_verdicts(text: str) -> list[str]:
+    return output.make_names_parser("verdict", VERDICTS)(text.replace("-", " "))
 
 
-def _analysis(asked: argparse.Namespace) -> "Analysis":
-    """Return the analysis of the run that was asked for; where nothing ran, say so on stderr."""
-    if asked.reference:
-        return selection.committed().analysis
-    from benchbook import grid  # here, for they are slow to import
-    from benchbook.analysis.runs import Run
-
-    cells = grid.plan(studies.SLUGS, asked.profile).cells
+def _load_analysis(options: argparse.Namespace) -> Analysis:
+    """Return the analysis of the selected run; print on stderr if no cell of it ran."""
+    if options.reference:
+        return selection.load_reference().analysis
+    cells = grid.make_plan(SLUGS, options.profile).cells
     output.report_damage(values=True)
     if not any(cell.state == "done" for cell in cells):
-        print(f"benchbook: {selection.nothing_ran(asked.profile, 'add --reference')}", file=sys.stderr)
-    return Run.of_results(asked.profile, grid.keys(cells)).analysis
+        error = selection.make_no_results_error(options.profile, "add --reference")
+        print(f"benchbook: {error}", file=sys.stderr)
+    return Run.read_results(options.profile, list_result_keys(cells)).analysis
 
 
-def _judge(file: Path | None, analysis: "Analysis") -> Judged:
+def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:
     """Return the verdicts on the papers' claims, or on those of a user's file."""
-    from benchbook.analysis import claim_comparisons, claim_files, facts, verdicts  # here, for they are slow to import
-    from benchbook.analysis.verdicts import ClaimVerdict
-
-    claims = claim_files.read(file, is_own=True).claims if file else claim_files.claims()
-    comparisons = claim_comparisons(analysis.means, claims) if file else analysis.comparisons
-    return Judged(
-        ClaimVerdict.of(verdicts(comparisons, claims)),
-        facts(comparisons, claims).to_dict("records"),
+    if file:
+        claims = claim_files.read_claims_file(file, is_own=True).claims
+        comparisons = compare_claims(analysis.means, claims)
+    else:
+        claims = claim_files.load_claims()
+        comparisons = analysis.comparisons
+    return JudgedClaims(
+        ClaimVerdict.from_frame(judge_claims(comparisons, claims)),
+        list_facts(comparisons, claims).to_dict("records"),
         comparisons,
     )
 
 
-def _chosen(asked: argparse.Namespace, judged: Judged) -> Judged:
-    """Return what was asked for, in the papers' order.
+def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedClaims:
+    """Return the selected claims, in the papers' order.
 
-    Raises `benchbook.cli.UsageError` when there is no such study or claim.
+    Raises `benchbook.cli.exit_status.UsageError` when there is no such study or claim.
     """
     ids = [*(verdict.id for verdict in judged.verdicts), *(fact["id"] for fact in judged.facts)]
-    known = dict.fromkeys([*studies.SLUGS, *ids])
-    for name in asked.claim:
+    known = dict.fromkeys([*SLUGS, *ids])
+    for name in options.claim:
         if name not in known:
-            advice = output.nearest(name, known, "benchbook claims lists them")
-            raise cli.UsageError(f"no study and no claim {name!r}: {advice}")
-    names = {*asked.claim} or {*known}
+            advice = suggest_from_many(name, known, "benchbook claims lists them")
+            raise UsageError(f"no study and no claim {name!r}: {advice}")
+    names = {*options.claim} or {*known}
     verdicts = [verdict for verdict in judged.verdicts if {verdict.id, verdict.study} & names]
     facts = [fact for fact in judged.facts if {fact["id"], fact["study"]} & names]
-    if asked.verdict:
-        verdicts, facts = [verdict for verdict in verdicts if verdict.verdict in asked.verdict], []
-    return Judged(verdicts, facts, judged.comparisons)
+    if options.verdict:
+        verdicts = [verdict for verdict in verdicts if verdict.verdict in options.verdict]
+        facts = []
+    return JudgedClaims(verdicts, facts, judged.comparisons)
 
 
-def _as_json(judged: Judged, verdict: "ClaimVerdict") -> dict[str, object]:
-    """Return a claim's verdict as JSON has it, with all its comparisons."""
-    about = {"for" if name == "for_" else name: output.plain(value) for name, value in vars(verdict).items()}
-    rows = judged.of(verdict.id, verdict.language)
-    return {**about, "comparisons": [{name: output.plain(row[name]) for name in COMPARISON_FIELDS} for row in rows]}
+def _to_json_row(judged: JudgedClaims, verdict: ClaimVerdict) -> dict[str, object]:
+    """Return a claim's verdict for JSON, with all its comparisons."""
+    about = {
+        "for" if name == "for_" else name: output.to_json_value(value)
+        for name, value in vars(verdict).items()
+    }
+    rows = judged.list_comparisons(verdict.id, verdict.language)
+    return {
+        **about,
+        "comparisons": [
+            {name: output.to_json_value(row[name]) for name in COMPARISON_FIELDS} for row in rows
+        ],
+    }
 
 
-def _count_table(judged: Judged) -> str:
-    """Return how many claims of each study have which verdict; headings of several words take two lines."""
-    from benchbook.analysis.verdicts import ClaimVerdict  # here, for they are slow to import
-    from benchbook.plots.claim_lines import ALL, count_verdicts
-
+def _format_counts(judged: JudgedClaims) -> str:
+    """Return how many claims of each study have each verdict, below a heading of two lines."""
     names = list(dict.fromkeys(row.study for row in judged.verdicts))
-    counts = count_verdicts(ClaimVerdict.frame(judged.verdicts), names)
+    counts = count_verdicts(ClaimVerdict.to_frame(judged.verdicts), names)
     if len(names) == 1:
-        counts = counts[counts["study"] != ALL]
+        counts = counts[counts["study"] != ALL_STUDIES]
     if not counts["noisy"].any():
         counts = counts.drop(columns="noisy")
     headings = [str(name).rpartition(" ") for name in counts.columns]
     rows = [[first for first, _, _ in headings], [last for _, _, last in headings]]
     rows += [[str(value or "") for value in row] for row in counts.itertuples(index=False)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    gap = "  " if sum(widths) + 2 * (len(widths) - 1) < WIDE else " "
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) < TERMINAL_WIDTH else " "
     lines = []
     for study, *numbers in rows:
         cells = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
@@ -198,10 +216,8 @@ def _count_table(judged: Judged) -> str:
     return "\n".join(lines)
 
 
-def _print_lines(console: "Console", verdicts: "Sequence[ClaimVerdict]") -> None:
+def _print_lines(console: Console, verdicts: Sequence[ClaimVerdict]) -> None:
     """Print one line per claim; on a terminal the numbers and the id are below the sentence."""
-    from benchbook.plots.claim_lines import write_line  # here, for it is slow to import
-
     if console.is_terminal:
         for verdict in verdicts:
             _print_claim(console, verdict)
@@ -212,22 +228,16 @@ def _print_lines(console: "Console", verdicts: "Sequence[ClaimVerdict]") -> None
         about = {"verdict": line.verdict, "counts": line.counts, "claim": line.says}
         numbers = {
             "ratio of": line.divided if line.here else "",
-            HERE: line.here,
+            INTERVAL_COLUMN: line.here,
             "printed": line.printed,
             "size": line.size,
         }
         rows.append({**about, **numbers, "measured": line.measured, "id": verdict.id})
-    print(output.as_text(rows))
+    print(output.format_table(rows))
 
 
-def _print_claim(console: "Console", verdict: "ClaimVerdict") -> None:
+def _print_claim(console: Console, verdict: ClaimVerdict) -> None:
     """Print a claim: its verdict in colour, its sentence, and below it its numbers and its id."""
-    from rich.text import Text
-
-    from benchbook.analysis.verdicts import DECIDED  # here, for they are slow to import
-    from benchbook.plots.claim_lines import write_line
-    from benchbook.plots.verdicts import LOOKS
-
     line = write_line(verdict)
     printed = f"printed {line.printed}" if line.printed else ""
     here = f"{line.divided}: {line.here}" if line.here and line.divided else line.here
@@ -236,7 +246,7 @@ def _print_claim(console: "Console", verdict: "ClaimVerdict") -> None:
     texts = [*textwrap.wrap(line.says, width), *_join_parts(numbers, width)]
     if len(texts[-1]) + len(BAR) + len(verdict.id) > width:
         texts.append("")
-    colour = LOOKS[verdict.verdict].colour if verdict.verdict in DECIDED else "dim"
+    colour = VERDICT_STYLES[verdict.verdict].colour if verdict.verdict in DECIDED else "dim"
     shown = Text.assemble((line.verdict.ljust(INDENT), f"bold {colour}"))
     shown.append(f"\n{' ' * INDENT}".join(texts))
     shown.append(f"{BAR if texts[-1] else ''}{verdict.id}", style="dim")
@@ -244,7 +254,7 @@ def _print_claim(console: "Console", verdict: "ClaimVerdict") -> None:
 
 
 def _join_parts(parts: Iterable[str], width: int) -> list[str]:
-    """Return parts with bars between them, in lines of that width."""
+    """Return parts with bars between them, in lines of at most that width."""
     lines: list[str] = []
     for part in parts:
         joined = f"{lines[-1]}{BAR}{part}" if lines else part
@@ -255,8 +265,8 @@ def _join_parts(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
-def _print_details(console: "Console", judged: Judged) -> None:
-    """Print claims and facts, each with what is known of it and with all its comparisons."""
+def _print_details(console: Console, judged: JudgedClaims) -> None:
+    """Print claims and facts, each with its explanations and all its comparisons."""
     for verdict in judged.verdicts:
         _print_claim(console, verdict)
         claimed = f" Claimed: {verdict.claimed}." if verdict.claimed else ""
@@ -268,36 +278,43 @@ def _print_details(console: "Console", judged: Judged) -> None:
             verdict.in_the_paper,
             f"Why: {verdict.why}." if verdict.why else "",
         ]
-        _print_below(console, texts, judged.of(verdict.id, verdict.language))
+        _print_explanation(console, texts, judged.list_comparisons(verdict.id, verdict.language))
     for fact in judged.facts:
         print("fact, not counted")
-        texts = [fact["says"], f"In the paper: {fact['where']}.", f"It cannot fail here: {fact['fact']}.", fact["id"]]
-        _print_below(console, texts, judged.of(fact["id"]))
+        texts = [
+            fact["says"],
+            f"In the paper: {fact['where']}.",
+            f"It cannot fail here: {fact['fact']}.",
+            fact["id"],
+        ]
+        _print_explanation(console, texts, judged.list_comparisons(fact["id"]))
 
 
-def _print_below(console: "Console", texts: Iterable[str], comparisons: Sequence[Mapping[str, Any]]) -> None:
+def _print_explanation(
+    console: Console, texts: Iterable[str], comparisons: Sequence[Mapping[str, Any]]
+) -> None:
     """Print texts, indented and broken into lines, and a table of comparisons."""
     indent = " " * INDENT
     for text in filter(None, texts):
         lines = textwrap.wrap(text, console.width - INDENT, break_long_words=False)
         console.print("\n".join(f"{indent}{line}" for line in lines), markup=False)
     if comparisons:
-        print("\n" + output.as_text([_comparison(row) for row in comparisons]))
+        print("\n" + output.format_table([_to_table_row(row) for row in comparisons]))
     print()
 
 
-def _comparison(row: Mapping[str, Any]) -> dict[str, object]:
-    """Return a comparison's line."""
+def _to_table_row(row: Mapping[str, Any]) -> dict[str, object]:
+    """Return a comparison's row of the table."""
     here = ""
     if not isnan(row["estimate"]):
-        ends = row["estimate"], row["low"], row["high"]
-        here = difference(*ends, row["unit"]) if row["kind"] == "difference" else estimate(*ends)
+        interval = row["estimate"], row["low"], row["high"]
+        here = format_comparison(row["kind"], *interval, row["unit"])
     return {
         "language": row["language"],
         "comparison": BAR.join(filter(None, [f"{row['a']} / {row['b']}", row["label"]])),
         "stands": row["stands"],
-        HERE: here,
-        "printed": "" if isnan(row["published"]) else number(row["published"]),
+        INTERVAL_COLUMN: here,
+        "printed": "" if isnan(row["published"]) else format_number(row["published"]),
         "blocks": row["blocks"] or "",
         "days": row["machine_days"] or "",
         "why": row["reason"],

@@ -3,188 +3,209 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from benchbook import cli, paths, studies
+import pandas as pd
+
+from benchbook import paths
+from benchbook.analysis import run_diff
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.cli import output, selection
-from benchbook.digits import number, plural, quantity
+from benchbook.cli.exit_status import DONE, NoResultsError, UsageError
+from benchbook.plots import provenance
+from benchbook.results.views import format_csv
+from benchbook.studies.catalogue import STUDIES
+from benchbook.text.number_format import format_count, format_number, format_quantity
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+MAX_LISTED: Final = 6
+"""How many changes of a kind are listed without ``--all``."""
 
-    import pandas as pd
-
-    from benchbook.analysis import Analysis
-    from benchbook.analysis.comparisons import Comparison
-    from benchbook.analysis.verdicts import ClaimVerdict
-
-SHOWN: Final = 6
-"""How many changes of a kind are listed, unless all are asked for."""
-
-_TIMES: Final = frozenset({"wall_time", "elapsed_time", "cpu_time", "catch_up_time", "time_per_item"})
+DURATION_METRICS: Final = frozenset(
+    {"wall_time", "elapsed_time", "cpu_time", "catch_up_time", "time_per_item"}
+)
 
 
 @dataclass(frozen=True)
 class VerdictChanges:
     """How the verdicts of two runs differ."""
 
-    changed: "Sequence[tuple[ClaimVerdict, ClaimVerdict]]"  # of claims that ran in both
-    judged: int  # how many claims ran in both
-    in_one: int  # how many ran in one alone
+    changed: Sequence[tuple[ClaimVerdict, ClaimVerdict]]  # of claims that ran in both
+    in_both: int  # how many claims ran in both runs
+    in_one: int  # how many claims ran in only one
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    what = f"a folder of results, or the word {paths.REFERENCE}"
-    parser.add_argument("before", metavar="A", nargs="?", default=paths.REFERENCE, help=f"{what} (the default)")
-    parser.add_argument("after", metavar="B", nargs="?", help=f"{what} (default: this machine's results)")
+    text = f"a folder of results, or the word {paths.REFERENCE}"
+    parser.add_argument(
+        "before", metavar="A", nargs="?", default=paths.REFERENCE, help=f"{text} (the default)"
+    )
+    parser.add_argument(
+        "after", metavar="B", nargs="?", help=f"{text} (default: this machine's results)"
+    )
     text = "list the times and sizes that changed, too; they depend on the machine"
     parser.add_argument("--times", action="store_true", help=text)
-    parser.add_argument("--all", action="store_true", help=f"list everything, and not only the {SHOWN} largest changes")
-    parser.add_argument("--json", action="store_true", help="print all rows as one array of objects, and nothing else")
-    parser.add_argument("--output", type=Path, metavar="FILE.csv", help="write all rows to a file, too")
+    text = f"list everything, and not only the {MAX_LISTED} largest changes"
+    parser.add_argument("--all", action="store_true", help=text)
+    text = "print all rows as one array of objects, and nothing else"
+    parser.add_argument("--json", action="store_true", help=text)
+    text = "write all rows to a file, too"
+    parser.add_argument("--output", type=Path, metavar="FILE.csv", help=text)
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Compare what both have, and print it: verdicts first."""
-    import pandas as pd  # here, for they are slow to import
-
-    from benchbook.analysis import run_diff
-    from benchbook.results.spreadsheet import to_csv
-
+def main(options: argparse.Namespace) -> int:
+    """Compare what both runs have, and print the changes, verdicts first."""
     # What both have.
     output.report_damage(values=True)
-    names = (asked.before, asked.after or str(paths.results()))
-    before, after = (_run(name) for name in names)
-    ratios, values = run_diff.ratios(before, after), run_diff.values(before, after)
-    rows = pd.concat([ratios.assign(compared="ratio"), values.assign(compared="value")], ignore_index=True)
-    apart = [_apart(study, differ, names) for study, differ in run_diff.apart(before, after).items()]
+    names = (options.before, options.after or str(paths.results()))
+    before, after = (_load_analysis(name) for name in names)
+    ratios, values = run_diff.compare_ratios(before, after), run_diff.compare_values(before, after)
+    rows = pd.concat(
+        [ratios.assign(compared="ratio"), values.assign(compared="value")], ignore_index=True
+    )
+    different_studies = [
+        _describe_difference(study, levels, names)
+        for study, levels in run_diff.find_disjoint_studies(before, after).items()
+    ]
     if rows.empty:
-        raise cli.UsageError(": ".join([f"{names[0]} and {names[1]} have no cell in common", *apart]))
-    for line in apart:
+        reason = f"{names[0]} and {names[1]} have no cell in common"
+        raise UsageError(": ".join([reason, *different_studies]))
+    for line in different_studies:
         print(f"benchbook: {line}", file=sys.stderr)
-    if asked.output:
-        asked.output.write_text(to_csv(rows), encoding="utf-8")
-    if asked.json:
-        print(output.as_json(json.loads(rows.to_json(orient="records"))))
-        return cli.DONE
+    if options.output:
+        options.output.write_text(format_csv(rows), encoding="utf-8")
+    if options.json:
+        print(output.format_json(json.loads(rows.to_json(orient="records"))))
+        return DONE
 
     # Verdicts, then ratios, then times and sizes.
-    most = len(rows) if asked.all else SHOWN
-    _print_verdicts(_changed_verdicts(before, after), most)
+    most = len(rows) if options.all else MAX_LISTED
+    _print_verdicts(_find_verdict_changes(before, after), most)
     print()
     _print_changes("ratios", ratios, most)
     print()
-    if asked.times:
+    if options.times:
         _print_changes("times and sizes", values, most)
     else:
-        changed = len(run_diff.changed(values))
-        print(f"Times and sizes: {changed} of {len(values)} changed; --times lists them. They depend on the machine.")
+        counts = f"{len(run_diff.select_changes(values))} of {len(values)} changed"
+        print(f"Times and sizes: {counts}; --times lists them. They depend on the machine.")
     print()
-    print(f"Before: {names[0]}: {_about(before.means)}")
-    print(f"After: {names[1]}: {_about(after.means)}")
-    return cli.DONE
+    print(f"Before: {names[0]}: {_describe_run(before.means)}")
+    print(f"After: {names[1]}: {_describe_run(after.means)}")
+    return DONE
 
 
-def _run(name: str) -> "Analysis":
-    """Return what a run measured."""
-    from benchbook.analysis import Analysis
-    from benchbook.analysis.runs import Run
-
+def _load_analysis(name: str) -> Analysis:
+    """Return the analysis of a run that can be compared: a folder's or the reference run."""
     if name == paths.REFERENCE:
-        return selection.committed().analysis
-    own = Path(name) == paths.results()  # which the first run makes
-    if not Path(name).is_dir() and not own:
-        raise cli.UsageError(
-            f"{name}: there is no such folder: name a folder of results, or the word {paths.REFERENCE}"
-        )
-    means = Run.of_folder(Path(name)).means
-    if means.empty or (means := _comparable(name, means)).empty:
-        advice = ": benchbook run, or name two folders of results" if own else ""
-        raise cli.NothingRanError(f"{name}: has no finished cell that can be compared{advice}")
+        return selection.load_reference().analysis
+    is_own = Path(name) == paths.results()  # which the first run makes
+    if not Path(name).is_dir() and not is_own:
+        advice = f"name a folder of results, or the word {paths.REFERENCE}"
+        raise UsageError(f"{name}: there is no such folder: {advice}")
+    means = Run.read_folder(Path(name)).means
+    if not means.empty:
+        means = _drop_unknown_studies(name, means)
+    if means.empty:
+        advice = ": benchbook run, or name two folders of results" if is_own else ""
+        raise NoResultsError(f"{name}: has no finished cell that can be compared{advice}")
     return Analysis(means)
 
 
-def _apart(study: str, differ: "Mapping[str, tuple[str, str]]", names: tuple[str, str]) -> str:
-    """Return that no cell of a study is in both runs, and why."""
-    why = "; ".join(
-        f"{name} {first or 'not stated'} in {names[0]}, {second or 'not stated'} in {names[1]}"
-        for name, (first, second) in differ.items()
-    )
-    return f"{study}: the runs have no cell in common: {why}"
+def _describe_difference(
+    study: str, levels: Mapping[str, tuple[str, str]], names: tuple[str, str]
+) -> str:
+    """Return that the runs have no cell of a study in common, and which levels differ."""
+    reasons = []
+    for name, (first, second) in levels.items():
+        here, there = first or "not stated", second or "not stated"
+        reasons.append(f"{name} {here} in {names[0]}, {there} in {names[1]}")
+    return f"{study}: the runs have no cell in common: {'; '.join(reasons)}"
 
 
-def _comparable(name: str, means: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the means whose study is installed here; name the others on stderr."""
-    missing = sorted({*means["study"].unique()} - {*studies.NAMES})
+def _drop_unknown_studies(name: str, means: pd.DataFrame) -> pd.DataFrame:
+    """Return the means whose study is installed here; print the others on stderr."""
+    missing = sorted({*means["study"].unique()} - {*STUDIES})
     for study in missing:
-        print(f"benchbook: {name}: the study {study} is not installed here: left out", file=sys.stderr)
+        reason = f"the study {study} is not installed here"
+        print(f"benchbook: {name}: {reason}: left out", file=sys.stderr)
     return means[~means["study"].isin(missing)]
 
 
-def _about(means: "pd.DataFrame") -> str:
-    """Return a run's machine, days and code in a line."""
-    from benchbook.plots import provenance
+def _describe_run(means: pd.DataFrame) -> str:
+    """Return a run's machine, days, code and number of cells on one line."""
+    cells = provenance.list_environments(means)
+    days = [f"{day:%Y-%m-%d}" for day in provenance.find_time_span(means)]
+    software = provenance.list_software(means)
+    suite = software.get("suite", "").partition(";")[0]
+    parts = [
+        provenance.join_distinct(cells, "cpu"),
+        " to ".join(dict.fromkeys(days)),
+        software.get("Python", ""),
+        provenance.describe_suites(suite),
+        f"{means['cell_id'].nunique()} cells",
+    ]
+    return ", ".join(filter(None, parts))
 
-    cells = provenance.environments(means)
-    days = [f"{day:%Y-%m-%d}" for day in provenance.span(means)]
-    known = provenance.software(means)
-    parts = [provenance.distinct(cells, "cpu"), " to ".join(dict.fromkeys(days)), known.get("Python", ""),
-             provenance.measured_by(known.get("suite", "").partition(";")[0])]  # fmt: skip
-    return ", ".join(filter(None, [*parts, f"{means['cell_id'].nunique()} cells"]))
 
-
-def _changed_verdicts(before: "Analysis", after: "Analysis") -> VerdictChanges:
+def _find_verdict_changes(before: Analysis, after: Analysis) -> VerdictChanges:
     """Return how the verdicts on the papers' claims differ."""
-    from benchbook.analysis.verdicts import ClaimVerdict  # here, for it is slow to import
-
     changed = []
-    judged = in_one = 0
-    for first, second in zip(*(ClaimVerdict.of(run.verdicts) for run in (before, after)), strict=True):
+    in_both = in_one = 0
+    pairs = zip(
+        ClaimVerdict.from_frame(before.verdicts),
+        ClaimVerdict.from_frame(after.verdicts),
+        strict=True,
+    )
+    for first, second in pairs:
         ran = [not isnan(verdict.estimate) for verdict in (first, second)]
         if all(ran):
-            judged += 1
-            changed += [(first, second)] if first.verdict != second.verdict else []
+            in_both += 1
+            if first.verdict != second.verdict:
+                changed.append((first, second))
         elif any(ran):
             in_one += 1
-    return VerdictChanges(changed, judged, in_one)
+    return VerdictChanges(changed, in_both, in_one)
 
 
 def _print_verdicts(changes: VerdictChanges, most: int) -> None:
-    """Print which verdicts changed, from what to what."""
-    found = changes.changed
-    others = f"; {plural(changes.in_one, 'claim')} ran in one run alone" if changes.in_one else ""
-    print(f"Verdicts: {len(found)} of {plural(changes.judged, 'claim')} changed{others}.")
-    for first, second in found[:most]:
+    """Print which verdicts changed, and from what to what."""
+    only_one = ""
+    if changes.in_one:
+        only_one = f"; {format_count(changes.in_one, 'claim')} ran in only one run"
+    count = f"{len(changes.changed)} of {format_count(changes.in_both, 'claim')}"
+    print(f"Verdicts: {count} changed{only_one}.")
+    for first, second in changes.changed[:most]:
         print(f"  {first.verdict} -> {second.verdict}: {second.says.rstrip('.')}")
-        numbers = f"{number(first.estimate)} -> {number(second.estimate)}" if first.kind == "ratio" else ""
+        numbers = ""
+        if first.kind == "ratio":
+            numbers = f"{format_number(first.estimate)} -> {format_number(second.estimate)}"
         counts = f"{first.words} -> {second.words}"
         print(f"    {' | '.join(filter(None, [numbers, counts, second.id]))}")
-    _print_rest(len(found), most)
+    _print_rest(len(changes.changed), most)
 
 
-def _print_changes(what: str, table: "pd.DataFrame", most: int) -> None:
+def _print_changes(name: str, table: pd.DataFrame, most: int) -> None:
     """Print which ratios or values changed beyond noise, the largest changes first."""
-    from benchbook.analysis import run_diff  # here, for they are slow to import
-    from benchbook.analysis.comparisons import Comparison
-
-    changed = list(Comparison.of(run_diff.changed(table)))
-    listed = [row for row in changed if _times(row) != number(1.0)]
+    changed = list(Comparison.from_frame(run_diff.select_changes(table)))
+    listed = [row for row in changed if _format_factor(row) != format_number(1.0)]
     counts = [f"{len(changed)} of {len(table)} changed beyond noise"]
     if len(listed) < len(changed):
         counts.append(f"{len(changed) - len(listed)} of them by less than 1 %")
     untested = int(table["p"].isna().sum())
     if untested:
         counts.append(f"{untested} have too few blocks to tell")
-    print(f"{what.capitalize()}: {', '.join(counts)}.")
-    rows = [_change(row) for row in listed[:most]]
+    print(f"{name.capitalize()}: {', '.join(counts)}.")
+    rows = [_describe_change(row) for row in listed[:most]]
     if rows:
-        width = max(len(words) for words, _ in rows)
-        print("\n".join(f"  {words.ljust(width)}  {about}" for words, about in rows))
+        width = max(len(factor) for factor, _ in rows)
+        print("\n".join(f"  {factor.ljust(width)}  {about}" for factor, about in rows))
     _print_rest(len(listed), most)
 
 
@@ -193,14 +214,15 @@ def _print_rest(count: int, most: int) -> None:
         print(f"  ... and {count - most} more: --all lists them")
 
 
-def _times(row: "Comparison") -> str:
-    """Return how many times as much, or as little, there is now."""
-    return number(max(row.estimate, 1 / row.estimate)) if row.estimate > 0 else "–"
+def _format_factor(row: Comparison) -> str:
+    """Return by which factor, above 1, a value changed."""
+    return format_number(max(row.estimate, 1 / row.estimate)) if row.estimate > 0 else "–"
 
 
-def _change(row: "Comparison") -> tuple[str, str]:
-    """Return a change in words, and what changed from how much to how much."""
-    less, more = ("faster", "slower") if row.metric in _TIMES else ("less", "more")
-    what = f"{row.study} {row.operation} {row.metric} of the {row.role}".replace("_", " ")
-    amounts = " -> ".join(quantity(value, row.unit) for value in (row.mean_b, row.mean_a))
-    return f"{_times(row)} times {less if row.estimate < 1 else more}", f"{what}: {amounts} | {row.label}"
+def _describe_change(row: Comparison) -> tuple[str, str]:
+    """Return the factor of a change, and what changed from how much to how much."""
+    less, more = ("faster", "slower") if row.metric in DURATION_METRICS else ("less", "more")
+    factor = f"{_format_factor(row)} times {less if row.estimate < 1 else more}"
+    name = f"{row.study} {row.operation} {row.metric} of the {row.role}".replace("_", " ")
+    amounts = " -> ".join(format_quantity(value, row.unit) for value in (row.mean_b, row.mean_a))
+    return factor, f"{name}: {amounts} | {row.label}"

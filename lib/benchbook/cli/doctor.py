@@ -9,35 +9,52 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from benchbook import cli, databases, folders, grid, languages, networks, registry, servers, studies
+import pandas as pd
+
+from benchbook import grid
 from benchbook.cli import output
-from benchbook.measure.machine import QUIET, environment, load, snapshot
-from benchbook.servers import containers
-from benchbook.servers.address import variables
+from benchbook.cli.exit_status import DONE, NOTHING_RUNS
+from benchbook.databases import catalogue
+from benchbook.databases.adapter import AdapterError
+from benchbook.files import temporary_folders
+from benchbook.languages import harness
+from benchbook.measure.machine import (
+    MAX_QUIET_LOAD,
+    compute_load,
+    describe_environment,
+    take_snapshot,
+)
+from benchbook.registry import products
+from benchbook.servers import containers, launcher, networks
+from benchbook.servers.address import name_url_variables
+from benchbook.servers.errors import ServerError
+from benchbook.servers.programs import AvailableServer
+from benchbook.studies.catalogue import SLUGS
 
-if TYPE_CHECKING:
-    import pandas as pd
+ComponentGroup: TypeAlias = Literal[
+    "ready", "Can be added with a command", "Needs a container or an address"
+]
+ComponentKind: TypeAlias = Literal["databases", "languages", "networks", "containers"]
 
-Group: TypeAlias = Literal["ready", "Can be added with a command", "Needs a container or an address"]
-Kind: TypeAlias = Literal["databases", "languages", "networks", "containers"]
+FindServer: TypeAlias = Callable[[str], tuple[AvailableServer | None, str]]
+"""Returns a product's server, or None and why it has none."""
 
 EXPERIMENTAL: Final = "experimental"
-Ask: TypeAlias = Callable[[str], tuple[servers.Found | None, str]]
-"""Returns a product's server; asked several times, it looks once."""
+LANGUAGE_TITLES: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
 
-_TITLES: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
-_WINDOW_S: Final = 1.0
+LOAD_WINDOW_S: Final = 1.0
+"""Seconds in which the load of other programs is measured."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """Something that can run here, or could: a product, a language, a network, a container engine."""
+class Component:
+    """A product, a language, a network or a container engine, which may be ready or missing."""
 
-    kind: Kind
+    kind: ComponentKind
     name: str  # ``MongoDB``
-    group: Group
+    group: ComponentGroup
     version: str = ""
     to_add: str = ""  # what to do where it is not ready
     why: str = ""  # why it is not ready, or what to know about it
@@ -46,231 +63,253 @@ class Part:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--missing", action="store_true", help="say how to add each missing part, and why it is missing"
-    )
-    output.add_json(parser)
+    text = "say how to add each missing part, and why it is missing"
+    parser.add_argument("--missing", action="store_true", help=text)
+    output.add_json_option(parser)
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Print what can run here; 3 when no server and no study can."""
-    ask = cache(_find)  # several databases run on one product
-    rows = [_database(name, ask) for name in databases.NAMES]
-    if asked.json:
-        print(output.as_json(rows))
+def main(options: argparse.Namespace) -> int:
+    """Print which parts can run here; the status is 3 when no server and no study can."""
+    rows = _list_databases()
+    if options.json:
+        print(output.format_json(rows))
     else:
-        parts = _parts(rows)
-        print(_describe_missing(parts) if asked.missing else _describe_ready(parts))
-    return cli.DONE if any(row["available"] for row in rows) else cli.NOTHING_RUNS
+        components = _list_components(rows)
+        describe = _describe_missing if options.missing else _describe_ready
+        print(describe(components))
+    return DONE if any(row["available"] for row in rows) else NOTHING_RUNS
 
 
-def as_frame() -> "pd.DataFrame":
-    """Return what can run here and how to add the rest, for a notebook.
+def as_frame() -> pd.DataFrame:
+    """Describe for a notebook which parts can run here and how to add the rest.
 
     Returns
     -------
     pandas.DataFrame
         One row per part, with the columns ``kind, part, ready, version, how to add it``.
     """
-    import pandas as pd  # here, for it is slow to import
-
-    ask = cache(_find)
     rows = []
-    for part in _parts([_database(name, ask) for name in databases.NAMES]):
-        is_ready = "yes" if part.group == "ready" else "no"
-        rows.append((part.kind, part.name, is_ready, part.version, part.to_add))
+    for component in _list_components(_list_databases()):
+        is_ready = "yes" if component.group == "ready" else "no"
+        row = component.kind, component.name, is_ready, component.version, component.to_add
+        rows.append(row)
     return pd.DataFrame(rows, columns=["kind", "part", "ready", "version", "how to add it"])
 
 
-def _parts(rows: Iterable[dict[str, object]]) -> list[Part]:
-    """Return all parts, those of a kind together."""
-    return [*_products(rows), *_languages(), *_networks(), *_containers()]
+def _list_databases() -> list[dict[str, object]]:
+    """Return one row per database: whether it can run, its version and source, or why not."""
+    find_server = cache(_find_server)  # several databases run on one product
+    return [_check_database(name, find_server) for name in catalogue.DATABASE_NAMES]
 
 
-def _database(name: str, ask: Ask) -> dict[str, object]:
+def _list_components(databases: Iterable[dict[str, object]]) -> list[Component]:
+    """Return all components, those of a kind together."""
+    return [*_list_products(databases), *_list_languages(), *_list_networks(), _check_containers()]
+
+
+def _check_database(name: str, find_server: FindServer) -> dict[str, object]:
     """Return whether a database can run: its driver imports, and its servers are found."""
     row: dict[str, object] = {"database": name, "available": False, "version": None, "from": None}
-    experimental = registry.EXPERIMENTAL if registry.is_experimental(name) else ""
+    experimental = products.EXPERIMENTAL if products.is_experimental(name) else ""
     try:
-        databases.load(name)
-    except databases.AdapterError as error:
+        catalogue.load_adapter(name)
+    except AdapterError as error:
         return {**row, "why": "; ".join(filter(None, (experimental, str(error))))}
-    product = servers.product_of(name)
+    product = launcher.name_product(name)
     if product == "none":
         return {**row, "available": True, "why": None}
-    server, why = ask(product)
+    server, reason = find_server(product)
     if server:
         row |= {"available": True, "version": server.version, "from": server.source}
-    return {**row, "why": "; ".join(filter(None, (experimental, why))) or None}
+    return {**row, "why": "; ".join(filter(None, (experimental, reason))) or None}
 
 
-def _find(product: str) -> tuple[servers.Found | None, str]:
-    """Return a product's single server, else its pair, else None; and why it has no single one."""
-    single = servers.find(product)
-    if isinstance(single, servers.Found):
+def _find_server(product: str) -> tuple[AvailableServer | None, str]:
+    """Return a product's single server, otherwise its pair, and why it has no single server."""
+    single = launcher.find_server(product)
+    if isinstance(single, AvailableServer):
         return single, ""
-    pair = servers.find(product, "replicated")
-    return (pair if isinstance(pair, servers.Found) else None), single.why
+    pair = launcher.find_server(product, "replicated")
+    return (pair if isinstance(pair, AvailableServer) else None), single.why
 
 
-def _products(rows: Iterable[dict[str, object]]) -> list[Part]:
+def _list_products(rows: Iterable[dict[str, object]]) -> list[Component]:
     """Return each product of the databases once, ready if one of its databases is."""
-    by_product: dict[str, dict[str, object]] = {}
+    row_of: dict[str, dict[str, object]] = {}
     for row in rows:
-        product = servers.product_of(str(row["database"]))
-        if product not in by_product or row["available"]:
-            by_product[product] = row
-    by_product.pop("none")
-    parts = []
-    for product, row in by_product.items():
-        title = registry.product(product).title
-        note = EXPERIMENTAL if registry.is_experimental(str(row["database"])) else ""
+        product = launcher.name_product(str(row["database"]))
+        if product not in row_of or row["available"]:
+            row_of[product] = row
+    row_of.pop("none")
+    components = []
+    for product, row in row_of.items():
+        title = products.load_product(product).title
+        note = EXPERIMENTAL if products.is_experimental(str(row["database"])) else ""
         if row["available"]:
-            parts.append(Part("databases", title, "ready", str(row["version"]), why=note))
+            ready = Component("databases", title, "ready", str(row["version"]), why=note)
+            components.append(ready)
             continue
-        group, to_add = _how_to_add(product)
-        is_given = output.address_is_given(product)
-        why = str(row["why"]) if is_given or _is_here(product) else note
-        parts.append(Part("databases", title, group, "", to_add, why, is_given))
-    return parts
+        group, to_add = _describe_adding(product)
+        is_given = output.is_address_given(product)
+        reason = str(row["why"]) if is_given or _is_installed(product) else note
+        components.append(Component("databases", title, group, "", to_add, reason, is_given))
+    return components
 
 
-def _is_here(product: str) -> bool:
-    """Return whether a product's program or image is here, so that it is missing for another reason."""
-    known = registry.product(product)
+def _is_installed(product: str) -> bool:
+    """Return whether a product's program or image is here: then another reason is the cause."""
+    known = products.load_product(product)
     if known.package and shutil.which(known.package.programs[0]):
         return True
     try:
-        return known.image is not None and containers.find(known.image) is not None
-    except servers.ServerError:
+        return known.image is not None and containers.find_image(known.image) is not None
+    except ServerError:
         return False
 
 
-def _how_to_add(product: str) -> tuple[Group, str]:
-    """Return the ways to add a product that is missing, and of which kind they are."""
-    known = registry.product(product)
+def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
+    """Return which kind of addition a missing product needs, and how to make it."""
+    known = products.load_product(product)
+    group: ComponentGroup = "Needs a container or an address"
     ways = []
     if known.package:
-        ways.append(known.package.get)
+        group = "Can be added with a command"
+        ways.append(known.package.install_advice)
     if known.image:
-        accepted = f" and export {'='.join(registry.ACCEPTED)}" if known.image.terms else ""
+        accepted = f" and export {'='.join(products.ACCEPTED_TERMS)}" if known.image.terms else ""
         ways.append(f"benchbook servers pull {product}{accepted}")
-    ways.append(f"set {next(iter(variables(product, 'single').values()))}")
-    driver = f"install benchbook[{product}], then " if registry.missing_driver(product) else ""
-    group: Group = "Can be added with a command" if known.package else "Needs a container or an address"
+    ways.append(f"set {next(iter(name_url_variables(product, 'single').values()))}")
+    driver = f"install benchbook[{product}], then " if products.find_missing_driver(product) else ""
     return group, f"{driver}{', or '.join(ways)}"
 
 
-def _languages() -> list[Part]:
+def _list_languages() -> list[Component]:
     """Return each language."""
-    parts = [Part("languages", "Python", "ready", platform.python_version())]
-    for name in languages.LANGUAGES[1:]:
-        found = languages.find(name)
-        if isinstance(found, languages.Found):
+    components = [Component("languages", "Python", "ready", platform.python_version())]
+    for name in harness.LANGUAGES[1:]:
+        title = LANGUAGE_TITLES[name]
+        found = harness.find_harness(name)
+        if isinstance(found, harness.Harness):
             version = found.version.removeprefix(f"{name} ")
-            parts.append(Part("languages", _TITLES[name], "ready", version))
+            components.append(Component("languages", title, "ready", version))
         else:
-            parts.append(Part("languages", _TITLES[name], "Can be added with a command", to_add=found.why))
-    return parts
-
-
-def _networks() -> list[Part]:
-    """Return each network that has a name."""
-    parts = []
-    for name in networks.NAMED:
-        why = (networks.lacking(name) or "").removeprefix(f"network {name}: ")
-        parts.append(
-            Part(
-                "networks",
-                f"network {name}" if why else name,
-                "Can be added with a command" if why else "ready",
-                to_add=why,
+            components.append(
+                Component("languages", title, "Can be added with a command", to_add=found.why)
             )
-        )
-    return parts
+    return components
 
 
-def _containers() -> list[Part]:
+def _list_networks() -> list[Component]:
+    """Return each network that has a name."""
+    components = []
+    for name in networks.NAMED_NETWORKS:
+        fault = (networks.find_network_fault(name) or "").removeprefix(f"network {name}: ")
+        if fault:
+            missing = Component(
+                "networks", f"network {name}", "Can be added with a command", to_add=fault
+            )
+            components.append(missing)
+        else:
+            components.append(Component("networks", name, "ready"))
+    return components
+
+
+def _check_containers() -> Component:
     """Return the container engine."""
     try:
-        engine = containers.engine()
-        present = [name for name, image in registry.images().items() if containers.find(image)]
-    except servers.ServerError as error:
-        return [Part("containers", "container engine", "Can be added with a command", to_add=str(error))]
+        engine = containers.find_engine()
+        images = products.load_images()
+        present = [name for name, image in images.items() if containers.find_image(image)]
+    except ServerError as error:
+        return Component(
+            "containers", "container engine", "Can be added with a command", to_add=str(error)
+        )
     name, _, version = engine.name.partition(" ")
-    images = f"images of {', '.join(present)}" if present else "no images"
-    apart = "" if engine.shares_kernel else "; in a virtual machine, so its processes are not this machine's"
-    return [Part("containers", f"{name} {version} ({images}{apart})", "ready")]
+    note = f"images of {', '.join(present)}" if present else "no images"
+    if not engine.shares_kernel:
+        note += "; in a virtual machine, so its processes are not this machine's"
+    return Component("containers", f"{name} {version} ({note})", "ready")
 
 
-def _describe_ready(parts: Sequence[Part]) -> str:
-    """Return what is ready, what to know before a run, and in the last lines the answer."""
+def _describe_ready(components: Sequence[Component]) -> str:
+    """Return the checks: parts that are ready, warnings before a run, and studies that can run."""
     # What is ready, by kind.
     rows: list[dict[str, object]] = []
     counts = []
-    for kind in dict.fromkeys(part.kind for part in parts):
-        of_kind = [part for part in parts if part.kind == kind]
-        ready = [part for part in of_kind if part.group == "ready"]
-        listed = [" ".join(filter(None, [part.name, part.version, part.why])) for part in ready]
-        rows.append({"": kind, "ready": ", ".join(listed) or "none"})
+    for kind in dict.fromkeys(component.kind for component in components):
+        of_kind = [component for component in components if component.kind == kind]
+        ready = [component for component in of_kind if component.group == "ready"]
+        names = [" ".join(filter(None, [one.name, one.version, one.why])) for one in ready]
+        rows.append({"": kind, "ready": ", ".join(names) or "none"})
         if kind != "containers":
             counts.append(f"{len(ready)} of {len(of_kind)} {kind}")
+    table = output.format_table(rows).partition("\n")[2]
 
-    # What to know, and the answer.
-    notes = [f"{part.name} does not run: {part.why}" for part in parts if part.is_at_fault] + _limits()
-    answer = [f"Ready: {_can_run()}, with {', '.join(counts)}."]
-    missing = [part.name for part in parts if part.group != "ready"]
+    # What to know before a run.
+    faults = [component for component in components if component.is_at_fault]
+    notes = [f"{component.name} does not run: {component.why}" for component in faults]
+    notes += _list_limits()
+
+    # Which studies can run.
+    answer = [f"Ready: {_describe_studies()}, with {', '.join(counts)}."]
+    missing = [component.name for component in components if component.group != "ready"]
     if missing:
         answer.append(f"Missing: {', '.join(missing)}. To add them: benchbook doctor --missing")
-    blocks = [output.as_text(rows).partition("\n")[2], "\n".join(notes), "\n".join(answer)]
-    return "\n\n".join(filter(None, blocks))
+    return "\n\n".join(filter(None, [table, "\n".join(notes), "\n".join(answer)]))
 
 
-def _can_run() -> str:
+def _describe_studies() -> str:
     """Return which studies can run here."""
-    able = {cell.study for cell in grid.plan(studies.SLUGS, "smoke").cells if not cell.missing}
-    if able == {*studies.SLUGS}:
+    runnable = {cell.study for cell in grid.make_plan(SLUGS, "smoke").cells if not cell.missing}
+    if runnable == {*SLUGS}:
         return "all studies can run"
-    return f"{', '.join(slug for slug in studies.SLUGS if slug in able)} can run"
+    return f"{', '.join(slug for slug in SLUGS if slug in runnable)} can run"
 
 
-def _describe_missing(parts: Sequence[Part]) -> str:
-    """Return how to add each part that is missing, those that a command adds first."""
+def _describe_missing(components: Sequence[Component]) -> str:
+    """Return how to add each missing component, those that a command adds first."""
     texts = []
-    missing = [part for part in parts if part.group != "ready"]
-    for group in sorted({part.group for part in missing}):
-        rows = [
-            {"": f"  {part.name}", "to add": f"{part.to_add} ({part.why})" if part.why else part.to_add}
-            for part in missing
-            if part.group == group
-        ]
-        texts.append(f"{group}:\n{output.as_text(rows).partition(chr(10))[2]}")
-    if any(part.why == EXPERIMENTAL for part in missing):
+    missing = [component for component in components if component.group != "ready"]
+    for group in sorted({component.group for component in missing}):
+        rows = []
+        for component in missing:
+            if component.group == group:
+                reason = f" ({component.why})" if component.why else ""
+                rows.append({"": f"  {component.name}", "to add": f"{component.to_add}{reason}"})
+        table = output.format_table(rows).partition("\n")[2]
+        texts.append(f"{group}:\n{table}")
+    if any(component.why == EXPERIMENTAL for component in missing):
         texts.append(f"{EXPERIMENTAL}: its adapter never ran against the product.")
     return "\n\n".join(texts) or "Nothing is missing."
 
 
-def _limits() -> list[str]:
-    """Return what to know of this system before a run, each with the nearest remedy."""
-    servers_folder = folders.temporary()
-    machine = environment(servers_folder)
+def _list_limits() -> list[str]:
+    """Return warnings about this system before a run, each with its remedy."""
+    servers_folder = temporary_folders.find_temporary_folder()
+    machine = describe_environment(servers_folder)
     lines = []
     if sys.platform != "linux":
-        lines.append("This system does not tell PSS: memory_pss is left out, memory_rss stays (Linux tells both).")
         lines.append(
-            "This system has no parent-death signal: a small shell ends the servers, and kernels start slower."
+            "This system does not tell PSS: "
+            "memory_pss is left out, memory_rss stays (Linux tells both)."
+        )
+        lines.append(
+            "This system has no parent-death signal: "
+            "a small shell ends the servers, and kernels start slower."
         )
     if machine["file_system_in_memory"]:
-        lines.append(
-            f"Servers keep their data in {servers_folder}, in memory: durability is not judged; set TMPDIR to a disk."
-        )
-    if machine["governor"] not in (None, "performance"):
-        lines.append(f"The processors' governor is {machine['governor']}, so times vary: set it to performance.")
-    before = snapshot()
-    time.sleep(_WINDOW_S)
-    others = load(before, snapshot(), [os.getpid()])
-    if not others.quiet:
-        lines.append(f"Busy: {others}. A run waits until they use less than {QUIET:g}: stop them, or add --noisy.")
+        where = f"Servers keep their data in {servers_folder}, in memory"
+        lines.append(f"{where}: durability is not judged; set TMPDIR to a disk.")
+    governor = machine["governor"]
+    if governor not in (None, "performance"):
+        reason = f"The processors' governor is {governor}, so times vary"
+        lines.append(f"{reason}: set it to performance.")
+    before = take_snapshot()
+    time.sleep(LOAD_WINDOW_S)
+    others = compute_load(before, take_snapshot(), [os.getpid()])
+    if not others.is_quiet:
+        limit = f"A run waits until they use less than {MAX_QUIET_LOAD:g}"
+        lines.append(f"Busy: {others}. {limit}: stop them, or add --noisy.")
     if machine["cores_usable"] < 2:
         lines.append("This machine has one processor: times include both client and servers.")
     return lines

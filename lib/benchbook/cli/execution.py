@@ -1,4 +1,4 @@
-"""How a run is carried out, whatever it runs: its results' folder to itself, until it ends or is stopped; then told."""
+"""The execution of a run: it locks the results, works until it ends or is stopped, and reports."""
 
 import argparse
 import math
@@ -10,157 +10,200 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from benchbook import cli, folders, grid, paths
+from benchbook import grid, paths
 from benchbook.cli import output
-from benchbook.digits import duration, plural
-from benchbook.hosts import HostsError
+from benchbook.cli.exit_status import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NOTHING_RUNS,
+    TERMINATED,
+    UsageError,
+)
+from benchbook.cluster.child_process import HostsError
+from benchbook.files import temporary_folders
+from benchbook.grid.cells import read_states
 from benchbook.results.folder import BusyError
-from benchbook.runner import quiet
-from benchbook.runner.progress import Factors, Failure, Summary, described, factors_of, rerun_command
-from benchbook.runner.quiet import NotQuietError
-from benchbook.runner.run_folder import UnwritableError, run_lock
+from benchbook.runner import load_monitor
+from benchbook.runner.batch import UnwritableError, lock_results
+from benchbook.runner.load_monitor import NotQuietError
+from benchbook.runner.progress import (
+    Factors,
+    Failure,
+    Summary,
+    describe_cell,
+    find_factors,
+    write_rerun_command,
+)
+from benchbook.text.number_format import format_count, format_duration
 
 SPENT: Final = "run.json"
-"""Where the results' folder keeps what the newest run spent its time on."""
+"""The file in the results' folder that says what the newest run spent its time on."""
 
-_SHOWN: Final = 0.05
-"""Of the time: smaller parts are not named."""
+MIN_SHARE: Final = 0.05
+"""The smallest share of the time that the summary names."""
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM: handled as Ctrl-C is, with an exit status of its own."""
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM: handled as Ctrl-C, with another exit status."""
 
 
 @dataclass(frozen=True)
-class _Stop:
-    """Why a run ended before its work was done, and the exit status that says so."""
+class _EarlyEnd:
+    """Why a run ended before its work was done, and its exit status."""
 
     status: int
-    why: str
+    reason: str
 
 
 def execute(
-    asked: argparse.Namespace,
+    options: argparse.Namespace,
     cells: Sequence[grid.Cell],
-    absent: Sequence[grid.LeftOut],
+    left_out: Sequence[grid.SkippedCells],
     work: Callable[[Summary], None],
 ) -> int:
-    """Do the work of a run with the results' folder to itself, print what it did, and return the exit status.
+    """Do the work of a run, print what it did, and return the exit status.
+
+    Raises `benchbook.cli.exit_status.UsageError` when another run has locked the results' folder,
+    or it cannot be written.
 
     Parameters
     ----------
-    asked
-        The command's arguments: those of the run are repeated in the command that measures a failed cell again.
-    cells, absent
-        The plan, which the work may still fill; and what it leaves out.
+    options
+        Those of the command; the command that measures a failed cell again repeats them.
+    cells, left_out
+        The plan, to which the work may still add cells, and what it leaves out.
     work
         Runs the cells, and counts them in the summary.
-
-    Raises
-    ------
-    benchbook.cli.UsageError
-        When another run has the results' folder, or it cannot be written.
     """
     summary = Summary()
     try:
-        with run_lock(), _terminable():
-            stop = _worked(work, summary)
+        with lock_results(), _stop_on_sigterm():
+            early_end = _do_work(work, summary)
     except (BusyError, UnwritableError) as error:
-        raise cli.UsageError(str(error)) from error
+        raise UsageError(str(error)) from error
     if summary.done:
-        # a disk that is full was told of by who writes the rows; the parts are printed too
+        # A full disk has been reported where rows are written, and the parts are printed below.
         with suppress(OSError):
-            (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
-    _print_summary(asked, cells, summary, absent)
-    gone = 0
-    if not asked.scheduler:
-        still_done = sum(cell.state == "done" for cell in grid.in_their_states(cells))
-        gone = max(0, summary.done + sum(cell.state == "done" for cell in cells) - still_done)
-    if gone:
+            (paths.results() / SPENT).write_text(summary.to_json() + "\n")
+    _print_summary(options, cells, summary, left_out)
+    removed = 0 if options.scheduler else _count_removed(cells, summary)
+    if removed:
         print(
-            f"{gone} of the cells that were done are no longer in {paths.results()}: something removed them while the"
-            " run went on; the same command measures them again"
+            f"{removed} of the cells that were done are no longer in {paths.results()}: "
+            "something removed them during the run; the same command measures them again"
         )
-    if stop:
-        print(f"{stop.why}. Finished cells are kept: the same command continues", file=sys.stderr)
-        return stop.status
-    if summary.failed or gone:
-        return cli.FAILED
-    return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
+    if early_end:
+        advice = "Finished cells are kept: the same command continues"
+        print(f"{early_end.reason}. {advice}", file=sys.stderr)
+        return early_end.status
+    if summary.failed or removed:
+        return FAILED
+    return NOTHING_RUNS if all(cell.missing for cell in cells) else DONE
 
 
-def countdown(budget_s: float | None) -> Callable[[], float]:
-    """Return a function that returns the seconds left of a budget that begins now: infinity where there is none."""
+def _count_removed(cells: Sequence[grid.Cell], summary: Summary) -> int:
+    """Return how many cells that were done have no results any more."""
+    done = summary.done + sum(cell.state == "done" for cell in cells)
+    still_done = sum(cell.state == "done" for cell in read_states(cells))
+    return max(0, done - still_done)
+
+
+def start_countdown(budget_s: float | None) -> Callable[[], float]:
+    """Return a function that returns the seconds left of a budget that begins now.
+
+    Parameters
+    ----------
+    budget_s
+        Seconds; None for a budget without end.
+    """
     end = time.monotonic() + (budget_s or math.inf)
     return lambda: end - time.monotonic()
 
 
-def patience_s(asked: argparse.Namespace) -> float | None:
-    """Return how long a run waits for a quiet machine; None: it only records the load, as tests' runs do."""
-    return None if asked.noisy or asked.profile == "smoke" else quiet.PATIENCE_S
+def choose_patience(options: argparse.Namespace) -> float | None:
+    """Return how many seconds a run waits for a quiet machine; None: it only records the load."""
+    return None if options.noisy or options.profile == "smoke" else load_monitor.PATIENCE_S
 
 
-def _worked(work: Callable[[Summary], None], summary: Summary) -> _Stop | None:
+def _do_work(work: Callable[[Summary], None], summary: Summary) -> _EarlyEnd | None:
     """Do the work, and return what stopped it before its end."""
     try:
         work(summary)
-    except _Terminated:
-        return _Stop(cli.TERMINATED, "stopped")
+    except _TerminatedError:
+        return _EarlyEnd(TERMINATED, "stopped")
     except KeyboardInterrupt:
-        return _Stop(cli.INTERRUPTED, "stopped")
-    except (UnwritableError, NotQuietError, HostsError, folders.FolderError) as error:
-        return _Stop(cli.FAILED, f"stopped: {error}")
+        return _EarlyEnd(INTERRUPTED, "stopped")
+    except (UnwritableError, NotQuietError, HostsError, temporary_folders.FolderError) as error:
+        return _EarlyEnd(FAILED, f"stopped: {error}")
     return None
 
 
 def _print_summary(
-    asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Summary, absent: Sequence[grid.LeftOut]
+    options: argparse.Namespace,
+    cells: Sequence[grid.Cell],
+    summary: Summary,
+    left_out: Sequence[grid.SkippedCells],
 ) -> None:
-    """Print what a run did, how long it took and on what, and what it did not measure."""
+    """Print a run's summary: its cells, times, and cells that were not measured."""
     # What it did.
-    factors = factors_of(cells)
-    before = sum(cell.state == "done" for cell in cells)
     counts = {
         "done": summary.done,
-        "done before": before,
+        "done before": sum(cell.state == "done" for cell in cells),
         "failed": len(summary.failed),
         "skipped": len(summary.skipped),
     }
-    named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
-    of_hosts = ", the time of all hosts together" if asked.scheduler else ""
-    print(f"{plural(len(cells), 'cell')}: {named}, in {duration(summary.wall_s)}{of_hosts}")
-    shares = [f"{share:.0%} {part}" for part, share in summary.shares() if share >= _SHOWN]
-    if shares:
-        print(f"Time: {', '.join(shares)}")
+    parts = [f"{count} {name}" for name, count in counts.items() if count or name == "done"]
+    of_hosts = ", the time of all hosts together" if options.scheduler else ""
+    took = f"in {format_duration(summary.wall_s)}{of_hosts}"
+    print(f"{format_count(len(cells), 'cell')}: {', '.join(parts)}, {took}")
+    shares = summary.list_shares()
+    named = [f"{share:.0%} {part}" for part, share in shares if share >= MIN_SHARE]
+    if named:
+        print(f"Time: {', '.join(named)}")
 
-    # What is noisy, timed out or left out.
-    if summary.beside_others:
-        measured = f"{plural(summary.beside_others, 'cell')} ran while other programs were busy"
-        again = f"; {summary.repeated} measured again" if summary.repeated else ""
-        print(f"{measured}{again}. {len(summary.noisy)} noisy: no claim is judged on them.")
-    if summary.ran_out:
-        print(f"In {plural(len(summary.ran_out), 'cell')} a wait for the replica ran out; those times are timed out:")
-        print("\n".join(f"  {described(cell, factors)} (block {cell.block + 1})" for cell in summary.ran_out))
-    output.print_absences((failure.reason for failure in summary.skipped), absent, in_full=not cells)
+    factors = find_factors(cells)
+    _print_flags(summary, factors)
+    reasons = (failure.reason for failure in summary.skipped)
+    output.print_absences(reasons, left_out, in_full=not cells)
     for failure in summary.failed:
-        _print_failure(asked, failure, factors)
+        _print_failure(options, failure, factors)
 
 
-def _print_failure(asked: argparse.Namespace, failure: Failure, factors: Factors) -> None:
-    """Print which cell failed, why, and the one command that measures it again."""
-    print(f"\nfailed: {described(failure.cell, factors)} (block {failure.cell.block + 1})")
+def _print_flags(summary: Summary, factors: Factors) -> None:
+    """Print how many cells are noisy, and which are timed out."""
+    if summary.beside_others:
+        count = format_count(summary.beside_others, "cell")
+        again = f"; {summary.repeated} measured again" if summary.repeated else ""
+        print(
+            f"{count} ran while other programs were busy{again}. "
+            f"{len(summary.noisy)} noisy: no claim is judged on them."
+        )
+    if summary.timed_out:
+        count = format_count(len(summary.timed_out), "cell")
+        print(f"In {count} a wait for the replica ran out; those times are timed out:")
+        for cell in summary.timed_out:
+            print(f"  {describe_cell(cell, factors)} (block {cell.block + 1})")
+
+
+def _print_failure(options: argparse.Namespace, failure: Failure, factors: Factors) -> None:
+    """Print which cell failed, why, and the command that measures it again."""
+    print(f"\nfailed: {describe_cell(failure.cell, factors)} (block {failure.cell.block + 1})")
     print("  " + failure.reason.replace("\n", "\n  "))
-    options = [f" --scheduler {asked.scheduler}"] if asked.scheduler else []
-    options += [" --unprotected"] if asked.unprotected else []
-    print(f"  again: {rerun_command(failure.cell, factors, asked.profile, asked.where, asked.set)}{''.join(options)}")
+    again = write_rerun_command(failure.cell, factors, options.profile, options.where, options.set)
+    if options.scheduler:
+        again += f" --scheduler {options.scheduler}"
+    if options.unprotected:
+        again += " --unprotected"
+    print(f"  again: {again}")
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _stop_on_sigterm() -> Iterator[None]:
     """Let SIGTERM stop the run as Ctrl-C does."""
 
     def stop(*_: object) -> None:
-        raise _Terminated
+        raise _TerminatedError
 
     before = signal.signal(signal.SIGTERM, stop)
     try:

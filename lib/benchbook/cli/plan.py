@@ -5,114 +5,139 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from benchbook import cli, grid, results
 from benchbook.cli import output, selection
+from benchbook.cli.exit_status import DONE
 from benchbook.datasets import own_records
-from benchbook.digits import plural
-from benchbook.runner.progress import Durations, Factors, described, factors_of, time_left
+from benchbook.grid import Cell
+from benchbook.results.views import list_durations
+from benchbook.runner.progress import (
+    Durations,
+    Factors,
+    describe_cell,
+    estimate_time_left,
+    find_factors,
+)
+from benchbook.text.number_format import format_count
 
 STATES: Final = {"done": "done", "todo": "to do", "failed": "failed", "skipped": "skipped"}
-"""The states of cells, in words."""
+"""The states of cells, as they are printed."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    selection.add_cells_options(parser, until_decided=True)
+    selection.add_cells_options(parser)
     text = "list the cells, and why the missing parts are missing"
     parser.add_argument("--cells", action="store_true", help=text)
-    output.add_json(parser)
+    output.add_json_option(parser)
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Print the totals of the plan, and its cells where they are asked for."""
-    if asked.until_decided:
-        from benchbook.cli import until  # after the parser: it is slow to import
+def main(options: argparse.Namespace) -> int:
+    """Print the totals of the plan, and its cells with ``--cells``."""
+    if options.until_decided:
+        # Here, because it is slow to import, and other plans do without.
+        from benchbook.cli import until_decided
 
-        return until.plan(asked)
-    plan = selection.planned(asked)
+        return until_decided.plan(options)
+    plan = selection.load_plan(options)
     cells = plan.cells
-    known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
-    factors = factors_of(cells)
-    if asked.json:
-        print(output.as_json([_row(cell, factors, known) for cell in cells]))
-        return cli.DONE
+    known = list_durations() if any(cell.state != "todo" for cell in cells) else {}
+    factors = find_factors(cells)
+    if options.json:
+        print(output.format_json([_to_json_row(cell, factors, known) for cell in cells]))
+        return DONE
 
-    # The totals, of all and by study.
-    blocks = len({cell.block for cell in cells})
-    print(f"{plural(len(cells), 'cell')} in {plural(blocks, 'block')}: {_count_states(cells, known)}")
+    # The totals, and those by study.
+    blocks = format_count(len({cell.block for cell in cells}), "block")
+    states = _count_states(cells, known)
+    print(f"{format_count(len(cells), 'cell')} in {blocks}: {states}")
     names = list(dict.fromkeys(cell.study for cell in cells))
     if len(names) > 1:
-        print("\n" + output.as_text([_study_row(name, cells, known) for name in names]))
-    if asked.cells and cells:
+        print("\n" + output.format_table([_make_study_row(name, cells, known) for name in names]))
+    if options.cells and cells:
         print("\n" + _list_cells(cells, factors, known))
 
-    # What to know of it.
+    # The users' files, and what the plan does not have.
     print()
-    for file in dict.fromkeys(cell.parameters.dataset_file for cell in cells if cell.parameters.dataset_file):
-        known_file = own_records.understood(file)
-        print("\n".join([f"{file}: {known_file.words}", *known_file.notes]))
+    files = dict.fromkeys(cell.parameters.dataset_file for cell in cells)
+    for file in filter(None, files):
+        description = own_records.describe_file(file)
+        print("\n".join([f"{file}: {description.words}", *description.notes]))
     reasons = [cell.missing.partition("\n")[0] for cell in cells if cell.missing]
-    output.print_absences(reasons, plan.skipped, in_full=asked.cells or not cells)
-    selection.print_hidden(asked, in_full=asked.cells)
-    if not asked.cells:
+    output.print_absences(reasons, plan.skipped, in_full=options.cells or not cells)
+    selection.print_hidden_levels(options, in_full=options.cells)
+    if not options.cells:
         is_done = all(cell.state == "done" or cell.missing for cell in cells)
-        run = "" if is_done else "; benchbook run measures those to do"
-        print(f"benchbook plan --cells lists the cells{run}.")
-    return cli.DONE
+        advice = "" if is_done else "; benchbook run measures those to do"
+        print(f"benchbook plan --cells lists the cells{advice}.")
+    return DONE
 
 
-def _state(cell: grid.Cell) -> str:
+def _name_state(cell: Cell) -> str:
     return STATES["skipped" if cell.missing else cell.state]
 
 
-def _count_states(cells: Sequence[grid.Cell], known: Durations) -> str:
-    """Return how many cells are in which state, and how long the rest will take."""
-    counts = Counter(_state(cell) for cell in cells)
-    listed = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
-    return ", ".join([*listed, *_time_left(cells, known)]) or "none"
+def _count_states(cells: Sequence[Cell], known: Durations) -> str:
+    """Return how many cells are in each state, and how long the rest will take."""
+    counts = Counter(map(_name_state, cells))
+    parts = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
+    return ", ".join([*parts, *_estimate_time_left(cells, known)]) or "none"
 
 
-def _time_left(cells: Sequence[grid.Cell], known: Durations) -> list[str]:
-    return time_left([cell.kind for cell in cells if cell.state != "done" and not cell.missing], known)
+def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:
+    todo = [cell.combination for cell in cells if cell.state != "done" and not cell.missing]
+    return estimate_time_left(todo, known)
 
 
-def _study_row(study: str, cells: Sequence[grid.Cell], known: Durations) -> dict[str, object]:
-    """Return a study's line: its cells, how many are in which state, and the time left."""
+def _make_study_row(study: str, cells: Sequence[Cell], known: Durations) -> dict[str, object]:
+    """Return a study's number of cells, in all and by state, and the time left."""
     of_study = [cell for cell in cells if cell.study == study]
-    counts = Counter(_state(cell) for cell in of_study)
+    counts = Counter(map(_name_state, of_study))
     states = {state: counts[state] or "" for state in STATES.values()}
-    left = _time_left(of_study, known) if any(cell.kind in known for cell in of_study) else []
+    left = (
+        _estimate_time_left(of_study, known)
+        if any(cell.combination in known for cell in of_study)
+        else []
+    )
     return {"study": study, "cells": len(of_study), **states, "time left": "".join(left)}
 
 
-def _list_cells(cells: Sequence[grid.Cell], factors: Factors, known: Durations) -> str:
-    """Return each cell once, below how many there are in how many blocks."""
-    blocks: dict[str, list[grid.Cell]] = defaultdict(list)
+def _list_cells(cells: Sequence[Cell], factors: Factors, known: Durations) -> str:
+    """Return each cell on one line, below how many there are in how many blocks."""
+    blocks_of: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         if not cell.missing:
-            blocks[cell.identity].append(cell)
-    by_count: dict[int, list[dict[str, object]]] = defaultdict(list)
-    for of_cell in blocks.values():
-        counts = Counter(map(_state, of_cell))
-        states = [state if len(counts) == 1 else f"{count} {state}" for state, count in counts.items()]
-        seconds = known.get(of_cell[0].kind)
-        row = {"cell": described(of_cell[0], factors), "state": ", ".join(states)}
-        row["seconds"] = "" if seconds is None else f"{seconds:.2f}"
-        by_count[len(of_cell)].append(dict(row))
+            blocks_of[cell.identity].append(cell)
+
+    # One table for all cells with the same number of blocks.
+    rows_by_count: dict[int, list[dict[str, object]]] = defaultdict(list)
+    for blocks in blocks_of.values():
+        counts = Counter(map(_name_state, blocks))
+        states = [*counts]
+        if len(counts) > 1:
+            states = [f"{count} {state}" for state, count in counts.items()]
+        seconds = known.get(blocks[0].combination)
+        row = {
+            "cell": describe_cell(blocks[0], factors),
+            "state": ", ".join(states),
+            "seconds": "" if seconds is None else f"{seconds:.2f}",
+        }
+        rows_by_count[len(blocks)].append(dict(row))
+
     texts = []
-    for count, rows in by_count.items():
-        listed = output.as_text(sorted(rows, key=lambda row: str(row["cell"])))
-        texts.append(f"{plural(len(rows), 'cell')} x {plural(count, 'block')}\n{listed}")
+    for count, rows in rows_by_count.items():
+        table = output.format_table(sorted(rows, key=lambda row: str(row["cell"])))
+        heading = f"{format_count(len(rows), 'cell')} x {format_count(count, 'block')}"
+        texts.append(f"{heading}\n{table}")
     return "\n\n".join(texts)
 
 
-def _row(cell: grid.Cell, factors: Factors, known: Durations) -> dict[str, object]:
-    """Return a cell as JSON has it."""
-    seconds = known.get(cell.kind)
+def _to_json_row(cell: Cell, factors: Factors, known: Durations) -> dict[str, object]:
+    """Return a cell's fields for JSON."""
+    seconds = known.get(cell.combination)
     return {
         "block": cell.block,
         "position": cell.position,
-        "cell": described(cell, factors),
+        "cell": describe_cell(cell, factors),
         "study": cell.study,
         "parameters": cell.parameters.model_dump(mode="json"),
         "identity": cell.identity,

@@ -1,66 +1,257 @@
-"""`benchbook report`: the final notebook, the figures and `report.html` of a profile."""
+"""`benchbook report`, and what a manuscript takes of a run: `benchbook figure` and `number`."""
 
 import argparse
+import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
 
-from benchbook import cli, paths
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from benchbook import paths
+from benchbook.analysis.runs import Analysis, Run
 from benchbook.cli import output, selection
+from benchbook.cli.exit_status import DONE, FAILED, UsageError
+from benchbook.files import atomic
+from benchbook.grid.grid_file import load_grid
+from benchbook.papers import exhibits, numbers
+from benchbook.papers.numbers import KeyedNumber
+from benchbook.plots import latex
+from benchbook.plots.save import DATA_FORMATS, save_exhibit
+from benchbook.plots.style import Layout
+from benchbook.report.build import PAGE, EmptyReportError, ReportError, build_report
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.suggestions import suggest_from_many
+
+ONE_COLUMN: Final = 3.5
+MIN_WIDTH: Final = 3.0
+MAX_WIDTH: Final = 12.0
+"""Widths of a figure, in inches."""
+
+FORMATS: Final = ("pdf", "svg", "png", "tex", "csv", "json")
+
+INCHES_PER_UNIT: Final = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook report`."""
     selection.add_run_options(parser)
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Build the report and print where it is.
+def write_report(options: argparse.Namespace) -> int:
+    """Build the report and print its path.
 
-    Raises `benchbook.cli.NothingRanError` when no cell of the profile ran.
+    Raises `benchbook.cli.exit_status.NoResultsError` when no cell of the profile ran.
     """
-    from benchbook import grid, studies  # here, for they are slow to import
-
-    name = paths.REFERENCE if asked.reference else asked.profile
-    if asked.reference:
-        selection.committed()
+    if options.reference:
+        name = paths.REFERENCE
+        selection.load_reference()
     else:
-        for slug in studies.SLUGS:
-            grid.load(slug).profile(name)
+        name = options.profile
+        for slug in SLUGS:
+            load_grid(slug).profile(name)
     output.report_damage(values=True)
-    from benchbook import report  # after the check: it is slow to import
-
     try:
-        with _steps() as say:
-            page = report.build(name, say)
-    except report.NothingRanError as error:
-        committed = f"open the committed run's, {paths.reference() / report.PAGE}"
-        raise selection.nothing_ran(name, committed) from error
-    except report.ReportError as error:
+        with _show_steps() as show_step:
+            page = build_report(name, show_step)
+    except EmptyReportError as error:
+        alternative = f"open the committed run's, {paths.reference() / PAGE}"
+        raise selection.make_no_results_error(name, alternative) from error
+    except ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
-        return cli.FAILED
+        return FAILED
     print(page)
-    return cli.DONE
+    return DONE
 
 
 @contextmanager
-def _steps() -> Iterator[Callable[[str], object]]:
-    """Yield what says each step: on a terminal in one line that is renewed, else in a line of its own."""
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
+def _show_steps() -> Iterator[Callable[[str], object]]:
+    """Yield a function that shows a step: a terminal has one renewed line, a log one per step."""
     console = Console(stderr=True)
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
-            yield lambda step: live.update(Text(step, no_wrap=True, overflow="ellipsis"), refresh=True)
+            yield lambda step: live.update(
+                Text(step, no_wrap=True, overflow="ellipsis"), refresh=True
+            )
         return
     printed: set[str] = set()
 
-    def say(step: str) -> None:
+    def print_step(step: str) -> None:
         if step not in printed:
             printed.add(step)
-            with suppress(OSError):  # whose reader has seen enough: the report is built all the same
+            # If the reader of stderr has ended, the report is built all the same.
+            with suppress(OSError):
                 print(step, file=sys.stderr, flush=True)
 
-    yield say
+    yield print_step
+
+
+def add_figure_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook figure`."""
+    text = "the figures or tables to write (default: list their names)"
+    parser.add_argument("name", nargs="*", metavar="NAME", help=text)
+    text = (
+        "width of the figure, such as 3.5in (one column, the default), 7.2in (two columns) or 89mm"
+    )
+    parser.add_argument("--width", type=parse_width, default=ONE_COLUMN, metavar="W", help=text)
+    text = (
+        "pdf, svg, png (figures only), tex, csv, json "
+        "(default: pdf for figures, tex,csv for tables)"
+    )
+    parse_formats = output.make_names_parser("format", FORMATS)
+    parser.add_argument("--format", type=parse_formats, default=[], metavar="F,...", help=text)
+    text = "leave out the title and the notes, which --format tex writes as the caption"
+    parser.add_argument("--no-title", action="store_true", help=text)
+    text = "the folder (default: this one)"
+    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help=text)
+    selection.add_run_options(parser)
+
+
+def write_figures(options: argparse.Namespace) -> int:
+    """Write the named figures and tables and print their files, or list all names."""
+    known = {**exhibits.FIGURES, **exhibits.TABLES}
+    for name in options.name:
+        if name not in known:
+            advice = suggest_from_many(name, known, "benchbook figure lists them")
+            raise UsageError(f"no figure or table {name!r}: {advice}")
+    if not options.name:
+        rows = []
+        for name in known:
+            kind = "table" if name in exhibits.TABLES else "figure"
+            rows.append({"name": name, "kind": kind, "title": _read_title(name)})
+        print(output.format_table(rows))
+        return DONE
+    run = selection.load_run(options)
+    layout = Layout(options.width, titled=not options.no_title)
+    for name in options.name:
+        exhibit = exhibits.make_exhibit(run.analysis, name)
+        is_table = exhibit.drawing is None
+        formats = options.format or (["tex", "csv"] if is_table else ["pdf"])
+        if is_table and not {*formats} & {*DATA_FORMATS}:
+            raise UsageError(f"{name} is a table: --format takes {', '.join(DATA_FORMATS)}")
+        about = exhibits.describe_exhibit(run.analysis, name, run.name)
+        for path in save_exhibit(exhibit, options.output / name, about, formats, layout):
+            print(path)
+    return DONE
+
+
+def _read_title(name: str) -> str:
+    """Return the title of a figure or table without drawing it.
+
+    It is the title in the reference run, or for verdicts one without counts.
+    """
+    if name == "verdicts":
+        return "all studies: claims by verdict"
+    if exhibits.VERDICT_FIGURE.search(name):
+        study, _, rest = name.partition("_verdicts")
+        sheet = f", sheet {rest.removeprefix('_')}" if rest else ""
+        return f"{study}: claims and verdicts{sheet}"
+    file = paths.reference() / f"{name}.json"
+    if not file.is_file():
+        return ""
+    title = str(json.loads(file.read_text(encoding="utf-8"))["title"])
+    return title.partition("; ")[0]
+
+
+def parse_width(text: str) -> float:
+    """Return a width in inches, of a number with its unit (in, cm, mm, pt; inches without one)."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
+    width = float(match[1]) * INCHES_PER_UNIT[match[2] or "in"] if match else 0.0
+    if not MIN_WIDTH <= width <= MAX_WIDTH:
+        limits = f"{MIN_WIDTH:g}in to {MAX_WIDTH:g}in"
+        raise argparse.ArgumentTypeError(f"must be {limits}, such as 3.5in or 89mm (got {text})")
+    return width
+
+
+def add_number_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook number`."""
+    text = "the numbers to print (default: list all keys)"
+    parser.add_argument("key", nargs="*", metavar="KEY", help=text)
+    text = "list the keys that have all of these words, such as: --find mongodb insert"
+    parser.add_argument("--find", nargs="+", metavar="WORD", default=[], help=text)
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--latex", action="store_true", help="print them as LaTeX takes them")
+    text = "print an array of objects with provenance, and nothing else"
+    forms.add_argument("--json", action="store_true", help=text)
+    text = "write all numbers to a file that defines \\benchbook{KEY}"
+    forms.add_argument("--latex-macros", type=Path, metavar="FILE", help=text)
+    selection.add_run_options(parser)
+
+
+def print_numbers(options: argparse.Namespace) -> int:
+    """Print the named numbers, one per line, and on stderr what each is; or list all keys."""
+    if options.key and options.find:
+        raise UsageError("--find lists keys: give it words, or give keys without it")
+
+    # The papers' own numbers need no results of this machine.
+    printed = {number.key: number for number in numbers.list_printed()}
+    only_printed = bool(options.key) and {*options.key} <= {*printed}
+    run = Run.read_reference() if only_printed else selection.load_run(options)
+    analysis = run.analysis
+    if options.latex_macros:
+        about = exhibits.get_provenance(analysis, SLUGS, run.name)
+        macros = numbers.write_macros(numbers.list_numbers(analysis), about)
+        atomic.write_file(options.latex_macros, macros)
+        print(options.latex_macros)
+        return DONE
+
+    # The selected numbers, in the selected form.
+    if options.key:
+        selected = [printed.get(key) or _find_number(analysis, key) for key in options.key]
+    else:
+        selected = _search_numbers(numbers.list_numbers(analysis).values(), options.find)
+    if options.json:
+        described = [numbers.describe_number(analysis, number, run.name) for number in selected]
+        print(output.format_json(described))
+    elif not options.key:
+        rows = [
+            {"key": number.key, "number": number.text, "what it is": number.says}
+            for number in selected
+        ]
+        print(output.format_table(rows))
+    elif options.latex:
+        print("\n".join(latex.escape_text(number.text) for number in selected))
+    else:
+        for number in selected:
+            # On stdout only the number, for scripts.
+            print(number.text)
+            print(f"{number.key}: {number.says}", file=sys.stderr)
+    return DONE
+
+
+def _search_numbers(known: Iterable[KeyedNumber], words: Sequence[str]) -> list[KeyedNumber]:
+    """Return the numbers whose key or description has all words.
+
+    Raises `benchbook.cli.exit_status.UsageError` when no number has.
+    """
+    found = []
+    for number in known:
+        text = f"{number.key} {number.says}".lower()
+        if all(word.lower() in text for word in words):
+            found.append(number)
+    if not found:
+        reason = f"no key has all of these words: {' '.join(words)}"
+        raise UsageError(f"{reason}; benchbook number lists all keys")
+    return found
+
+
+def _find_number(analysis: Analysis, key: str) -> KeyedNumber:
+    """Return the number of a key.
+
+    Raises `benchbook.cli.exit_status.UsageError` when there is none: for a claim's key it has the
+    reason, otherwise the nearest key.
+    """
+    number = numbers.find_number(analysis, key)
+    if number is not None:
+        return number
+    claims = {row["id"]: row for row in analysis.verdicts.to_dict("records")}
+    if key in claims:
+        raise UsageError(f"{key} has no ratio: {claims[key]['verdict']} ({claims[key]['words']})")
+    known = numbers.list_numbers(analysis)
+    advice = suggest_from_many(key, known, "benchbook number lists the keys")
+    raise UsageError(f"no number {key!r}: {advice}")

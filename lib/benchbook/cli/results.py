@@ -1,7 +1,8 @@
-"""`benchbook results`: a query over the merged results, which it cannot change; it sees no other file.
+"""`benchbook results`: query, export and import the results.
 
-The answer is text, CSV, JSON, Parquet or a DuckDB database.
-`benchbook results import` takes in cells that were measured before, or on another machine.
+A query cannot change the results, and reads no other file. Its answer is text, CSV, JSON, Parquet
+or a DuckDB database. `benchbook results import` adds cells that were measured before, or on another
+machine.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
@@ -22,373 +23,433 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from benchbook import atomic, cli, grid, results
+from benchbook import grid
 from benchbook.cli import output
-from benchbook.digits import plural
-from benchbook.results.files import DamagedError, read
-from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
-from benchbook.results.former import NAMES
-from benchbook.results.spreadsheet import quote_formula, quote_formula_in_sql
-from benchbook.studies.levels import check_levels, state_parameters
+from benchbook.cli.exit_status import DONE, UsageError
+from benchbook.files import atomic
+from benchbook.grid.cells import list_finished_ids, list_result_keys
+from benchbook.results.files import DamagedError, read_table
+from benchbook.results.folder import BusyError, OtherValuesError, import_cells, lock_folder
+from benchbook.results.former import CURRENT_NAMES
+from benchbook.results.views import connect, quote_formula, quote_formula_in_sql
+from benchbook.studies.levels import check_levels, read_parameters
+from benchbook.text.number_format import format_count
 
-MEMORY: Final = "1GB"
-"""What a query may take."""
+MAX_MEMORY: Final = "1GB"
+"""The memory of a query."""
 
-LONGEST: Final = 100_000
+MAX_QUERY_LENGTH: Final = 100_000
 """Characters of the longest query."""
 
-BYTES: Final = 2**29
-"""Of the largest file that is taken in: a hundred reference runs."""
+MAX_FILE_BYTES: Final = 2**29
+"""The size of the largest file that is imported: a hundred reference runs."""
 
-ROWS: Final = 20_000_000
-"""Of the longest."""
+MAX_ROWS: Final = 20_000_000
+"""The rows of the longest file that is imported."""
 
-VALUE_BYTES: Final = 2**31
-"""That the values of one may take, unpacked in memory: three reference runs."""
+MAX_VALUE_BYTES: Final = 2**31
+"""The memory that a file's values may take, unpacked: three reference runs."""
 
-TABLE: Final = "_answer"
-"""Where the answer stands on its connection."""
+ANSWER: Final = "_answer"
+"""The table of the query's answer on its connection."""
 
-_SUMMARY: Final = """\
-SELECT study, count(DISTINCT cell_id) AS cells, count(DISTINCT block) AS blocks, count(DISTINCT host) AS hosts,
-    count(*) AS "values", min(started_at)::DATE AS first, max(started_at)::DATE AS last,
+SUMMARY_SQL: Final = """\
+SELECT study, count(DISTINCT cell_id) AS cells, count(DISTINCT block) AS blocks,
+    count(DISTINCT host) AS hosts, count(*) AS "values",
+    min(started_at)::DATE AS first, max(started_at)::DATE AS last,
     coalesce(parse_filename(dataset_file), 'as in the paper') AS documents
-FROM observations GROUP BY study, dataset_file ORDER BY dataset_file IS NOT NULL, study, documents"""
+FROM observations GROUP BY study, dataset_file
+ORDER BY dataset_file IS NOT NULL, study, documents"""
 
-_VIEWS: Final = """
-Ask more with --sql. The tables: observations (every value of finished cells), all_observations, cells, "values".
-  benchbook results --sql "SELECT database, topology, n, avg(value) / 1e9 AS seconds FROM observations
-    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' AND arm = 'a' AND dataset_file IS NULL
-    GROUP BY ALL ORDER BY ALL\""""
+EXPORT_SQL: Final = "SELECT * FROM all_observations WHERE state = 'done'"
 
-_HOST: Final = re.compile(r"[\w.-]+")
+QUERY_ADVICE: Final = """
+Ask more with --sql. The tables: observations (every value of finished cells), all_observations,
+cells, "values".
+  benchbook results --sql "SELECT database, topology, n, avg(value) / 1e9 AS seconds
+    FROM observations WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time'
+    AND arm = 'a' AND dataset_file IS NULL GROUP BY ALL ORDER BY ALL\""""
 
-_TAKEN: Final = "import takes Parquet files, as benchbook results export FILE.parquet writes them, and results' folders"
+HOST_PATTERN: Final = re.compile(r"[\w.-]+")
 
-_PIECE: Final = 10_000
-_WIDEST: Final = 40
+IMPORT_ADVICE: Final = (
+    "import takes Parquet files, as benchbook results export FILE.parquet writes them, "
+    "and results' folders"
+)
 
-_FLOATS: Final = frozenset({"float", "double"})
-_NUMBERS: Final = _FLOATS | {
-    *("boolean", "decimal", "tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"),
-    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+BATCH_ROWS: Final = 10_000
+"""Rows that are read at once."""
+
+MAX_TEXT_WIDTH: Final = 40
+"""Characters of a value in text output; longer ones are cut."""
+
+FLOAT_TYPES: Final = frozenset({"float", "double"})
+INTEGER_TYPES: Final = (
+    "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint bignum"
+)
+NUMBER_TYPES: Final = FLOAT_TYPES | {"boolean", "decimal", *INTEGER_TYPES.split()}
+TIME_TYPE: Final = "timestamp with time zone"
+"""Names of DuckDB's types."""
+
+CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+FORM_OF_SUFFIX: Final = {
+    "": "text",
+    ".txt": "text",
+    ".csv": "csv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".duckdb": "duckdb",
 }
-_ZONED: Final = "timestamp with time zone"
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-_SUFFIXES: Final = {"": "text", ".txt": "text"} | {f".{form}": form for form in ("csv", "json", "parquet", "duckdb")}
-"""What the name of a file says of its form."""
+"""The form of a file by the end of its name."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--sql", help='a SELECT over the tables observations, cells and "values" (default: a summary)')
-    parser.add_argument(
-        "--profile", metavar="P", help="only the observations of this profile (default: all that match today's code)"
-    )
-    parser.add_argument(
-        "--format", choices=["text", *_FORMATS], help="the format (default: by the file's name, else text)"
-    )
-    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    text = 'a SELECT over the tables observations, cells and "values" (default: a summary)'
+    parser.add_argument("--sql", help=text)
+    text = "only the observations of this profile (default: all that match today's code)"
+    parser.add_argument("--profile", metavar="P", help=text)
+    text = "the format (default: by the file's name, else text)"
+    parser.add_argument("--format", choices=["text", *WRITERS], help=text)
+    text = "the same as --format json"
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help=text)
     parser.add_argument("--output", metavar="FILE", help="write to this file (default: print)")
+
     verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
-    text = "import cells that were measured before or elsewhere, from folders of results or Parquet files"
-    taking = verbs.add_parser("import", help=text, description=text)
-    taking.add_argument("path", nargs="+", metavar="PATH", help="folders of results, or Parquet files")
-    taking.add_argument(
-        "--as", dest="host", metavar="NAME", help="import them under another host's name; all must be of one host"
+    text = (
+        "import cells that were measured before or elsewhere, "
+        "from folders of results or Parquet files"
     )
-    text = "export every finished cell of any code and host; the name says CSV, JSON, Parquet or DuckDB"
-    giving = verbs.add_parser("export", help=text, description=text)
-    giving.add_argument("path", metavar="PATH", help="the file to write")
+    importing = verbs.add_parser("import", help=text, description=text)
+    text = "folders of results, or Parquet files"
+    importing.add_argument("path", nargs="+", metavar="PATH", help=text)
+    text = "import them under another host's name; all must be of one host"
+    importing.add_argument("--as", dest="host", metavar="NAME", help=text)
+    text = (
+        "export every finished cell of any code and host; "
+        "the name says CSV, JSON, Parquet or DuckDB"
+    )
+    exporting = verbs.add_parser("export", help=text, description=text)
+    exporting.add_argument("path", metavar="PATH", help="the file to write")
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Print or write the query's rows, or take in other results."""
-    if asked.verb == "import":
-        return _take_in(asked.path, asked.host)
-    if asked.verb == "export":
-        asked.output, asked.sql = asked.path, "SELECT * FROM all_observations WHERE state = 'done'"
-    form = _form(asked)
-    summary = asked.sql is None and form == "text" and asked.output is None
-    profile = asked.profile
-    identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile).cells)}
+def main(options: argparse.Namespace) -> int:
+    """Print or write the query's rows, or import other results."""
+    if options.verb == "import":
+        return _import_files(options.path, options.host)
+    if options.verb == "export":
+        options.output, options.sql = options.path, EXPORT_SQL
+    form = _choose_form(options)
+    is_summary = options.sql is None and form == "text" and options.output is None
+    sql = SUMMARY_SQL if is_summary else options.sql or "SELECT * FROM observations"
+    if options.profile is None:
+        identities = list_finished_ids()
+    else:
+        identities = {*list_result_keys(grid.make_plan(profile=options.profile).cells)}
     output.report_damage(values=True)
     with (
         TemporaryDirectory() as folder,
-        results.connect(identities, memory=MEMORY, folder=folder) as connection,
+        connect(identities, memory=MAX_MEMORY, folder=folder) as connection,
     ):
-        _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
-        if summary and connection.execute(f"SELECT 1 FROM {TABLE} LIMIT 1").fetchone() is None:
+        _run_query(connection, sql)
+        if is_summary and connection.execute(f"SELECT 1 FROM {ANSWER}").fetchone() is None:
             print("No cell is finished yet: benchbook run measures the default ones.")
-            return cli.DONE
-        with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
+            return DONE
+        target = Path(options.output) if options.output is not None else None
+        with _open_standard_output() if target is None else _open_file(target) as file:
             _write_answer(connection, form, Path(folder) / "answer", file)
-    if summary:
-        print(_VIEWS)
-    return cli.DONE
+    if is_summary:
+        print(QUERY_ADVICE)
+    return DONE
 
 
-def _take_in(names: Sequence[str], host: str | None = None) -> int:
-    """Take in each file, under another host name if one is given, and say how many cells are new."""
+def _import_files(names: Sequence[str], host: str | None = None) -> int:
+    """Import each file, with `host` as its host if given, and print how many cells are new."""
     if host is not None:
-        _hold_one_host(names, host)
-    new = before = 0
+        _check_one_host(names, host)
+    new = present = 0
     try:
-        with locked():
-            for file, table in _tables(names):
+        with lock_folder():
+            for file, table in _read_tables(names):
                 try:
                     check_levels(table)
-                    written, known = take_in(table, state_parameters, host)
+                    added, known = import_cells(table, read_parameters, host)
                 except OtherValuesError as error:
-                    raise cli.UsageError(f"{file}: {error}") from error
+                    raise UsageError(f"{file}: {error}") from error
                 except (ValueError, MemoryError, pa.ArrowException) as error:
-                    why = str(error) or "not enough memory"
-                    raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
-                new, before = new + written, before + known
+                    reason = str(error) or "not enough memory"
+                    raise _make_unreadable_error(file, reason) from error
+                new += added
+                present += known
     except BusyError as error:
-        raise cli.UsageError(str(error)) from error
-    present = f"{before} {'was' if before == 1 else 'were'} already present"
-    print(f"imported {plural(new, 'cell')}; {present}")
-    return cli.DONE
+        raise UsageError(str(error)) from error
+    were = "was" if present == 1 else "were"
+    print(f"imported {format_count(new, 'cell')}; {present} {were} already present")
+    return DONE
 
 
-def _hold_one_host(names: Sequence[str], host: str) -> None:
-    """Raise `cli.UsageError` when the files hold several hosts' cells, which one name would make one, or it is none."""
-    if not _HOST.fullmatch(host):
-        raise cli.UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
+def _check_one_host(names: Sequence[str], host: str) -> None:
+    """Check that the files have cells of one host only, which gets the name `host`.
+
+    Raises `UsageError` when they have not, or when this cannot be a name.
+    """
+    if not HOST_PATTERN.fullmatch(host):
+        raise UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
     hosts = set()
-    for _, table in _tables(names):
-        with suppress(KeyError, pa.ArrowException):  # `take_in` says what is wrong with the column
+    for _, table in _read_tables(names):
+        # A wrong column is reported when the file is imported.
+        with suppress(KeyError, pa.ArrowException):
             hosts |= {*table["host"].unique().to_pylist()}
     if len(hosts) > 1:
-        raise cli.UsageError(
-            f"--as {host}: the files hold cells of {len(hosts)} hosts: import those of one host at a time"
-        )
+        reason = f"the files hold cells of {len(hosts)} hosts"
+        raise UsageError(f"--as {host}: {reason}: import those of one host at a time")
 
 
-def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
-    """Yield the files with what they hold; of a results' folder all that are in its studies' folders."""
+def _read_tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield each file with its table; of a results' folder, each file in its studies' folders."""
     for path in map(Path, names):
-        cells = sorted(path.glob("[!.]*/[!.]*.parquet")) if path.is_dir() else []
-        if path.is_dir() and not cells:
-            raise cli.UsageError(f"{path}: has no results: name a folder of results, or a Parquet file of observations")
-        for file in cells or [path]:
+        files = [path]
+        if path.is_dir():
+            files = sorted(path.glob("[!.]*/[!.]*.parquet"))
+            if not files:
+                advice = "name a folder of results, or a Parquet file of observations"
+                raise UsageError(f"{path}: has no results: {advice}")
+        for file in files:
             try:
-                if (size := file.stat().st_size) > BYTES:
-                    raise DamagedError(f"it has {size:,} bytes: at most {BYTES:,} are read")
-                yield file, read(file, ROWS, VALUE_BYTES)
+                size = file.stat().st_size
+                if size > MAX_FILE_BYTES:
+                    limit = f"at most {MAX_FILE_BYTES:,} are read"
+                    raise DamagedError(f"it has {size:,} bytes: {limit}")
+                yield file, read_table(file, MAX_ROWS, MAX_VALUE_BYTES)
             except DamagedError as error:
-                why = str(error) if file.suffix == ".parquet" else _TAKEN
-                raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
+                reason = str(error) if file.suffix == ".parquet" else IMPORT_ADVICE
+                raise _make_unreadable_error(file, reason) from error
 
 
-def _form(asked: argparse.Namespace) -> str:
-    """Return the form that was asked for, by its name or by the file's."""
-    if asked.format is not None:
-        if asked.format in ("parquet", "duckdb") and not asked.output and sys.stdout.isatty():
-            raise cli.UsageError(f"--format {asked.format} is not for a terminal: name an --output")
-        return str(asked.format)
-    suffix = Path(asked.output or "").suffix.lower()
-    if suffix not in _SUFFIXES:
-        known = ", ".join(filter(None, _SUFFIXES))
-        raise cli.UsageError(
-            f"--output {asked.output}: unknown format {suffix}: end the name in {known}, or add --format"
-        )
-    return _SUFFIXES[suffix]
+def _make_unreadable_error(file: Path, reason: str) -> UsageError:
+    return UsageError(f"{file}: no observations that can be read: {reason}")
 
 
-def _answer(connection: DuckDBPyConnection, sql: str) -> None:
-    """Keep the query's rows on the connection, within its memory.
+def _choose_form(options: argparse.Namespace) -> str:
+    """Return the form of the answer, by its name or by the file's."""
+    if options.format is not None:
+        if options.format in ("parquet", "duckdb") and not options.output and sys.stdout.isatty():
+            raise UsageError(f"--format {options.format} is not for a terminal: name an --output")
+        return str(options.format)
+    suffix = Path(options.output or "").suffix.lower()
+    if suffix not in FORM_OF_SUFFIX:
+        known = ", ".join(filter(None, FORM_OF_SUFFIX))
+        advice = f"end the name in {known}, or add --format"
+        raise UsageError(f"--output {options.output}: unknown format {suffix}: {advice}")
+    return FORM_OF_SUFFIX[suffix]
 
-    Raises `cli.UsageError` when it is not one SELECT, is wrong, or takes too much.
+
+def _run_query(connection: DuckDBPyConnection, sql: str) -> None:
+    """Keep the query's rows in the table `ANSWER`, within its memory.
+
+    Raises `UsageError` when it is not one SELECT, is wrong, or takes too much.
     """
-    if len(sql) > LONGEST:
-        raise cli.UsageError(f"--sql: {len(sql):,} characters: at most {LONGEST:,} are read")
+    if len(sql) > MAX_QUERY_LENGTH:
+        limit = f"at most {MAX_QUERY_LENGTH:,} are read"
+        raise UsageError(f"--sql: {len(sql):,} characters: {limit}")
     try:
         sql.encode()
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise cli.UsageError("--sql: must be one SELECT, because results are only read here")
-        _interruptible(connection, lambda: connection.sql(sql).create(TABLE))
+            raise UsageError("--sql: must be one SELECT, because results are only read here")
+        _run_interruptibly(connection, lambda: connection.sql(sql).create(ANSWER))
     except (duckdb.Error, UnicodeEncodeError) as error:
-        raise cli.UsageError(f"--sql: {_reason(error)}") from error
+        raise UsageError(f"--sql: {_describe_error(error)}") from error
 
 
-def _interruptible(connection: DuckDBPyConnection, query: Callable[[], None]) -> None:
-    """Run a query in a thread, for this one alone hears Ctrl-C, at any moment; it then interrupts the query."""
+def _run_interruptibly(connection: DuckDBPyConnection, query: Callable[[], None]) -> None:
+    """Run a query in a thread, so that this thread can receive Ctrl-C and interrupt it."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(query)
         try:
             running.result()
         except KeyboardInterrupt:
-            while not running.done():  # an interrupt before the query has begun is lost
+            # An interrupt before the query has begun is lost: repeat it.
+            while not running.done():
                 connection.interrupt()
                 wait([running], timeout=0.05)
             raise
 
 
-def _reason(error: Exception) -> str:
-    """Return DuckDB's reason on one line, without its advice to those who may set its options."""
-    reason, *rest = re.split(
-        r"\n+(?=LINE \d+:|Possible solutions|Database is launched)| Use \"SET", str(error), maxsplit=1
-    )
+def _describe_error(error: Exception) -> str:
+    """Return DuckDB's reason on one line, without its advice on options that cannot be set here."""
+    separator = r"\n+(?=LINE \d+:|Possible solutions|Database is launched)| Use \"SET"
+    reason, *rest = re.split(separator, str(error), maxsplit=1)
+    words = " ".join(reason.split())
     line = re.match(r"LINE (\d+):", rest[0]) if rest else None
-    limit = f" (a query may take {MEMORY})" if isinstance(error, duckdb.OutOfMemoryException) else ""
-    return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit + _name_column(reason)
+    if line:
+        words += f" (line {line[1]})"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        words += f" (a query may take {MAX_MEMORY})"
 
-
-def _name_column(reason: str) -> str:
-    """Return the advice to a column's name of version 0.2; empty for others."""
+    # A column's name of version 0.2.
     unknown = re.search(r'column "?(\w+)"? not found', reason)
     name = unknown[1].lower() if unknown else ""
     if name == "parameters":
-        return ": each parameter has a column of its own name"
-    return f": did you mean {NAMES[name]!r}?" if name in NAMES else ""
+        words += ": each parameter has a column of its own name"
+    elif name in CURRENT_NAMES:
+        words += f": did you mean {CURRENT_NAMES[name]!r}?"
+    return words
 
 
 @contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
+def _open_standard_output() -> Iterator[BinaryIO]:
     if sys.stdout is None:
-        raise cli.UsageError("standard output is closed: name an --output")
+        raise UsageError("standard output is closed: name an --output")
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
 
 
 @contextmanager
-def _file(path: Path) -> Iterator[BinaryIO]:
-    """Yield what takes the file's new contents: the old ones stay until these are written, to the disk, whole.
+def _open_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file for the new contents, which replace the old ones once they are all on the disk.
 
-    Raises `cli.UsageError` when no file can be written there, and `OSError` when the disk takes no more.
+    Raises `UsageError` when no file can be written there, and `OSError` when the disk is full.
     """
-    written = ExitStack()
-    try:
-        target = path.resolve()
-        there = target.stat() if target.exists() else None
-        if there and stat.S_ISDIR(there.st_mode):
-            raise cli.UsageError(f"--output {path}: is a folder: name a file")
-        if there and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        replaced = there is None or stat.S_ISREG(there.st_mode)  # a device or FIFO is written to
-        new: AbstractContextManager[BinaryIO] = (
-            atomic.replacing(target, durable=True) if replaced else target.open("wb")
-        )
-        file = written.enter_context(new)
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise cli.UsageError(f"--output {path}: cannot be written: {reason}") from error
-    with written:
-        if there and replaced:
-            os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+    with ExitStack() as stack:
+        try:
+            target = path.resolve()
+            status = target.stat() if target.exists() else None
+            if status and stat.S_ISDIR(status.st_mode):
+                raise UsageError(f"--output {path}: is a folder: name a file")
+            if status and not os.access(target, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            # A device or FIFO is written to, and not replaced.
+            is_regular = status is None or stat.S_ISREG(status.st_mode)
+            if is_regular:
+                file = stack.enter_context(atomic.replace_file(target, durable=True))
+            else:
+                file = stack.enter_context(target.open("wb"))
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"--output {path}: cannot be written: {reason}") from error
+        if status and is_regular:
+            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
         yield file
 
 
-def _write_answer(connection: DuckDBPyConnection, form: str, whole: Path, file: BinaryIO) -> None:
-    """Write the answer in its form; all but text is first written whole to a temporary file.
+def _write_answer(connection: DuckDBPyConnection, form: str, scratch: Path, file: BinaryIO) -> None:
+    """Write the answer in its form; all but text is first written to the file `scratch`.
 
-    Raises `cli.UsageError` when the form cannot hold it, and `OSError` when the disk takes no more.
+    Raises `UsageError` when the form cannot hold it, and `OSError` when the disk is full.
     """
     try:
         if form == "text":
             _write_text(connection, file)
             return
-        _interruptible(connection, lambda: _FORMATS[form](connection, whole))
+        _run_interruptibly(connection, lambda: WRITERS[form](connection, scratch))
     except duckdb.IOException as error:
-        raise OSError(f"no temporary file can be written: {_reason(error)}") from error
+        reason = _describe_error(error)
+        raise OSError(f"no temporary file can be written: {reason}") from error
     except (duckdb.Error, pa.ArrowException) as error:
-        raise cli.UsageError(f"--sql: {form} cannot hold the answer: {_reason(error)}") from error
-    with whole.open("rb") as written:
+        reason = _describe_error(error)
+        raise UsageError(f"--sql: {form} cannot hold the answer: {reason}") from error
+    with scratch.open("rb") as written:
         shutil.copyfileobj(written, file)
 
 
 def _write_text(connection: DuckDBPyConnection, file: BinaryIO) -> None:
     """Write columns under their names; long values are cut."""
-    names = [name for name, _ in _columns(connection)]
-    widths = [len(_shown(name)) for name in names]
-    for row in _rows(connection):
-        widths = [max(width, len(_shown(value))) for width, value in zip(widths, row, strict=True)]
-    file.write(_line(tuple(names), widths))
-    for row in _rows(connection):
-        file.write(_line(row, widths))
+    names = [name for name, _ in _list_columns(connection)]
+    widths = [len(_format_value(name)) for name in names]
+    for row in _read_rows(connection):
+        for place, value in enumerate(row):
+            widths[place] = max(widths[place], len(_format_value(value)))
+    file.write(_format_line(tuple(names), widths))
+    for row in _read_rows(connection):
+        file.write(_format_line(row, widths))
 
 
-def _line(row: tuple[str | None, ...], widths: list[int]) -> bytes:
-    cells = (_shown(value).rjust(width) for value, width in zip(row, widths, strict=True))
+def _format_line(row: tuple[str | None, ...], widths: list[int]) -> bytes:
+    cells = [_format_value(value).rjust(width) for value, width in zip(row, widths, strict=True)]
     return ("  ".join(cells) + "\n").encode()
 
 
-def _shown(value: str | None) -> str:
-    """Return a value on one line."""
-    words = _CONTROL.sub(" ", "NULL" if value is None else value[: _WIDEST + 1])
-    return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
+def _format_value(value: str | None) -> str:
+    """Return a value on one line, cut if it is long."""
+    text = "NULL" if value is None else value[: MAX_TEXT_WIDTH + 1]
+    words = CONTROL_CHARACTERS.sub(" ", text)
+    return words if len(words) <= MAX_TEXT_WIDTH else words[: MAX_TEXT_WIDTH - 3] + "..."
 
 
 def _write_csv(connection: DuckDBPyConnection, path: Path) -> None:
-    """Write a header and the rows; what is missing is empty, and no text is a formula."""
+    """Write a header row and the rows; missing values are empty, and texts are no formulas."""
     columns = []
-    for name, kind in _columns(connection):
-        column = _quoted(name)
-        value = column if kind in _NUMBERS else quote_formula_in_sql(f"CAST({column} AS VARCHAR)")
-        columns.append(f"{value} AS {_quoted(quote_formula(name))}")
-    connection.execute(f"COPY (SELECT {', '.join(columns)} FROM {TABLE}) TO {_literal(path)} (FORMAT csv)")
+    for name, kind in _list_columns(connection):
+        value = column = _quote_name(name)
+        if kind not in NUMBER_TYPES:
+            value = quote_formula_in_sql(f"CAST({column} AS VARCHAR)")
+        columns.append(f"{value} AS {_quote_name(quote_formula(name))}")
+    rows = f"SELECT {', '.join(columns)} FROM {ANSWER}"
+    connection.execute(f"COPY ({rows}) TO {_quote_path(path)} (FORMAT csv)")
 
 
 def _write_json(connection: DuckDBPyConnection, path: Path) -> None:
-    """Write one array of objects, one a line; NaN and infinities, for which JSON has no number, are null."""
+    """Write an array with one object per line; NaN and infinities are null."""
     columns = []
-    for name, kind in _columns(connection):
-        value = column = _quoted(name)
-        if kind in _FLOATS:
+    for name, kind in _list_columns(connection):
+        value = column = _quote_name(name)
+        if kind in FLOAT_TYPES:
             value = f"CASE WHEN isfinite({column}) THEN {column} END"
-        elif kind == _ZONED:
+        elif kind == TIME_TYPE:
             value = f"strftime({column}, '%Y-%m-%dT%H:%M:%S.%fZ')"
         columns.append(f"{value} AS {column}")
-    connection.execute(f"COPY (SELECT {', '.join(columns)} FROM {TABLE}) TO {_literal(path)} (FORMAT json, ARRAY true)")
+    rows = f"SELECT {', '.join(columns)} FROM {ANSWER}"
+    connection.execute(f"COPY ({rows}) TO {_quote_path(path)} (FORMAT json, ARRAY true)")
 
 
 def _write_parquet(connection: DuckDBPyConnection, path: Path) -> None:
-    """Write the columns with their types, and the pages' checksums, which `COPY` would not write."""
-    rows = connection.table(TABLE).to_arrow_reader(_PIECE)
-    with pq.ParquetWriter(path, rows.schema, write_page_checksum=True) as writer:
-        for piece in rows:
-            writer.write_batch(piece)
+    """Write the columns with their types, and checksums of pages, which ``COPY`` does not write."""
+    batches = connection.table(ANSWER).to_arrow_reader(BATCH_ROWS)
+    with pq.ParquetWriter(path, batches.schema, write_page_checksum=True) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _write_duckdb(connection: DuckDBPyConnection, path: Path) -> None:
     """Write a database whose table ``observations`` is the answer."""
-    connection.execute(f"ATTACH {_literal(path)} AS written")
-    connection.execute(f"CREATE TABLE written.observations AS FROM {TABLE}")
+    connection.execute(f"ATTACH {_quote_path(path)} AS written")
+    connection.execute(f"CREATE TABLE written.observations AS FROM {ANSWER}")
     connection.execute("DETACH written")
 
 
-def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
-    """Return each column's name and type."""
-    table = connection.table(TABLE)
+def _list_columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Return the name and type of each column."""
+    table = connection.table(ANSWER)
     return [(name, kind.id) for name, kind in zip(table.columns, table.types, strict=True)]
 
 
-def _rows(connection: DuckDBPyConnection) -> Iterator[tuple[str | None, ...]]:
-    """Yield each row in words."""
-    words = [f"CAST({_quoted(name)} AS VARCHAR)" for name, _ in _columns(connection)]
-    cursor = connection.execute(f"SELECT {', '.join(words)} FROM {TABLE}")
-    while piece := cursor.fetchmany(_PIECE):
-        yield from piece
+def _read_rows(connection: DuckDBPyConnection) -> Iterator[tuple[str | None, ...]]:
+    """Yield each row as texts."""
+    texts = [f"CAST({_quote_name(name)} AS VARCHAR)" for name, _ in _list_columns(connection)]
+    cursor = connection.execute(f"SELECT {', '.join(texts)} FROM {ANSWER}")
+    rows = cursor.fetchmany(BATCH_ROWS)
+    while rows:
+        yield from rows
+        rows = cursor.fetchmany(BATCH_ROWS)
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
-def _literal(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     doubled = str(path).replace("'", "''")
     return f"'{doubled}'"
 
 
-_FORMATS: Final[dict[str, Callable[[DuckDBPyConnection, Path], None]]] = {
+WRITERS: Final[dict[str, Callable[[DuckDBPyConnection, Path], None]]] = {
     "csv": _write_csv,
     "json": _write_json,
     "parquet": _write_parquet,
     "duckdb": _write_duckdb,
 }
+"""The functions that write the answer, by its form."""

@@ -1,82 +1,199 @@
-"""`benchbook run`: run what is not done, and say at the end what happened."""
+"""`benchbook run`: measure the cells that are not done, on this machine or on several."""
 
 import argparse
+import ipaddress
 import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from benchbook import cli, folders, results
-from benchbook.cli import hosts, output, selection
-from benchbook.digits import duration, plural
+from benchbook.cli import output, selection
+from benchbook.cli.exit_status import DONE, NOTHING_RUNS, UsageError
+from benchbook.cluster.child_process import HostsError
+from benchbook.files import temporary_folders
+from benchbook.grid import Cell
+from benchbook.grid.cells import SkippedCells
+from benchbook.results.views import list_durations
+from benchbook.text.number_format import format_count, format_duration
 
 if TYPE_CHECKING:
     from benchbook.runner.progress import Summary
 
-LONGEST_CELL_S: Final = 30 * 86_400
-"""Seconds that a cell can be given: thirty days."""
+MAX_TIMEOUT_S: Final = 30 * 86_400
+"""The longest time in seconds that a cell can be given: thirty days."""
+
+DASK_PORT: Final = 8786
+"""The default port of a Dask scheduler."""
+
+TIME_PATTERN: Final = r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?"
+"""A time as people write it, such as ``1h30m``: groups of hours, minutes and seconds."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    selection.add_cells_options(parser, until_decided=True)
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop a cell after this time")
+    selection.add_cells_options(parser)
+    text = "stop a cell after this time"
+    parser.add_argument("--timeout", type=_parse_timeout, metavar="SECONDS", help=text)
     text = "with --until-decided: stop after this time, such as 3h, 90m or 1h30m"
-    parser.add_argument("--budget", type=budget, metavar="TIME", help=text)
-    text = "do not wait until the machine is quiet: mark such cells noisy, and judge no claim on them"
+    parser.add_argument("--budget", type=parse_budget, metavar="TIME", help=text)
+    text = (
+        "do not wait until the machine is quiet: mark such cells noisy, and judge no claim on them"
+    )
     parser.add_argument("--noisy", action="store_true", help=text)
-    hosts.add_options(parser)
+    text = "measure on the workers of a Dask scheduler, such as tls://10.0.0.1:8786 (docs/hosts.md)"
+    parser.add_argument("--scheduler", metavar="ADDRESS", help=text)
+    text = "accept a scheduler without TLS: all who can reach it can run any code here"
+    parser.add_argument("--unprotected", action="store_true", help=text)
+    # An option of older versions: its error says what to use.
+    parser.add_argument("--hosts", help=argparse.SUPPRESS)
 
 
-def main(asked: argparse.Namespace) -> int:
-    """Run."""
-    if asked.budget and not asked.until_decided:
-        raise cli.UsageError("--budget needs --until-decided: any other run ends when its cells are done")
-    return hosts.run(asked) if hosts.is_asked(asked) else _here(asked)
+def main(options: argparse.Namespace) -> int:
+    """Check that the options fit together, and run on this machine or on several.
+
+    Raises `benchbook.cli.exit_status.UsageError` when they do not.
+    """
+    if options.budget and not options.until_decided:
+        reason = "any other run ends when its cells are done"
+        raise UsageError(f"--budget needs --until-decided: {reason}")
+    if options.hosts:
+        instead = f"--scheduler {options.hosts}, with Dask's own workers (docs/hosts.md)"
+        raise UsageError(f"--hosts was removed: use {instead}")
+    if options.scheduler and options.until_decided:
+        instead = "with --scheduler, set the blocks, as --set blocks=50"
+        raise UsageError(f"--until-decided runs on this machine only: {instead}")
+    if options.unprotected and not options.scheduler:
+        raise UsageError("--unprotected needs --scheduler")
+    if options.scheduler:
+        return _run_on_hosts(options)
+    if options.until_decided:
+        # Here, because it is slow to import, and other runs do without.
+        from benchbook.cli import until_decided
+
+        return until_decided.run(options)
+    return _run_here(options)
 
 
-def budget(text: str) -> float:
+def parse_budget(text: str) -> float:
     """Return the seconds of a time as people write it: ``3h``, ``90m`` or ``1h30m``."""
-    parts = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?", text)
-    hours, minutes, seconds = (float(part or 0) for part in parts.groups()) if parts else (0.0, 0.0, 0.0)
-    if not (total := 3600 * hours + 60 * minutes + seconds):
-        raise argparse.ArgumentTypeError(f"must be a time above 0, such as 3h, 90m or 1h30m (got {text})")
+    match = re.fullmatch(TIME_PATTERN, text)
+    hours, minutes, seconds = [float(part or 0) for part in match.groups()] if match else [0, 0, 0]
+    total = 3600 * hours + 60 * minutes + seconds
+    if not total:
+        example = "such as 3h, 90m or 1h30m"
+        raise argparse.ArgumentTypeError(f"must be a time above 0, {example} (got {text})")
     return total
 
 
-def _seconds(text: str) -> float:
+def _parse_timeout(text: str) -> float:
     seconds = float(text)
-    if not 0 < seconds <= LONGEST_CELL_S:
-        raise argparse.ArgumentTypeError(f"must be above 0 and up to {LONGEST_CELL_S:,} seconds (got {text})")
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        limit = f"must be above 0 and up to {MAX_TIMEOUT_S:,} seconds"
+        raise argparse.ArgumentTypeError(f"{limit} (got {text})")
     return seconds
 
 
-def _here(asked: argparse.Namespace) -> int:
-    """Run what is not done, measured on this machine."""
-    if asked.until_decided:
-        from benchbook.cli import until  # only now: it is slow to import
-
-        return until.run(asked)
+def _run_here(options: argparse.Namespace) -> int:
+    """Measure the cells that are not done on this machine."""
+    # The plan; a missing temporary folder is an error now, and not in each cell.
     start = time.monotonic()
-    folders.temporary()  # refused now rather than cell by cell
-    plan = selection.planned(asked)
+    temporary_folders.find_temporary_folder()
+    plan = selection.load_plan(options)
     cells = plan.cells
-    selection.at_networks(asked, cells)
+    selection.enter_networks(options, cells)
     todo = [cell for cell in cells if cell.state != "done"]
+    if any(cell.state != "skipped" or not cell.missing for cell in todo):
+        return _run_cells(options, cells, plan.skipped)
+
+    # Nothing is left that can run here.
     before = len(cells) - len(todo)
+    count = format_count(len(cells), "cell")
     if cells and not todo:
-        print(f"{plural(len(cells), 'cell')}: all done before ({duration(time.monotonic() - start)})")
-    elif all(cell.state == "skipped" and cell.missing for cell in todo):
-        print(f"{plural(len(cells), 'cell')}: {before} done before, and nothing else can run here:")
+        print(f"{count}: all done before ({format_duration(time.monotonic() - start)})")
     else:
-        from benchbook.cli import execution  # only now: what runs cells is slow to import
-        from benchbook.runner.batch import TIMEOUT_S, Batch
-        from benchbook.runner.progress import Progress
-
-        def work(summary: "Summary") -> None:
-            timeout_s, quiet_s = asked.timeout or TIMEOUT_S, execution.patience_s(asked)
-            with Progress(cells, results.seconds()) as progress:
-                Batch(cells, progress, timeout_s, summary, patience_s=quiet_s).run()
-
-        return execution.execute(asked, cells, plan.skipped, work)
+        print(f"{count}: {before} done before, and nothing else can run here:")
     output.print_absences((cell.missing or "" for cell in todo), plan.skipped, in_full=not before)
-    return cli.DONE if before else cli.NOTHING_RUNS
+    return DONE if before else NOTHING_RUNS
+
+
+def _run_cells(
+    options: argparse.Namespace, cells: Sequence[Cell], left_out: Sequence[SkippedCells]
+) -> int:
+    """Run a plan's cells on this machine."""
+    # Here, because they are slow to import, and a run in which nothing is left does without.
+    from benchbook.cli.execution import choose_patience, execute
+    from benchbook.runner.batch import TIMEOUT_S, Batch
+    from benchbook.runner.progress import Progress
+
+    def work(summary: "Summary") -> None:
+        timeout_s = options.timeout or TIMEOUT_S
+        with Progress(cells, list_durations()) as progress:
+            patience_s = choose_patience(options)
+            Batch(cells, progress, timeout_s, summary, patience_s=patience_s).run()
+
+    return execute(options, cells, left_out, work)
+
+
+def _run_on_hosts(options: argparse.Namespace) -> int:
+    """Measure the cells that are not done on the hosts of the scheduler."""
+    address = _check_address(options.scheduler, options.unprotected)
+    # Here, because they are slow to import, and Dask is an extra that may not be installed.
+    try:
+        from benchbook.cluster.dispatch import Dispatch, connect
+    except ModuleNotFoundError as error:
+        remedy = "pip install 'benchbook[hosts]', or make setup"
+        raise UsageError(f"{error.name} is missing: {remedy}") from error
+    from benchbook.cli.execution import choose_patience, execute
+    from benchbook.runner.batch import TIMEOUT_S
+
+    # A wrong option is an error here, and not on each host.
+    records = {cell.records for cell in selection.load_plan(options).cells}
+    planned: list[Cell] = []
+
+    def work(summary: "Summary") -> None:
+        request = options.study, options.profile, options.where, options.set
+        limits = options.timeout or TIMEOUT_S, choose_patience(options)
+        dispatch = Dispatch(client, request, limits, records)
+        try:
+            dispatch.run(summary)
+        finally:
+            planned.extend(dispatch.plan)
+
+    try:
+        with connect(address) as client:
+            return execute(options, planned, [], work)
+    except HostsError as error:
+        raise UsageError(f"--scheduler: {error}") from error
+
+
+def _check_address(text: str, unprotected: bool) -> str:
+    """Return a scheduler's whole address.
+
+    Raises `benchbook.cli.exit_status.UsageError` when it is not an address, or when other machines
+    reach it without TLS and it is not `unprotected`.
+    """
+    whole = text if "://" in text else f"tcp://{text}"
+    try:
+        parts = urlsplit(whole)
+        port = parts.port or DASK_PORT
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.hostname:
+        example = f"tls://10.0.0.1:{DASK_PORT}"
+        raise UsageError(f"--scheduler {text} is not an address: write it as {example}")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    if parts.scheme != "tls" and not unprotected and not _is_loopback(parts.hostname):
+        raise UsageError(
+            f"--scheduler {text} has no TLS, so all who can reach it can run any code here:"
+            f" use tls://{name}:{port} (docs/hosts.md), or add --unprotected to trust them all"
+        )
+    return f"{parts.scheme}://{name}:{port}"
+
+
+def _is_loopback(name: str) -> bool:
+    """Return whether only this machine reaches that host."""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"

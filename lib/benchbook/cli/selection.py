@@ -1,143 +1,151 @@
-"""What commands are asked about: some of a plan's cells; or a run that there is, a profile's or the committed one."""
+"""The options that select what a command works on: some cells of a plan, or a run with results."""
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchbook import cli, networks, paths, processes, servers, studies
+from benchbook import grid, paths
 from benchbook.cli import output
-from benchbook.networks import namespaces
+from benchbook.cli.exit_status import NoResultsError, UsageError
+from benchbook.grid import Cell, Plan
+from benchbook.grid.cells import list_levels, list_result_keys
+from benchbook.results.folder import list_files
+from benchbook.results.views import list_finished_files
+from benchbook.servers import launcher, namespaces, networks, processes
+from benchbook.servers.containers import CONTAINERS_VARIABLE, NO_CONTAINERS
+from benchbook.servers.programs import AvailableServer
+from benchbook.studies.catalogue import SLUGS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from benchbook.analysis.runs import Run
-    from benchbook.grid import Cell, Plan
+
+PROFILES_HELP = "smoke, quick, decide, evening, night or paper (default: quick)"
 
 
-def add_cells_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
-    """Let a command be asked for some cells; and for those alone that undecided claims read."""
+def add_cells_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select cells of a plan."""
     parser.add_argument("study", nargs="*", metavar="STUDY", help="the studies (default: all)")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="K=V,...", help="only the cells with one of these levels"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="K=V,...", help="these levels instead of those of the profile"
-    )
-    if until_decided:
-        text = "measure only for claims that are undecided, at most three blocks per day"
-        parser.add_argument("--until-decided", action="store_true", help=text)
-    parser.add_argument(
-        "--profile", default="quick", metavar="P", help="smoke, quick, decide, evening, night or paper (default: quick)"
-    )
+    text = "only the cells with one of these levels"
+    parser.add_argument("--where", action="append", default=[], metavar="K=V,...", help=text)
+    text = "these levels instead of those of the profile"
+    parser.add_argument("--set", action="append", default=[], metavar="K=V,...", help=text)
+    text = "measure only for claims that are undecided, at most three blocks per day"
+    parser.add_argument("--until-decided", action="store_true", help=text)
+    parser.add_argument("--profile", default="quick", metavar="P", help=PROFILES_HELP)
     text = "start no servers in containers"
-    parser.add_argument("--no-containers", action=_NoContainers, nargs=0, help=text)
+    parser.add_argument("--no-containers", action=_LeaveOutContainers, nargs=0, help=text)
 
 
-class _NoContainers(argparse.Action):
-    """Says so in the environment, where a plan's cells and their kernels know of it."""
+class _LeaveOutContainers(argparse.Action):
+    """Sets the variable by which plans and kernels know that containers are left out."""
 
     def __call__(self, *_: object) -> None:
-        """Leave containers out."""
-        from benchbook.servers.containers import LEFT_OUT, VARIABLE
-
-        os.environ[VARIABLE] = LEFT_OUT
+        """Leave out containers."""
+        os.environ[CONTAINERS_VARIABLE] = NO_CONTAINERS
 
 
-def planned(asked: argparse.Namespace) -> "Plan":
-    """Return the plan that was asked for, and name damaged results; raises as `benchbook.grid.plan`."""
-    from benchbook import grid  # here, for it is slow to import and not all commands need it
+def load_plan(options: argparse.Namespace) -> Plan:
+    """Return the plan of the selected cells, and name damaged results.
 
-    plan = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    Raises the errors of `benchbook.grid.make_plan`.
+    """
+    plan = grid.make_plan(options.study, options.profile, options.where, options.set)
     output.report_damage(values=False)
     return plan
 
 
-def at_networks(asked: argparse.Namespace, cells: "Sequence[Cell]") -> None:
-    """Start this process anew where it may make the networks of the cells that are to run, if it may not here.
+def enter_networks(options: argparse.Namespace, cells: Sequence[Cell]) -> None:
+    """Start this process again in a user namespace, if its cells need one for their networks.
 
-    Raises `benchbook.cli.UsageError` where others among them are of servers that are out of reach there.
+    Raises `benchbook.cli.exit_status.UsageError` when other cells need servers that cannot be
+    reached from there.
     """
     todo = [cell for cell in cells if cell.state != "done" and not cell.missing]
-    beside = [cell for cell in todo if cell.network == networks.NONE]
-    if len(beside) == len(todo) or asked.arguments is None or namespaces.entitled():
+    outside = [cell for cell in todo if cell.network == networks.NO_NETWORK]
+    is_restartable = options.arguments is not None
+    if len(outside) == len(todo) or not is_restartable or namespaces.can_make_namespaces():
         return
-    for product, topology in dict.fromkeys((cell.product, cell.topology) for cell in beside if cell.product != "none"):
-        found = servers.find(product, topology)
-        if isinstance(found, servers.Found) and found.source in ("address", "container"):
-            raise cli.UsageError(f"{product} cannot be reached from a user's networks: run its cells separately")
-    networks.at_home([*processes.PYTHON, "-m", "benchbook.cli", *asked.arguments])
+    deployments = {(cell.product, cell.topology): None for cell in outside}
+    for product, topology in deployments:
+        if product == "none":
+            continue
+        server = launcher.find_server(product, topology)
+        if isinstance(server, AvailableServer) and server.source in ("address", "container"):
+            reason = f"{product} cannot be reached from a user's networks"
+            raise UsageError(f"{reason}: run its cells separately")
+    networks.enter_user_namespace([*processes.PYTHON, "-m", "benchbook.cli", *options.arguments])
 
 
-def print_hidden(asked: argparse.Namespace, *, in_full: bool = False) -> None:
-    """Say which levels of the named studies' grids the profile leaves out, where none were asked for.
+def print_hidden_levels(options: argparse.Namespace, *, in_full: bool = False) -> None:
+    """Print which levels of the named studies' grids the profile leaves out.
 
-    `in_full`: with the levels, and not only the names of the parameters.
+    Parameters
+    ----------
+    in_full
+        Whether to print the levels, too, and not only the parameters.
     """
-    from benchbook import grid
-
-    if asked.where or asked.set:
+    if options.where or options.set:
         return
-    for slug in [slug for slug in asked.study if slug in studies.SLUGS]:
-        here, hidden = grid.levels(slug, asked.profile), []
-        for name, levels in grid.levels(slug, "paper").items():
+    for slug in options.study:
+        if slug not in SLUGS:
+            continue
+        here = list_levels(slug, options.profile)
+        hidden = []
+        for name, levels in list_levels(slug, "paper").items():
             others = [str(level) for level in levels if level not in here[name]]
             if others and name not in ("repetitions", "blocks", "seed"):
                 hidden.append(f"{name} {', '.join(others)}" if in_full else name)
         if hidden:
             listed = "; ".join(hidden) if in_full else ", ".join(hidden)
             advice = "--profile paper has all levels, --set takes any"
-            print(f"Not in the profile {asked.profile} of {slug}: levels of {listed} ({advice})")
+            print(f"Not in the profile {options.profile} of {slug}: levels of {listed} ({advice})")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Let a command be asked for a profile's results or for the committed run."""
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--profile", default="quick", metavar="P", help="smoke, quick, decide, evening, night or paper (default: quick)"
-    )
-    which.add_argument(
-        "--reference", action="store_true", help="use the reference run instead of this machine's results"
-    )
+    """Add the options that select a profile's results or the reference run."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--profile", default="quick", metavar="P", help=PROFILES_HELP)
+    text = "use the reference run instead of this machine's results"
+    group.add_argument("--reference", action="store_true", help=text)
 
 
-def run(asked: argparse.Namespace) -> "Run":
-    """Return the run that was asked for.
+def load_run(options: argparse.Namespace) -> "Run":
+    """Return the selected run.
 
-    Raises `benchbook.cli.UsageError` when there is no committed run, and `benchbook.cli.NothingRanError` when nothing
-    of the profile ran here.
+    Raises `benchbook.cli.exit_status.UsageError` when there is no reference run, and
+    `benchbook.cli.exit_status.NoResultsError` when no cell of the profile ran here.
     """
-    from benchbook import grid, results  # here, for they are slow to import
+    # Here, because it is slow to import, and plans do without.
     from benchbook.analysis.runs import Run
 
-    if asked.reference:
-        return committed()
-    cells = grid.plan(studies.SLUGS, asked.profile).cells
+    if options.reference:
+        return load_reference()
+    cells = grid.make_plan(SLUGS, options.profile).cells
     output.report_damage(values=True)
-    if not results.finished(keys := grid.keys(cells)):
-        raise nothing_ran(asked.profile, "add --reference")
-    return Run.of_results(asked.profile, keys)
+    keys = list_result_keys(cells)
+    if not list_finished_files(keys):
+        raise make_no_results_error(options.profile, "add --reference")
+    return Run.read_results(options.profile, keys)
 
 
-def committed() -> "Run":
-    """Return the committed run, on a machine where nothing need have run.
+def load_reference() -> "Run":
+    """Return the reference run.
 
-    Raises `benchbook.cli.UsageError` when there is no committed run.
+    Raises `benchbook.cli.exit_status.UsageError` when there is none.
     """
-    from benchbook.analysis import reference
-    from benchbook.analysis.runs import Run
+    # Here, because they are slow to import, and plans do without.
+    from benchbook.analysis.runs import MEANS_FILE, Run
 
-    if not (paths.reference() / reference.MEANS).is_file():
-        missing = f"there is no {reference.MEANS} in {paths.reference()}"
-        raise cli.UsageError(f"--reference: {missing}: {paths.remedy()}")
-    return Run.of_reference()
+    if not (paths.reference() / MEANS_FILE).is_file():
+        reason = f"there is no {MEANS_FILE} in {paths.reference()}"
+        raise UsageError(f"--reference: {reason}: {paths.suggest_restore()}")
+    return Run.read_reference()
 
 
-def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:
-    """Return the error that nothing of a profile ran here, with what to do and what there is `instead`."""
-    from benchbook import results
-
+def make_no_results_error(profile: str, alternative: str) -> NoResultsError:
+    """Return the error that no cell of a profile ran here, with the remedy and an alternative."""
     reason = f"no cell of the profile {profile} ran here"
-    if results.whole():
+    if list_files():
         reason += " (the results here are of other cells, other code or another machine)"
-    return cli.NothingRanError(f"{reason}: benchbook run --profile {profile}, or {instead}")
+    return NoResultsError(f"{reason}: benchbook run --profile {profile}, or {alternative}")

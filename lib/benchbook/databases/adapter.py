@@ -1,6 +1,7 @@
-"""What every database is: a store's verbs on a deployment, the errors that they raise, and how they are opened.
+"""The contract of adapters: a database's verbs on a deployment, and the errors they raise.
 
-No timing, no statistics.
+`Adapter` is what each database offers, without timing or statistics. `Options` says how it keeps
+its records. `TypeDecoder` gives records the types that a database does not keep.
 """
 
 from abc import ABC, abstractmethod
@@ -12,11 +13,11 @@ from inspect import Parameter, signature
 from traceback import format_exception
 from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeAlias, TypeVar
 
-from benchbook.datasets import Dataset
-from benchbook.deployment import Deployment, Role, numbers, older
+from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Meter
-from benchbook.schemas import Document, Record, Schema, UnfitError
-from benchbook.scrubbing import scrubbed, shown
+from benchbook.schema import Document, Record, Schema, UnfitError
+from benchbook.servers.deployment import Deployment, Role, is_older, read_numbers
+from benchbook.servers.errors import scrub_passwords, strip_login
 
 VERSION = 1
 
@@ -25,29 +26,31 @@ T = TypeVar("T")
 Durability = Literal["default", "relaxed", "strict"]
 
 DocumentSchema = Literal["types", "required", "validated"]
-"""What an object mapper's schema declares: fields' types, that each must be there too, and a validator of each."""
+"""What an object mapper's schema declares: types, that fields are required, a validator of each."""
 
 Position: TypeAlias = Any
-"""How far a node is, as its database tells it: a number, a set of transactions, each record's version."""
+"""A node's progress, as its database states it: a number, transactions, each record's version."""
 
 CATCH_UP_S: Final = 60.0
 """How long a replica may take to follow `create`, in seconds."""
 
-EXACT: Final = 2**53
-"""The integers up to which a double holds each."""
+MAX_EXACT_INTEGER: Final = 2**53
+"""A double holds every integer up to this one."""
 
-_LONGEST: Final = 500
+_MAX_MESSAGE_LENGTH: Final = 500
 """Characters of a driver's message."""
 
-_SHOWN: Final = 5
-"""Fields that are named at most."""
+_MAX_LISTED_FIELDS: Final = 5
 
 
 class AdapterError(RuntimeError):
-    """A database could not do what was asked; the message names database, address and verb, and holds no password."""
+    """A database could not execute a verb; the message names database, address and verb.
+
+    It holds no password.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(scrubbed(message))
+        super().__init__(scrub_passwords(message))
 
 
 class UnreachableError(AdapterError):
@@ -59,153 +62,227 @@ class RefusedError(AdapterError):
 
 
 class DuplicateKeyError(RefusedError):
-    """A record of that key is there already."""
+    """A record with that key exists."""
 
 
 class MissingRecordError(AdapterError):
-    """There is no record of that key."""
+    """No record has that key."""
 
 
-class GapError(AdapterError):
-    """The database cannot do that, and its `gaps` say why."""
+class UnsupportedError(AdapterError):
+    """The database cannot do that; `Adapter.limitations` says why."""
 
 
 @dataclass(frozen=True)
 class Options:
     """How a database keeps its records."""
 
-    durability: Durability = "default"  # when a write counts as done; each adapter says what it makes of it
-    constraints: bool = True  # False: without foreign key and NOT NULL (not without the key: updates would scan)
-    index: tuple[str, ...] = ()  # fields with an index, where the schema has them
-    counted: bool = False  # the bytes that a replica receives are, also where that takes a proxy on their way
-    binary_log: bool = False  # also on a single node, where no replica reads it and the product can do without
-    document_schema: DocumentSchema = "required"  # of an object mapper, where it has the choice
-    client_of: "Adapter | None" = None  # another database of the product, whose clients it uses in place of its own
+    # When a write counts as done; each adapter documents what it does for each level.
+    durability: Durability = "default"
+    # False: without foreign key and NOT NULL. The key stays: updates would scan without it.
+    constraints: bool = True
+    # Fields with an index, where the schema has them.
+    index: tuple[str, ...] = ()
+    # Count the bytes that a replica receives, even if that takes a proxy between the nodes.
+    count_bytes: bool = False
+    # Keep a binary log on a single node, too, where the product can do without.
+    binary_log: bool = False
+    # The schema of an object mapper that has the choice.
+    document_schema: DocumentSchema = "required"
+    # Use the sessions of this adapter of the same product instead of opening new ones.
+    session_owner: "Adapter | None" = None
 
 
-_TRANSLATED: Final = frozenset(
+_TRANSLATED_METHODS: Final = frozenset(
     {
         *("list_databases", "make_database", "drop_database", "create"),
         *("insert", "insert_many", "find", "read_all", "update", "update_all"),
-        *("delete", "delete_all", "ids", "position", "counters", "_connect", "_reached"),
+        *("delete", "delete_all", "list_ids", "position", "list_counters"),
+        *("_connect", "_await_replica"),
     }
 )
-"""The methods out of which a driver's exceptions come as ours."""
+"""The methods that raise an `AdapterError` in place of a driver's exception."""
 
 
 class Adapter(ABC):
-    """An adapter: opened on a deployment, emptied by `create`, closed as a context manager.
+    """A database's verbs: opened on a deployment, emptied by `create`, closed as a context manager.
 
-    Records are dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
-    Verbs are written as if their driver raised nothing: its exceptions are translated into ours around each. What it
-    cannot do (a verb or a capability), and why, is in `gaps`; asked for all the same, it raises `RefusedError` (data)
-    or `GapError` (all else).
+    Records are dictionaries with a text key ``_id``. What is read equals what was inserted, in any
+    order. A subclass writes its verbs as if the driver raised nothing: every exception in
+    `driver_errors` is translated around them. A verb or capability in `limitations` raises
+    `RefusedError` (for data) or `UnsupportedError`.
     """
 
-    name: ClassVar[str]  # as registered
-    product: ClassVar[str]  # what it runs on
-    model: ClassVar[str]  # what a record is kept as
-    driver: ClassVar[str]  # the library and its version
-    raises: ClassVar[tuple[type[Exception], ...]] = ()
-    """The driver's exceptions that stand for a fault of server or data."""
-    kinds: ClassVar[Mapping[type[AdapterError], tuple[type[Exception] | int | str, ...]]] = {}
-    """What they become, the first that fits, by their classes or `code`; what is not here becomes `AdapterError`."""
-    lacks: ClassVar[Mapping[str, str]] = {}  # the gaps of every server of the database
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
+    name: ClassVar[str]
+    """The database's registered name, such as ``mysql+relational``."""
+
+    product: ClassVar[str]
+    """The product whose servers it runs on."""
+
+    model: ClassVar[str]
+    """How a record is kept: ``document`` or ``relational``."""
+
+    driver: ClassVar[str]
+    """The library with its version."""
+
+    driver_errors: ClassVar[tuple[type[Exception], ...]] = ()
+    """The driver's exceptions for a fault of the server or the data."""
+
+    error_types: ClassVar[Mapping[type[AdapterError], tuple[type[Exception] | int | str, ...]]] = {}
+    """For each of our errors, the driver's exceptions or error codes; the first match counts.
+
+    Everything else becomes `AdapterError`.
+    """
+
+    limitations: Mapping[str, str] = {}
+    """What the database cannot do on any server: the reason by capability.
+
+    An instance has those of its deployment, too.
+    """
+
+    first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """The first version of the product that has a capability, and why earlier ones do not."""
+
     refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
-    """By the reason, what tells the names of fields that are not taken; the key's is."""
-    refused_inside: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
-    """The same of the names in documents inside a record."""
+    """A test of a field's name by the reason why such names are refused."""
+
+    refused_inner_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
+    """The same for names in documents inside a record."""
+
     refused_numbers: ClassVar[Mapping[str, Callable[[float], bool]]] = {
-        "large_integers": lambda number: type(number) is int and abs(number) > EXACT
+        "large_integers": lambda number: type(number) is int and abs(number) > MAX_EXACT_INTEGER
     }
-    """By a gap's name, what tells the numbers that are not taken on servers that have it."""
+    """A test of a number by the capability without which servers refuse such numbers."""
+
     wait_resolution_ns: float = 0.0
-    """By how much the end of a wait may be late: what `position` and `wait_for` take when the replica has caught up
-    already, or what was measured at the last wait."""
+    """How late `wait_for` may end, in nanoseconds.
+
+    Either a fixed time of `position` and `wait_for` for a replica that has caught up already, or
+    the measured time of the last wait.
+    """
+
     wait_proof_ns: int = 0
-    """By how much the last wait's end lies before its return: what it took to prove that all was there then."""
+    """How long before `wait_for` returned the last wait ended: the proof that all had arrived."""
 
     def __init_subclass__(cls, *, has_driver: bool = True) -> None:
-        """Translate the driver's exceptions around every verb that the class defines, if there is a driver."""
+        """Translate the driver's exceptions around every verb that the class defines."""
         super().__init_subclass__()
-        for name in _TRANSLATED.intersection(vars(cls)) if has_driver else ():
-            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
-                setattr(cls, name, _translated(vars(cls)[name]))
+        if not has_driver:
+            return
+        for name in _TRANSLATED_METHODS.intersection(vars(cls)):
+            method = vars(cls)[name]
+            if not getattr(method, "__isabstractmethod__", False):
+                setattr(cls, name, _translate_errors(method))
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self.deployment = deployment
         self.options = options
-        self.replicated = any(node.role == "replica" for node in deployment.nodes)
-        alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
+        self.is_replicated = any(node.role == "replica" for node in deployment.nodes)
+        without_replica = {}
+        if not self.is_replicated:
+            reason = f"a {deployment.topology} {self.product} has no replica"
+            without_replica["wait_for"] = reason
         urls = {node.role: node.url for node in deployment.nodes}
-        self.gaps: Mapping[str, str] = {
-            **self.lacks_in(node.version for node in deployment.nodes),
-            **alone,
-            **self.lacks_on(urls),
-        }
+        versions = [node.version for node in deployment.nodes]
+        self.limitations = {**without_replica, **self.find_limitations(urls, versions)}
         if not options.constraints:
-            self._has("constraints")
+            self._require("constraints")
         if options.durability != "default":
-            self._has("durability")
+            self._require("durability")
 
     @classmethod
-    def lacks_on(cls, urls: Mapping[Role, str]) -> Mapping[str, str]:
-        """Return the gaps on servers at these addresses, none where they are started here."""
-        return cls.lacks
+    def find_limitations(
+        cls, urls: Mapping[Role, str], versions: Iterable[str] = ()
+    ) -> dict[str, str]:
+        """Return the gaps of servers with these addresses and versions: reasons by capability.
+
+        Without addresses the servers are those that would be started here.
+        """
+        limitations: dict[str, str] = {}
+        oldest = min(versions, key=read_numbers, default=None)
+        if oldest is not None:
+            for capability, (first, reason) in cls.first_versions.items():
+                if is_older(oldest, first):
+                    limitations[capability] = reason
+        return {**limitations, **cls.limitations}
 
     @classmethod
-    def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
-        """Return the gaps that the oldest of some servers has for its age."""
-        oldest = min(versions, key=numbers, default=None)
-        if oldest is None:
-            return {}
-        return {gap: why for gap, (first, why) in cls.since.items() if older(oldest, first)}
-
-    @classmethod
-    def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str]) -> None:
-        """Raise `UnfitError` at the first of a person's own records that is not taken on servers with these gaps."""
-        if why := cls.unfit_fields(schema):
-            raise UnfitError(f"{cls.name} does not take {why}")
+    def check_records(
+        cls, schema: Schema, records: Iterable[Record], limitations: Mapping[str, str]
+    ) -> None:
+        """Raise `UnfitError` at the first of a user's records that such servers refuse."""
+        fault = cls.find_field_fault(schema)
+        if fault:
+            raise UnfitError(f"{cls.name} does not take {fault}")
+        # Keys that differ in trailing blanks alone are one key to some servers.
         keys: set[str] = set()
         for number, record in enumerate(records):
-            key = record[schema.key]
-            why = cls.unfit_record(record, gaps)
-            if not why and "trailing_blanks" in gaps:
-                why = f"the key {key!r} a second time: {gaps['trailing_blanks']}" if key.rstrip(" ") in keys else ""
-                keys.add(key.rstrip(" "))
-            if why:
-                raise UnfitError(f"{cls.name} does not take {why}", number)
+            fault = cls.find_record_fault(record, limitations)
+            if not fault and "trailing_blanks" in limitations:
+                key = record[schema.key]
+                stripped = key.rstrip(" ")
+                if stripped in keys:
+                    fault = f"the key {key!r} a second time: {limitations['trailing_blanks']}"
+                keys.add(stripped)
+            if fault:
+                raise UnfitError(f"{cls.name} does not take {fault}", number)
 
     @classmethod
-    def unfit_fields(cls, schema: Schema) -> str:
-        """Return which fields of a person's own records are not taken, and why; empty when all are.
+    def find_field_fault(cls, schema: Schema) -> str:
+        """Return which fields of a user's records are refused, and why; empty when none is.
 
-        Which, as `listed` says it. What of the values is not taken, `unfit_record` says.
+        `describe_fields` writes it. `find_record_fault` looks at the values.
         """
         names = [field.name for field in schema.fields if field.name != schema.key]
-        inner = dict.fromkeys(field.name for outer in schema.fields for field in outer.inside())
-        complaints = [listed(filter(refuses, names), why) for why, refuses in cls.refused_names.items()]
-        complaints += [listed(filter(refuses, inner), why) for why, refuses in cls.refused_inside.items()]
-        return next(filter(None, complaints), "")
-
-    @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        """Return what of a record, whose fields are taken, is not taken on a server with these gaps, and why."""
-        for name, outer in record.items():
-            for value in scalars(outer):
-                if type(value) is str and "\0" in value and "nul_characters" in gaps:
-                    return f"a text with U+0000, in the field {name!r}: {gaps['nul_characters']}"
-                if type(value) in (int, float):
-                    for gap, refuses in cls.refused_numbers.items():
-                        if gap in gaps and refuses(value):
-                            return f"the number {value!r}, in the field {name!r}: {gaps[gap]}"
+        inner_names: dict[str, None] = {}
+        for outer in schema.fields:
+            inner_names |= dict.fromkeys(field.name for field in outer.iterate_inner())
+        for reason, is_refused in cls.refused_names.items():
+            refused = [name for name in names if is_refused(name)]
+            if refused:
+                return describe_fields(refused, reason)
+        for reason, is_refused in cls.refused_inner_names.items():
+            refused = [name for name in inner_names if is_refused(name)]
+            if refused:
+                return describe_fields(refused, reason)
         return ""
 
+    @classmethod
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        """Return which value of a record is refused, and why; empty when none is.
+
+        Parameters
+        ----------
+        record
+            A record whose fields the database takes (`find_field_fault`).
+        limitations
+            Reasons by capability, as of `find_limitations`.
+        """
+        for name, outer in record.items():
+            for value in iterate_scalars(outer):
+                fault = cls._find_scalar_fault(value, limitations)
+                if fault:
+                    subject, reason = fault
+                    return f"{subject}, in the field {name!r}: {reason}"
+        return ""
+
+    @classmethod
+    def _find_scalar_fault(
+        cls, value: object, limitations: Mapping[str, str]
+    ) -> tuple[str, str] | None:
+        """Describe a refused scalar and the reason."""
+        if type(value) is str and "\0" in value and "nul_characters" in limitations:
+            return "a text with U+0000", limitations["nul_characters"]
+        if type(value) is int or type(value) is float:
+            for capability, is_refused in cls.refused_numbers.items():
+                if capability in limitations and is_refused(value):
+                    return f"the number {value!r}", limitations[capability]
+        return None
+
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """The database and its primary's address, without user and password."""
-        url = shown(self.deployment.node().url) if self.deployment.nodes else ""
+        url = strip_login(self.deployment.node().url) if self.deployment.nodes else ""
         address = url.partition("://")[2].partition("/")[0]
         return f"{self.name} at {address}" if address else self.name
 
@@ -213,7 +290,7 @@ class Adapter(ABC):
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Create the empty store with its indexes and the parents' records, and checkpoint.
 
-        On every node: when it returns, a replica has followed.
+        It does so on every node: when it returns, the replica has followed.
         """
 
     @abstractmethod
@@ -222,7 +299,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def insert_many(self, records: Sequence[Record]) -> object:
-        """Insert records in bulk, as the driver's users would; none is fine."""
+        """Insert records in bulk, as the driver's users would; `records` may be empty."""
 
     @abstractmethod
     def find(self, field: str, value: object) -> Sequence[Record]:
@@ -230,11 +307,11 @@ class Adapter(ABC):
 
     @abstractmethod
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        """Return all records as that node holds them, drained and materialised."""
+        """Return all records of that node, drained and materialised."""
 
     @abstractmethod
     def update(self, key: str, changes: Record) -> object:
-        """Change fields of one record; `MissingRecordError` when there is none."""
+        """Change fields of one record; raise `MissingRecordError` without it."""
 
     @abstractmethod
     def update_all(self, changes: Record) -> int:
@@ -242,27 +319,30 @@ class Adapter(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> object:
-        """Delete one record; `MissingRecordError` when there is none."""
+        """Delete one record; raise `MissingRecordError` without it."""
 
     @abstractmethod
     def delete_all(self) -> int:
         """Delete every record in one call; return how many."""
 
     @abstractmethod
-    def ids(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         """Return every record's key."""
 
     @abstractmethod
     def position(self) -> Position:
-        """Return where the primary's log stands: at or after the last acknowledged write."""
+        """Return where the primary's log is: at or after the last acknowledged write."""
 
     def wait_for(self, position: Position, deadline_s: float) -> bool:
-        """Wait until the replica has applied the primary's log up to `position`; False when the time ran out."""
-        self._has("wait_for")
-        return self._reached(position, deadline_s)
+        """Wait until the replica has applied the primary's log up to `position`.
 
-    def counters(self, role: Role) -> list[Meter]:
-        """Return what replication alone can count of that node, in bytes."""
+        Return False when that takes longer than `deadline_s` seconds.
+        """
+        self._require("wait_for")
+        return self._await_replica(position, deadline_s)
+
+    def list_counters(self, role: Role) -> list[Meter]:
+        """Return the counters of the bytes that replication alone moves at that node."""
         return []
 
     @abstractmethod
@@ -270,39 +350,44 @@ class Adapter(ABC):
         """Close all connections."""
 
     @abstractmethod
-    def _reached(self, position: Position, deadline_s: float) -> bool:
+    def _await_replica(self, position: Position, deadline_s: float) -> bool:
         """Do `wait_for` on a replicated deployment."""
 
-    def kind(self, error: Exception) -> type[AdapterError]:
-        """Return what the driver's exception is to be raised as."""
-        code = self.code(error)
-        for kind, signs in self.kinds.items():
-            if any(isinstance(error, sign) if isinstance(sign, type) else sign == code for sign in signs):
-                return kind
+    def choose_error_type(self, error: Exception) -> type[AdapterError]:
+        """Return which of our errors a driver's exception becomes."""
+        code = self.read_error_code(error)
+        for error_type, signs in self.error_types.items():
+            for sign in signs:
+                is_match = isinstance(error, sign) if isinstance(sign, type) else sign == code
+                if is_match:
+                    return error_type
         return AdapterError
 
-    def code(self, error: Exception) -> int | str | None:
-        """Return the driver's exception's number, or what else tells it from others of its class."""
+    def read_error_code(self, error: Exception) -> int | str | None:
+        """Return a driver's error number, or another sign that `error_types` has."""
         return None
 
-    def text(self, error: Exception) -> str:
+    def describe_error(self, error: Exception) -> str:
         """Return the driver's exception in one line."""
         return " ".join(str(error).split())
 
-    def raised(self, error: Exception, what: str) -> AdapterError:
-        """Return what to raise for the driver's exception: with the database, its address and what was asked.
+    def translate_error(self, error: Exception, verb: str) -> AdapterError:
+        """Return our error for a driver's exception, with the database, its address and the verb.
 
-        Its cause is the driver's exception, unless a password is in that.
+        Its cause is the driver's exception, unless that holds a password.
         """
         urls = [node.url for node in self.deployment.nodes]
-        translated = self.kind(error)(f"{self.where}: {what}: {scrubbed(self.text(error), urls)[:_LONGEST]}")
+        error_type = self.choose_error_type(error)
+        description = scrub_passwords(self.describe_error(error), urls)[:_MAX_MESSAGE_LENGTH]
+        translated = error_type(f"{self.location}: {verb}: {description}")
         traceback = "".join(format_exception(error))
-        translated.__cause__ = error if scrubbed(traceback, urls) == traceback else None
+        translated.__cause__ = error if scrub_passwords(traceback, urls) == traceback else None
         return translated
 
-    def _has(self, capability: str) -> None:
-        if why := self.gaps.get(capability):
-            raise GapError(f"{self.where} has no {capability}: {why}")
+    def _require(self, capability: str) -> None:
+        reason = self.limitations.get(capability)
+        if reason:
+            raise UnsupportedError(f"{self.location} has no {capability}: {reason}")
 
     def __enter__(self) -> Self:
         return self
@@ -311,98 +396,101 @@ class Adapter(ABC):
         self.close()
 
 
-def scalars(value: Any) -> Iterator[Any]:
-    """Yield the scalars in a document or an array, and null where one holds it; a scalar itself."""
+def iterate_scalars(value: Any) -> Iterator[Any]:
+    """Yield the scalars in a document or an array, null included; a scalar yields itself."""
     if isinstance(value, dict):
         for part in value.values():
-            yield from scalars(part)
+            yield from iterate_scalars(part)
     elif isinstance(value, list):
         for part in value:
-            yield from scalars(part)
+            yield from iterate_scalars(part)
     else:
         yield value
 
 
-def depth(value: Any) -> int:
-    """Return how many documents and arrays are one in another: 0 for a scalar."""
-    if isinstance(value, dict):
-        return 1 + max(map(depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(depth, value), default=0)
-    return 0
+def describe_fields(names: Sequence[str], reason: str) -> str:
+    """Return refused fields with the reason, such as ``the fields 'a', 'b' and 3 more: reason``."""
+    noun = "field" if len(names) == 1 else "fields"
+    text = ", ".join(map(repr, names[:_MAX_LISTED_FIELDS]))
+    if len(names) > _MAX_LISTED_FIELDS:
+        text += f" and {len(names) - _MAX_LISTED_FIELDS} more"
+    return f"the {noun} {text}: {reason}"
 
 
-def listed(names: Iterable[str], why: str) -> str:
-    """Return fields that are not taken, and why; empty when there are none."""
-    fields = [*names]
-    shown = ", ".join(map(repr, fields[:_SHOWN])) + f" and {len(fields) - _SHOWN} more" * (len(fields) > _SHOWN)
-    return f"the field{'s' * (len(fields) > 1)} {shown}: {why}" if fields else ""
-
-
-def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the items in their order, so many at once."""
+def split_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in their order, at most `size` at once."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-def _translated(verb: Callable[..., object]) -> Callable[..., object]:
-    """Return a verb that raises an `AdapterError` in place of its driver's exception; costs a call, some 0.1 us.
+def _translate_errors(verb: Callable[..., object]) -> Callable[..., object]:
+    """Return the verb, raising an `AdapterError` in place of its driver's exception.
 
-    Verbs of one or two arguments, which studies time one at a time, are called without packing them (by name they
-    cannot be given then): packed, they cost PostgreSQL's insert and find 3 to 4 % (``benchmarks/adapters``).
+    It costs one call, some 0.1 us. One or two arguments are not packed, and so cannot be given by
+    name: packing costs PostgreSQL's insert and find 3 to 4 % (``benchmarks/adapters``).
     """
 
-    def failed(adapter: Adapter, error: Exception) -> NoReturn:
-        translated = adapter.raised(error, verb.__name__)
+    def fail(adapter: Adapter, error: Exception) -> NoReturn:
+        translated = adapter.translate_error(error, verb.__name__)
         raise translated from translated.__cause__
 
     @wraps(verb)
     def call(adapter: Adapter, /, *args: object, **kwargs: object) -> object:
         try:
             return verb(adapter, *args, **kwargs)
-        except adapter.raises as error:
-            failed(adapter, error)
+        except adapter.driver_errors as error:
+            fail(adapter, error)
 
     @wraps(verb)
-    def with_one(adapter: Adapter, first: object, /) -> object:
+    def call_with_one(adapter: Adapter, first: object, /) -> object:
         try:
             return verb(adapter, first)
-        except adapter.raises as error:
-            failed(adapter, error)
+        except adapter.driver_errors as error:
+            fail(adapter, error)
 
     @wraps(verb)
-    def with_two(adapter: Adapter, first: object, second: object, /) -> object:
+    def call_with_two(adapter: Adapter, first: object, second: object, /) -> object:
         try:
             return verb(adapter, first, second)
-        except adapter.raises as error:
-            failed(adapter, error)
+        except adapter.driver_errors as error:
+            fail(adapter, error)
 
     _, *parameters = signature(verb).parameters.values()
     if any(parameter.default is not Parameter.empty for parameter in parameters):
         return call
-    short: dict[int, Callable[..., object]] = {1: with_one, 2: with_two}
-    return short.get(len(parameters), call)
+    if len(parameters) == 1:
+        return call_with_one
+    if len(parameters) == 2:
+        return call_with_two
+    return call
 
 
 Decoders = Mapping[str, Callable[[Any], object]]
-"""By a field's type, what makes its value of what the store gives."""
+"""A function by a field's type; it makes the field's value from the database's."""
 
-JSON: Final[Decoders] = {"float": float, "date": date.fromisoformat, "datetime": datetime.fromisoformat}
-"""JSON has no dates, and a store may write a large float as a whole number."""
+JSON_DECODERS: Final[Decoders] = {
+    "float": float,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+}
+"""JSON has no dates, and a database may write a large float as a whole number."""
 
 Records = TypeVar("Records", bound=Collection[Document])
 
 
 class TypeDecoder:
-    """Gives records back, in place, the types that a store does not keep: by their schema, and what each type takes."""
+    """Gives records the types of a schema that a database does not keep."""
 
-    def __init__(self, schema: Schema, by_type: Decoders = JSON) -> None:
-        typed = [field for field in schema.fields if field.type in by_type]
-        self._fields = [(field.name, by_type[field.type]) for field in typed if not field.optional]
-        self._optional = [(field.name, by_type[field.type]) for field in typed if field.optional]
+    def __init__(self, schema: Schema, decoders: Decoders = JSON_DECODERS) -> None:
+        typed = [field for field in schema.fields if field.type in decoders]
+        self._fields = [(field.name, decoders[field.type]) for field in typed if not field.optional]
+        self._optional = [(field.name, decoders[field.type]) for field in typed if field.optional]
 
     def __call__(self, records: Records) -> Records:
-        """Give records their fields' types, in place, and return them; free where they have them all."""
+        """Decode the fields of records in place, and return the records.
+
+        It costs nothing where the database keeps all types.
+        """
         for name, decode in self._fields:
             for record in records:
                 record[name] = decode(record[name])

@@ -1,7 +1,8 @@
-"""Arrays as tables of their own, as relational designs have them: an element is a row that names its record and place.
+"""Arrays as tables of their own, as relational designs have them: one row per element.
 
-A record's own row keeps how many elements each of its arrays has, which tells an empty one from none. Documents, and
-arrays inside them or inside other arrays, stay columns of JSON.
+An element's row names its record and its place. The record's row keeps the length of each array,
+which tells an empty array from a missing one. Documents, and arrays inside them or inside other
+arrays, stay columns of JSON.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,124 +12,155 @@ from typing import cast
 
 from typing_extensions import override
 
-from benchbook.databases.adapter import Adapter, GapError
-from benchbook.databases.sql import Relational, Row, RowTable
-from benchbook.deployment import Role
-from benchbook.schemas import Document, Field, Parent, Record, Schema
+from benchbook.databases.adapter import Adapter, UnsupportedError
+from benchbook.databases.sql import RelationalAdapter, Row, RowTable
+from benchbook.schema import Document, Field, Parent, Record, Schema
+from benchbook.servers.deployment import Role
 
 
 @dataclass(frozen=True)
-class Elements:
-    """An array's elements as rows."""
+class ArrayElements:
+    """The elements of an array as rows."""
 
     array: str
-    schema: Schema  # of a row: the record's key, the place in the array, and the element's columns
-    of_documents: bool  # an element is a document, whose fields are the columns; another has the column ``item``
+    # Of a row: the record's key, the place in the array, and the element's columns.
+    schema: Schema
+    # A document's fields are the columns; another element is in the column ``item``.
+    are_documents: bool
 
     @property
     def place(self) -> str:
         """The column of the place."""
-        return self.schema.beside_key[0]
+        return self.schema.key_parts[0]
 
-    def rows(self, record: Record) -> list[Document]:
+    def make_rows(self, record: Record) -> list[Document]:
         """Return the rows of a record."""
-        key, columns = record["_id"], record.get(self.array, [])
-        if not self.of_documents:
-            columns = [{"item": element} for element in columns]
-        return [{self.schema.key: key, self.place: place, **element} for place, element in enumerate(columns)]
+        key = record["_id"]
+        elements = record.get(self.array, [])
+        if not self.are_documents:
+            elements = [{"item": element} for element in elements]
+        return [
+            {self.schema.key: key, self.place: place, **element}
+            for place, element in enumerate(elements)
+        ]
 
 
-def split(schema: Schema) -> tuple[Schema, list[Elements]]:
-    """Return the schema of the records' own rows, where an array is its length, and what the arrays' elements are."""
+def split_schema(schema: Schema) -> tuple[Schema, list[ArrayElements]]:
+    """Return the schema of the records' own rows, where an array is its length, and the arrays."""
     arrays = [field for field in schema.fields if field.type == "array"]
-    fields = tuple(replace(field, type="integer", fields=()) if field in arrays else field for field in schema.fields)
-    own, elements = replace(schema, fields=fields), []
+    fields = tuple(
+        replace(field, type="integer", fields=()) if field in arrays else field
+        for field in schema.fields
+    )
+    record_schema = replace(schema, fields=fields)
+    elements = []
     for number, array in enumerate(arrays, 1):
         (item,) = array.fields
         columns = item.fields if item.type == "document" else (item,)
         names = [column.name.casefold() for column in columns]
-        record, place = _free("record", names), _free("place", names)
+        record = _choose_column_name("record", names)
+        place = _choose_column_name("place", names)
         row = (Field(record, "string"), Field(place, "integer"), *columns)
-        table = Schema(f"{schema.name}_{number}", row, record, Parent(own, record), (place,))
-        elements.append(Elements(array.name, table, item.type == "document"))
-    return own, elements
+        name = f"{schema.name}_{number}"
+        row_schema = Schema(name, row, record, Parent(record_schema, record), (place,))
+        elements.append(ArrayElements(array.name, row_schema, item.type == "document"))
+    return record_schema, elements
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
+def _choose_column_name(name: str, others: Sequence[str]) -> str:
+    while name in others:
         name += "_"
     return name
 
 
 @dataclass(frozen=True)
 class ChildTable:
-    """An array's table."""
+    """The table of an array."""
 
-    elements: Elements
+    elements: ArrayElements
     table: RowTable
-    select: str  # all rows, those of a record in their places' order
-    find: Callable[[str], str]  # by a field, the same of the records with a value of it
+    # Selects all rows, a record's in the order of their places.
+    select_statement: str
+    # Builds by a field's name the same statement for the records with a value of it.
+    build_find: Callable[[str], str]
 
     @classmethod
-    def of(cls, elements: Elements, table: RowTable, parent: RowTable) -> "ChildTable":
-        """Return an array's table beside that of its records."""
-        quoted, key = table.quoted, table.quoted(elements.schema.key)
-        columns = ", ".join(f"e.{quoted(field.name)}" for field in elements.schema.fields)
-        select, order = f"SELECT {columns} FROM {table.name} e", f" ORDER BY e.{key}, e.{quoted(elements.place)}"
-        join = f" JOIN {parent.name} r ON r.{quoted(parent.schema.key)} = e.{key}"
-        find = cache(lambda field: f"{select}{join} WHERE r.{quoted(field)} = %s{order}")
-        return cls(elements, table, select + order, find)
+    def of(cls, elements: ArrayElements, table: RowTable, parent: RowTable) -> "ChildTable":
+        """Return the table of an array in the records of `parent`."""
+        quote = table.quote
+        key = quote(elements.schema.key)
+        columns = ", ".join(f"e.{quote(field.name)}" for field in elements.schema.fields)
+        select = f"SELECT {columns} FROM {table.name} e"
+        join = f" JOIN {parent.name} r ON r.{quote(parent.schema.key)} = e.{key}"
+        order = f" ORDER BY e.{key}, e.{quote(elements.place)}"
+        build_find = cache(lambda field: f"{select}{join} WHERE r.{quote(field)} = %s{order}")
+        return cls(elements, table, select + order, build_find)
 
 
-class ChildTables(Relational):
-    """A relational database's verbs where arrays are tables: each that changes several is one transaction."""
+class ChildTableAdapter(RelationalAdapter):
+    """A relational database where arrays are tables: a change of several is one transaction."""
 
     _children: Sequence[ChildTable] = ()
 
     @override
     @classmethod
-    def unfit_fields(cls, schema: Schema) -> str:
-        own, arrays = split(schema)
+    def find_field_fault(cls, schema: Schema) -> str:
+        record_schema, arrays = split_schema(schema)
         if not arrays:
             return "records without arrays as tables: there is nothing to make a table of"
-        why = super().unfit_fields(own)
+        fault = super().find_field_fault(record_schema)
+        if fault:
+            return fault
         for elements in arrays:
-            if not why and (why := super().unfit_fields(elements.schema)):
-                why = f"in the array {elements.array!r} {why}"
-        return why
+            fault = super().find_field_fault(elements.schema)
+            if fault:
+                return f"in the array {elements.array!r} {fault}"
+        return ""
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        why = super().unfit_record(record, gaps)
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        fault = super().find_record_fault(record, limitations)
+        if fault:
+            return fault
         for array in record.values():
             for element in array if isinstance(array, list) else ():
                 columns = element if isinstance(element, dict) else {"item": element}
-                row = {f"element's {name}" if name == "_id" else name: value for name, value in columns.items()}
-                why = why or super().unfit_record({**row, "_id": record["_id"]}, gaps)
-        return why
+                row = {
+                    f"element's {name}" if name == "_id" else name: value
+                    for name, value in columns.items()
+                }
+                row["_id"] = record["_id"]
+                fault = super().find_record_fault(row, limitations)
+                if fault:
+                    return fault
+        return ""
 
     @override
     def insert(self, record: Record) -> None:
         with self._transaction():
-            self._cursor.execute(self._insert, self._own_row(record))
+            self._cursor.execute(self._insert_statement, self._make_record_row(record))
             self._insert_elements([record])
 
     @override
     def insert_many(self, records: Sequence[Record]) -> None:
         with self._transaction():
-            self._cursor.executemany(self._insert, [*map(self._own_row, records)])
+            rows = [*map(self._make_record_row, records)]
+            self._cursor.executemany(self._insert_statement, rows)
             self._insert_elements(records)
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        records, sought = super().find(field, value), self._current.sought(field, value)
-        return self._complete(records, [self._rows(child.find(field), (sought,)) for child in self._children])
+        records = super().find(field, value)
+        encoded = self._table.encode_value(field, value)
+        rows = [self._fetch_rows(child.build_find(field), (encoded,)) for child in self._children]
+        return self._fill_arrays(records, rows)
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         records = super().read_all(role)
-        return self._complete(records, [self._rows(child.select, role=role) for child in self._children])
+        rows = [self._fetch_rows(child.select_statement, role=role) for child in self._children]
+        return self._fill_arrays(records, rows)
 
     @override
     def update(self, key: str, changes: Record) -> None:
@@ -144,57 +176,66 @@ class ChildTables(Relational):
     def delete(self, key: str) -> None:
         with self._transaction():
             for child in self._children:
-                self._run(child.table.delete, (key,))
+                self._execute(child.table.delete_statement, (key,))
             super().delete(key)
 
     @override
     def delete_all(self) -> int:
         with self._transaction():
             for child in self._children:
-                self._run(child.table.delete_all)
+                self._execute(child.table.delete_all_statement)
             return super().delete_all()
 
-    def _begin(self, schema: Schema) -> None:
-        own, arrays = split(schema)
-        super()._begin(own)
-        parent, self._children = cast(RowTable, self._current), []
+    def _create_store(self, schema: Schema) -> None:
+        record_schema, arrays = split_schema(schema)
+        super()._create_store(record_schema)
+        parent = cast(RowTable, self._table)
+        children = []
         for elements in arrays:
-            table = cast(RowTable, self.table(elements.schema, self.options))
-            self._run(table.create + self.ending)
-            self._children.append(ChildTable.of(elements, table, parent))
+            table = cast(RowTable, self.make_table(elements.schema, self.options))
+            self._execute(table.create_statement + self.table_options)
+            children.append(ChildTable.of(elements, table, parent))
+        self._children = children
 
-    def _own_row(self, record: Record) -> Row:
+    def _make_record_row(self, record: Record) -> Row:
         arrays = (child.elements.array for child in self._children)
         lengths = {name: len(record[name]) for name in arrays if name in record}
-        return self._values({**record, **lengths})
+        return self._make_row({**record, **lengths})
 
     def _insert_elements(self, records: Sequence[Record]) -> None:
         for child in self._children:
-            rows = [row for record in records for row in child.elements.rows(record)]
+            rows: list[Document] = []
+            for record in records:
+                rows += child.elements.make_rows(record)
             if rows:
-                self._cursor.executemany(child.table.insert, [*map(child.table.values, rows)])
+                values = [*map(child.table.make_row, rows)]
+                self._cursor.executemany(child.table.insert_statement, values)
 
-    def _complete(self, records: Sequence[Record], children_rows: Sequence[Sequence[Row]]) -> Sequence[Record]:
-        """Return records with the elements of their arrays, of which so far they have the numbers."""
+    def _fill_arrays(
+        self, records: Sequence[Record], rows_of_children: Sequence[Sequence[Row]]
+    ) -> Sequence[Record]:
+        """Return records whose arrays, so far their lengths, have their elements."""
         arrays = {child.elements.array for child in self._children}
         by_key = {
             record["_id"]: {name: [] if name in arrays else value for name, value in record.items()}
             for record in records
         }
-        for child, rows in zip(self._children, children_rows, strict=True):
+        for child, rows in zip(self._children, rows_of_children, strict=True):
             elements = child.elements
-            for row in child.table.records(rows):
+            for row in child.table.decode_rows(rows):
                 array = by_key[row.pop(elements.schema.key)][elements.array]
                 del row[elements.place]
-                array.append(row if elements.of_documents else row["item"])
+                array.append(row if elements.are_documents else row["item"])
         return [*by_key.values()]
 
     def _expect_no_array(self, changes: Record) -> None:
         if any(isinstance(value, list) for value in changes.values()):
-            raise GapError(f"{self.where}: an array that is a table is not updated: no study does")
+            raise UnsupportedError(
+                f"{self.location}: an array that is a table is not updated: no study does"
+            )
 
 
 @cache
-def with_child_tables(adapter: type[Adapter]) -> type[Adapter]:
-    """Return a relational database that makes tables of arrays."""
-    return type(f"{adapter.__name__}WithChildTables", (ChildTables, adapter), {})
+def add_child_tables(adapter: type[Adapter]) -> type[Adapter]:
+    """Return a relational database's adapter that makes tables of arrays."""
+    return type(f"{adapter.__name__}WithChildTables", (ChildTableAdapter, adapter), {})

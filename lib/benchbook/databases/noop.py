@@ -1,28 +1,28 @@
 """A database that does nothing: what is timed on it is the study's own loop."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from typing_extensions import override
 
 from benchbook.databases.adapter import Adapter
-from benchbook.datasets import Dataset
-from benchbook.deployment import Role
-from benchbook.schemas import Record, Schema
+from benchbook.datasets.dataset import Dataset
+from benchbook.schema import Record, Schema
+from benchbook.servers.deployment import Role
 
 VERSION = 1
 
-_KEEPS: Final = "it keeps nothing"
+_NO_STORAGE: Final = "it keeps nothing"
 
 
 class NoOp(Adapter, has_driver=False):
-    """Takes everything, keeps nothing, needs no server."""
+    """Accepts every record, keeps none, needs no server."""
 
     name = "noop"
     product = "none"
     model = "none"
     driver = "none"
-    lacks: ClassVar[Mapping[str, str]] = {"contents": _KEEPS, "constraints": _KEEPS}
+    limitations: Mapping[str, str] = {"contents": _NO_STORAGE, "constraints": _NO_STORAGE}
 
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Do nothing."""
@@ -56,14 +56,14 @@ class NoOp(Adapter, has_driver=False):
         return 0
 
     @override
-    def ids(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         return []
 
     def position(self) -> None:
-        """Return nothing: it has no log."""
+        """Return nothing: there is no log."""
 
     def close(self) -> None:
         """Do nothing."""
 
-    def _reached(self, position: object, deadline_s: float) -> bool:
+    def _await_replica(self, position: object, deadline_s: float) -> bool:
         return True

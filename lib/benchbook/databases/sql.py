@@ -1,7 +1,7 @@
-"""SQL databases through their drivers' DB-API cursors: every verb is a statement that a schema's table has ready.
+"""SQL databases through their drivers' DB-API cursors: each verb executes a table's statement.
 
-A model says what the table's columns are (`RowTable`: one a field; `DocumentTable`: the key and the record as JSON), a
-product what it spells in its own way. Values come where ``%s`` stands.
+A model defines a table's columns: `RowTable` has one per field, `DocumentTable` has the key and the
+record as JSON. A product defines what it spells in its own way. Values replace ``%s``.
 """
 
 from abc import ABC, abstractmethod
@@ -15,222 +15,272 @@ from typing import Any, ClassVar, TypeAlias
 import orjson
 from typing_extensions import override
 
-from benchbook.databases.adapter import Decoders, Durability, Options, TypeDecoder, listed
-from benchbook.databases.connected import Connected
-from benchbook.deployment import Role
-from benchbook.schemas import NESTED, Document, Field, Record, Schema
+from benchbook.databases.adapter import (
+    Decoders,
+    Durability,
+    Options,
+    TypeDecoder,
+    describe_fields,
+)
+from benchbook.databases.server_adapter import ServerAdapter
+from benchbook.schema import NESTED_TYPES, Document, Field, Record, Schema
+from benchbook.servers.deployment import Role
 
 VERSION = 1
 
 Row = tuple[Any, ...]
 
 Cursor: TypeAlias = Any
-"""A driver's DB-API cursor: its own methods are used beside those that all have."""
+"""A driver's DB-API cursor, with methods of the driver's own."""
 
 
-def json_text(value: object) -> str:
-    """Return a document or an array as a column of JSON takes it."""
+def encode_json(value: object) -> str:
+    """Return a document or an array as the text for a column of JSON."""
     return orjson.dumps(value).decode()
 
 
-class Table(ABC):
-    """A schema's statements, made once: `find` one a field; `values` returns a record as a new row."""
+class SQLTable(ABC):
+    """A schema's statements, built once; `build_find` returns one per field."""
 
-    values: Callable[[Record], Row]
+    make_row: Callable[[Record], Row]
+    """Returns a record as the values of `insert_statement`."""
 
-    def __init__(self, schema: Schema, options: Options, columns: Sequence[str], read: Sequence[str]) -> None:
-        self.schema, self.options = schema, options
-        self.name = self.placed(schema.name)
+    def __init__(
+        self, schema: Schema, options: Options, columns: Sequence[str], read: Sequence[str]
+    ) -> None:
+        self.schema = schema
+        self.options = options
+        self.name = self.qualify(schema.name)
+        key = self.quote(schema.key)
         marks = ", ".join(["%s"] * len(columns))
-        self.where_key = f" WHERE {self.quoted(schema.key)} = %s"
-        self.create = f"CREATE TABLE {self.name} ({', '.join(self.definitions())})"
-        self.insert = f"INSERT INTO {self.name} ({self._listed(columns)}) VALUES ({marks})"
-        self.select = f"SELECT {self._listed(read)} FROM {self.name}"
-        self.find = cache(lambda field: f"{self.select} WHERE {self.sought_in(field)} = %s")
-        self.ids = f"SELECT {self.quoted(schema.key)} FROM {self.name}"
-        self.delete = f"DELETE FROM {self.name}{self.where_key}"
-        self.delete_all = f"DELETE FROM {self.name}"
+        self.where_key = f" WHERE {key} = %s"
+        self.create_statement = f"CREATE TABLE {self.name} ({', '.join(self.define_columns())})"
+        self.insert_statement = (
+            f"INSERT INTO {self.name} ({self._list_columns(columns)}) VALUES ({marks})"
+        )
+        self.select_statement = f"SELECT {self._list_columns(read)} FROM {self.name}"
+        self.build_find = cache(
+            lambda field: f"{self.select_statement} WHERE {self.express_field(field)} = %s"
+        )
+        self.select_keys_statement = f"SELECT {key} FROM {self.name}"
+        self.delete_statement = f"DELETE FROM {self.name}{self.where_key}"
+        self.delete_all_statement = f"DELETE FROM {self.name}"
 
     @staticmethod
     @abstractmethod
-    def quoted(name: str) -> str:
-        """Return a name as the product's SQL has it, and as its driver leaves it alone."""
+    def quote(name: str) -> str:
+        """Return a name as the product's SQL has it, in a form that its driver does not change."""
 
-    def placed(self, table: str) -> str:
-        """Return a table's name, quoted."""
-        return self.quoted(table)
-
-    @abstractmethod
-    def definitions(self) -> list[str]:
-        """Return the columns and constraints."""
+    def qualify(self, table: str) -> str:
+        """Return a table's quoted name."""
+        return self.quote(table)
 
     @abstractmethod
-    def index(self, field: str) -> str:
+    def define_columns(self) -> list[str]:
+        """Return the columns and constraints of ``CREATE TABLE``."""
+
+    @abstractmethod
+    def build_index(self, field: str) -> str:
         """Return the statement that indexes a field."""
 
     @abstractmethod
-    def sought_in(self, field: str) -> str:
-        """Return the expression that `find` compares."""
+    def express_field(self, field: str) -> str:
+        """Return the expression that `build_find` compares."""
 
-    def _listed(self, columns: Sequence[str]) -> str:
-        return ", ".join(map(self.quoted, columns))
+    def _list_columns(self, columns: Sequence[str]) -> str:
+        return ", ".join(map(self.quote, columns))
 
 
-class RowTable(Table):
-    """A column has its field's name; `keys` are the fields that are the key, or refer to one.
+class RowTable(SQLTable):
+    """A table with a column per field, of the same name.
 
-    Documents and arrays, and what differs in kind from record to record, are one column of JSON each.
+    A document, an array, or a field whose type differs between records is one column of JSON.
+    `keys` are the fields that are the key or refer to one.
     """
 
-    types: ClassVar[Mapping[str, str]]  # a column's, by its field's type
-    sent: ClassVar[Decoders] = {}  # by a field's type, what the driver is given in place of a value
-    received: ClassVar[Decoders] = {}  # by a field's type, what makes the value of what the driver gives
+    column_types: ClassVar[Mapping[str, str]]
+    """A column's type by its field's type."""
+
+    encoders: ClassVar[Decoders] = {}
+    """A function by a field's type; it makes the driver's value from a field's."""
+
+    decoders: ClassVar[Decoders] = {}
+    """A function by a field's type; it makes a field's value from the driver's."""
 
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
         self._optional = any(field.optional for field in schema.fields)
-        ordered: Callable[[Record], Row] = itemgetter(*self._fields)
+        order: Callable[[Record], Row] = itemgetter(*self._fields)
         if self._optional or len(self._fields) == 1:
-            # What is absent is NULL; of one field itemgetter makes no row.
+            # A missing field is NULL; and for one field itemgetter returns no tuple.
 
-            def ordered(record: Record) -> Row:
+            def order(record: Record) -> Row:
                 return tuple(map(record.get, self._fields))
 
-        sent: Decoders = {**dict.fromkeys(NESTED, json_text), **self.sent}
-        self._sent = {field.name: sent[field.type] for field in schema.fields if field.type in sent}
-        self._restored = TypeDecoder(schema, {**dict.fromkeys(NESTED, orjson.loads), **self.received})
+        encoders: Decoders = {**dict.fromkeys(NESTED_TYPES, encode_json), **self.encoders}
+        self._encoders = {
+            field.name: encoders[field.type] for field in schema.fields if field.type in encoders
+        }
+        decoders: Decoders = {**dict.fromkeys(NESTED_TYPES, orjson.loads), **self.decoders}
+        self._decode_types = TypeDecoder(schema, decoders)
         self.keys = {schema.key, schema.parent.field if schema.parent else schema.key}
         super().__init__(schema, options, self._fields, self._fields)
-        self.values = (lambda record: ordered(self._encoded(record))) if self._sent else ordered
-        self._set = cache(self._setting)
+        self.make_row = order
+        if self._encoders:
+            self.make_row = lambda record: order(self._encode_fields(record))
+        self._build_set = cache(self._build_update)
 
     @override
-    def definitions(self) -> list[str]:
-        schema, strict = self.schema, self.options.constraints
-        keys = (schema.key, *schema.beside_key)
-        needed = {field.name for field in schema.fields if not field.optional} if strict else {*keys}
-        columns = [
-            f"{self.quoted(field.name)} {self.kind(field)} {'NOT NULL' if field.name in needed else 'NULL'}"
-            for field in schema.fields
-        ]
-        columns.append(f"PRIMARY KEY ({self._listed(keys)})")
-        if strict and (parent := schema.parent):
-            referred = f"{self.placed(parent.schema.name)} ({self.quoted(parent.schema.key)})"
-            columns.append(f"FOREIGN KEY ({self.quoted(parent.field)}) REFERENCES {referred}")
+    def define_columns(self) -> list[str]:
+        schema = self.schema
+        keys = (schema.key, *schema.key_parts)
+        if self.options.constraints:
+            required = {field.name for field in schema.fields if not field.optional}
+        else:
+            required = {*keys}
+        columns = []
+        for field in schema.fields:
+            null = "NOT NULL" if field.name in required else "NULL"
+            columns.append(f"{self.quote(field.name)} {self.choose_type(field)} {null}")
+        columns.append(f"PRIMARY KEY ({self._list_columns(keys)})")
+        parent = schema.parent
+        if parent and self.options.constraints:
+            target = f"{self.qualify(parent.schema.name)} ({self.quote(parent.schema.key)})"
+            columns.append(f"FOREIGN KEY ({self.quote(parent.field)}) REFERENCES {target}")
         return columns
 
-    def kind(self, field: Field) -> str:
-        """Return a column's type."""
-        return self.types["json" if field.type in NESTED else field.type]
+    def choose_type(self, field: Field) -> str:
+        """Return the type of a field's column."""
+        return self.column_types["json" if field.type in NESTED_TYPES else field.type]
 
-    def update(self, changes: Record) -> str:
-        """Return the statement that sets columns of one row: its values are those of `changed`, and the key."""
-        return self._set(tuple(changes), self.where_key)
+    def build_update(self, changes: Record) -> str:
+        """Return the statement that sets columns of one row.
 
-    def update_all(self, changes: Record) -> str:
+        Its values are those of `encode_changes`, then the key.
+        """
+        return self._build_set(tuple(changes), self.where_key)
+
+    def build_update_all(self, changes: Record) -> str:
         """Return the statement that sets columns of all rows."""
-        return self._set(tuple(changes), "")
+        return self._build_set(tuple(changes), "")
 
     @override
-    def sought_in(self, field: str) -> str:
-        return self.quoted(field)
+    def express_field(self, field: str) -> str:
+        return self.quote(field)
 
-    def sought(self, field: str, value: object) -> object:
-        """Return the value as the column holds it."""
-        return self._sent[field](value) if field in self._sent else value
+    def encode_value(self, field: str, value: object) -> object:
+        """Return a value as the column holds it."""
+        return self._encoders[field](value) if field in self._encoders else value
 
-    def changed(self, changes: Record) -> Row:
+    def encode_changes(self, changes: Record) -> Row:
         """Return the changes' values."""
-        return tuple((self._encoded(changes) if self._sent else changes).values())
+        return tuple((self._encode_fields(changes) if self._encoders else changes).values())
 
-    def records(self, rows: Sequence[Row]) -> list[Document]:
+    def decode_rows(self, rows: Sequence[Row]) -> list[Document]:
         """Return rows as records."""
         if self._optional:
             pairs = (zip(self._fields, row, strict=True) for row in rows)
-            return self._restored([{name: value for name, value in pair if value is not None} for pair in pairs])
-        return self._restored([dict(zip(self._fields, row, strict=True)) for row in rows])
+            return self._decode_types(
+                [{name: value for name, value in pair if value is not None} for pair in pairs]
+            )
+        return self._decode_types([dict(zip(self._fields, row, strict=True)) for row in rows])
 
-    def _encoded(self, record: Record) -> Record:
-        return {name: self._sent[name](value) if name in self._sent else value for name, value in record.items()}
+    def _encode_fields(self, record: Record) -> Record:
+        return {
+            name: self._encoders[name](value) if name in self._encoders else value
+            for name, value in record.items()
+        }
 
-    def _setting(self, fields: tuple[str, ...], which: str) -> str:
-        changes = ", ".join(f"{self.quoted(field)} = %s" for field in fields)
-        return f"UPDATE {self.name} SET {changes}{which}"
+    def _build_update(self, fields: tuple[str, ...], condition: str) -> str:
+        changes = ", ".join(f"{self.quote(field)} = %s" for field in fields)
+        return f"UPDATE {self.name} SET {changes}{condition}"
 
 
-class DocumentTable(Table):
-    """A document's fields are found by their text."""
+class DocumentTable(SQLTable):
+    """A table with the key and the document; a document's field is found by its text."""
 
-    types: ClassVar[tuple[str, str]]  # the key's and the document's
-    merged: ClassVar[str]  # the expression for a document with changes
+    column_types: ClassVar[tuple[str, str]]
+    """The key's type and the document's."""
+
+    merge_expression: ClassVar[str]
+    """The expression for a document with changes."""
 
     def __init__(self, schema: Schema, options: Options) -> None:
         super().__init__(schema, options, ["_id", "doc"], ["doc"])
-        self._update_all = f"UPDATE {self.name} SET doc = {self.merged}"
-        self._update = f"UPDATE {self.name} SET doc = {self.merged}{self.where_key}"
-        self._restored = TypeDecoder(schema)
+        self._update_all = f"UPDATE {self.name} SET doc = {self.merge_expression}"
+        self._update = f"{self._update_all}{self.where_key}"
+        self._decode_types = TypeDecoder(schema)
 
     @override
-    def definitions(self) -> list[str]:
-        key, document = self.types
+    def define_columns(self) -> list[str]:
+        key, document = self.column_types
         return [f"_id {key} PRIMARY KEY", f"doc {document} NOT NULL"]
 
     @staticmethod
-    def encoded(document: Record, /) -> object:
+    def encode_document(document: Record, /) -> object:
         """Return a document as the driver takes it."""
         return orjson.dumps(document).decode()
 
     @staticmethod
-    def decoded(rows: Sequence[Row]) -> list[Document]:
-        """Return the documents of rows as the driver gives them."""
+    def decode_documents(rows: Sequence[Row]) -> list[Document]:
+        """Return the documents of the driver's rows."""
         return [orjson.loads(text) for (text,) in rows]
 
-    def update(self, changes: Record) -> str:
+    def build_update(self, changes: Record) -> str:
         """Return the statement that merges changes into one document."""
         return self._update
 
-    def update_all(self, changes: Record) -> str:
+    def build_update_all(self, changes: Record) -> str:
         """Return the statement that merges changes into all documents."""
         return self._update_all
 
     @override
-    def sought_in(self, field: str) -> str:
-        return "_id" if field == "_id" else self.extracted(field)
+    def express_field(self, field: str) -> str:
+        return "_id" if field == "_id" else self.extract_field(field)
 
     @abstractmethod
-    def extracted(self, field: str) -> str:
+    def extract_field(self, field: str) -> str:
         """Return the expression for a field's text."""
 
-    def sought(self, field: str, value: object) -> str:
+    def encode_value(self, field: str, value: object) -> str:
         """Return a value's text, as JSON has it."""
         return value if isinstance(value, str) else orjson.dumps(value).decode().strip('"')
 
     @override
-    def values(self, record: Record) -> Row:
-        return record["_id"], self.encoded(record)
+    def make_row(self, record: Record) -> Row:
+        return record["_id"], self.encode_document(record)
 
-    def changed(self, changes: Record) -> Row:
+    def encode_changes(self, changes: Record) -> Row:
         """Return the changes as one document."""
-        return (self.encoded(changes),)
+        return (self.encode_document(changes),)
 
-    def records(self, rows: Sequence[Row]) -> list[Document]:
+    def decode_rows(self, rows: Sequence[Row]) -> list[Document]:
         """Return the rows' documents."""
-        return self._restored(self.decoded(rows))
+        return self._decode_types(self.decode_documents(rows))
 
 
-class SQL(Connected[Any]):
-    """Each statement is a transaction of its own, but for bulk inserts, which are one: all or none.
+class SQLAdapter(ServerAdapter[Any]):
+    """A SQL database: every statement is its own transaction, but a bulk insert is all or nothing.
 
-    A product adds its sessions and its log, a model of it the table.
+    A product adds its sessions and its log; a model of it adds the table.
     """
 
-    table: Callable[[Schema, Options], RowTable | DocumentTable]  # what a schema is made into
-    title: ClassVar[str]  # the product's name in sentences
-    databases_query: ClassVar[str]  # the query for the names of all databases
-    make_statement: ClassVar[str]  # makes the database of this name, unless it is there
-    drop_statement: ClassVar[str]  # drops it, if it is there
+    make_table: Callable[[Schema, Options], RowTable | DocumentTable]
+
+    title: ClassVar[str]
+    """The product's name in sentences."""
+
+    databases_query: ClassVar[str]
+    """The query for the names of all databases."""
+
+    make_statement: ClassVar[str]
+    """Makes the database of the name that replaces ``{}``, unless it exists."""
+
+    drop_statement: ClassVar[str]
+    """Drops it, if it exists."""
+
     server_settings: ClassVar[Mapping[Durability, Row]] = {}
-    """For a durability that is the whole server's: the values that `_set_server` gives it."""
+    """What `_set_server_settings` sets, for a durability that is the whole server's."""
 
     _cursors: Mapping[Role, Cursor]
     _cursor: Cursor  # the primary's
@@ -238,63 +288,66 @@ class SQL(Connected[Any]):
 
     @override
     def insert(self, record: Record) -> None:
-        self._cursor.execute(self._insert, self._values(record))
+        self._cursor.execute(self._insert_statement, self._make_row(record))
 
     def insert_many(self, records: Sequence[Record]) -> None:
-        """Insert rows in one transaction, as the driver does what is to be executed many times."""
+        """Insert rows in one transaction, by the driver's call for many executions."""
         with self._transaction():
-            self._cursor.executemany(self._insert, [self._values(record) for record in records])
+            rows = [self._make_row(record) for record in records]
+            self._cursor.executemany(self._insert_statement, rows)
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        current, cursor = self._current, self._cursor
-        cursor.execute(current.find(field), (current.sought(field, value),))
-        return current.records(cursor.fetchall())
+        table, cursor = self._table, self._cursor
+        cursor.execute(table.build_find(field), (table.encode_value(field, value),))
+        return table.decode_rows(cursor.fetchall())
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._current.records(self._rows(self._current.select, role=role))
+        return self._table.decode_rows(self._fetch_rows(self._table.select_statement, role=role))
 
     @override
     def update(self, key: str, changes: Record) -> None:
-        current = self._current
-        self._expect_one(self._run(current.update(changes), (*current.changed(changes), key)), key)
+        table = self._table
+        statement = table.build_update(changes)
+        self._expect_one(self._execute(statement, (*table.encode_changes(changes), key)), key)
 
     @override
     def update_all(self, changes: Record) -> int:
-        return self._run(self._current.update_all(changes), self._current.changed(changes))
+        table = self._table
+        return self._execute(table.build_update_all(changes), table.encode_changes(changes))
 
     @override
     def delete(self, key: str) -> None:
-        self._expect_one(self._run(self._current.delete, (key,)), key)
+        self._expect_one(self._execute(self._table.delete_statement, (key,)), key)
 
     def delete_all(self) -> int:
-        """Delete all rows with one DELETE: no TRUNCATE."""
-        return self._run(self._current.delete_all)
+        """Delete all rows with one DELETE, not with TRUNCATE."""
+        return self._execute(self._table.delete_all_statement)
 
     @override
-    def ids(self) -> list[str]:
-        return [key for (key,) in self._rows(self._current.ids)]
+    def list_ids(self) -> list[str]:
+        return [key for (key,) in self._fetch_rows(self._table.select_keys_statement)]
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[object]:
-        """Make all that is done on the primary one transaction, undone when it fails."""
+        """Make all that the body does on the primary one transaction, undone when it fails."""
 
     @override
     def list_databases(self) -> list[str]:
-        return [name for (name,) in self._rows(self.databases_query)]
+        return [name for (name,) in self._fetch_rows(self.databases_query)]
 
     @override
     def make_database(self) -> None:
-        self._run(self.make_statement.format(self.deployment.database))
+        self._execute(self.make_statement.format(self.deployment.database))
 
     @override
     def drop_database(self, name: str) -> None:
-        self._run(self.drop_statement.format(name))
+        self._execute(self.drop_statement.format(name))
 
     @property
-    def ending(self) -> str:
-        """What a table's creation ends with."""
+    def table_options(self) -> str:
+        """The end of ``CREATE TABLE``."""
         return ""
 
     def _connect(self) -> None:
@@ -302,68 +355,83 @@ class SQL(Connected[Any]):
         self._cursors = {role: session.cursor() for role, session in self._sessions.items()}
         self._cursor = self._cursors["primary"]
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        """Make the database anew, and set the server's durability until the database is closed."""
+    def _prepare_stores(self, schemas: Sequence[Schema]) -> None:
+        """Make the database anew; set the server's durability until the adapter is closed."""
         self.drop_database(self.deployment.database)
         self.make_database()
-        setting = self.server_settings.get(self.options.durability)
-        if setting and not self._has_set_server:
+        settings = self.server_settings.get(self.options.durability)
+        if settings and not self._has_set_server:
             self._has_set_server = True
-            self._closing.callback(self._set_back, self._server_setting())
-            self._set_server(setting)
+            before = self._read_server_settings()
+            self._closing.callback(self._restore_server_settings, before)
+            self._set_server_settings(settings)
 
-    def _server_setting(self) -> Row:
-        """Return the values to which the server's durability is set."""
+    def _read_server_settings(self) -> Row:
+        """Return the server's settings of durability."""
         return ()
 
-    def _set_server(self, values: Row) -> None:
-        """Set the server's durability to such values."""
+    def _set_server_settings(self, values: Row) -> None:
+        """Set the server's durability."""
 
-    def _set_back(self, before: Row) -> None:
-        """Set the server as it was; one that is gone, or does not answer, has nothing to get back."""
-        with suppress(*self.raises):
-            self._set_server(before)
+    def _restore_server_settings(self, before: Row) -> None:
+        # A server that is gone, or does not answer, has nothing to restore.
+        with suppress(*self.driver_errors):
+            self._set_server_settings(before)
 
-    def _begin(self, schema: Schema) -> None:
-        self._current = table = self.table(schema, self.options)
-        self._insert, self._values = table.insert, table.values
-        self._run(table.create + self.ending)
+    def _create_store(self, schema: Schema) -> None:
+        table = self.make_table(schema, self.options)
+        self._table = table
+        self._insert_statement = table.insert_statement
+        self._make_row = table.make_row
+        self._execute(table.create_statement + self.table_options)
 
-    def _index(self, field: str) -> None:
-        self._run(self._current.index(field))
+    def _create_index(self, field: str) -> None:
+        self._execute(self._table.build_index(field))
 
-    def _run(self, statement: str, values: Row = ()) -> int:
+    def _execute(self, statement: str, values: Row = ()) -> int:
         """Execute a statement and return how many rows it reached."""
         self._cursor.execute(statement, values)
         count: int = self._cursor.rowcount
         return count
 
-    def _rows(self, query: str, values: Row = (), role: Role = "primary") -> Sequence[Row]:
-        """Execute a query on a node and return all rows; without values too, doubled ``%`` are single again."""
+    def _fetch_rows(self, query: str, values: Row = (), role: Role = "primary") -> Sequence[Row]:
+        """Execute a query on a node and return all rows.
+
+        Values are passed even if there are none, so that doubled ``%`` become single.
+        """
         cursor = self._cursors[role]
         cursor.execute(query, values)
         rows: Sequence[Row] = cursor.fetchall()
         return rows
 
 
-class Relational(SQL):
-    """A record is a row of a table with a column for each field."""
+class RelationalAdapter(SQLAdapter):
+    """A SQL database where a record is a row with a column per field."""
 
     model = "relational"
-    columns: ClassVar[int]  # that a table has at most
-    apart: ClassVar[str]  # `folded` in words
+
+    max_columns: ClassVar[int]
+
+    column_name_rule: ClassVar[str]
+    """What `fold_column_name` does, in words."""
 
     @override
     @classmethod
-    def unfit_fields(cls, schema: Schema) -> str:
+    def find_field_fault(cls, schema: Schema) -> str:
         names = [field.name for field in schema.fields]
-        if len(names) > cls.columns:
-            return f"{len(names):,} fields: a table of {cls.title}'s has {cls.columns:,} columns at most"
-        count = Counter(map(cls.folded, names))
-        twins = (name for name in names if count[cls.folded(name)] > 1)
-        return super().unfit_fields(schema) or listed(twins, cls.apart)
+        if len(names) > cls.max_columns:
+            return (
+                f"{len(names):,} fields: a table of {cls.title}'s has {cls.max_columns:,} "
+                "columns at most"
+            )
+        fault = super().find_field_fault(schema)
+        if fault:
+            return fault
+        count = Counter(map(cls.fold_column_name, names))
+        same = [name for name in names if count[cls.fold_column_name(name)] > 1]
+        return describe_fields(same, cls.column_name_rule) if same else ""
 
     @staticmethod
     @abstractmethod
-    def folded(name: str) -> str:
-        """Return what the database tells a column of that name from others by."""
+    def fold_column_name(name: str) -> str:
+        """Return the form of a column's name that the database compares."""

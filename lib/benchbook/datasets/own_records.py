@@ -1,6 +1,6 @@
-"""A person's own records in place of a study's: their file, read, with the schema that all of them have together.
+"""A user's records in place of a study's: their file as a `Dataset` with an inferred schema.
 
-In comes a path, out goes a `Dataset`. `record_files` knows the formats, `inference` the types.
+`record_files` reads the formats, `inference` finds the types.
 """
 
 import hashlib
@@ -11,172 +11,197 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from benchbook.datasets import Dataset, fingerprint
+from benchbook.datasets.dataset import Dataset, hash_records
 from benchbook.datasets.inference import Inference, KnownField
-from benchbook.datasets.record_files import DECIMALS, DELIMITERS, RecordFile, located, opened
-from benchbook.datasets.streams import Draws
-from benchbook.digits import plural
-from benchbook.inputs import InputError
-from benchbook.schemas import Document, Field, Record, Schema
+from benchbook.datasets.record_files import (
+    DECIMALS,
+    DELIMITERS,
+    RecordFile,
+    open_record_file,
+    split_options,
+)
+from benchbook.datasets.streams import ColumnDraws
+from benchbook.files.inputs import InputError
+from benchbook.schema import Document, Field, Record, Schema
+from benchbook.text.number_format import format_count
 
 VERSION = 1
 
-STORE: Final = "own_records"
-"""What their collection or table is called, whatever the file is: a store may refuse the file's name."""
+COLLECTION: Final = "own_records"
+"""The name of their collection or table: a database could refuse the file's name."""
 
-CHANGED: Final = "has changed since the cell was planned: run again, for with other records it is another cell"
+CHANGED_REASON: Final = (
+    "has changed since the cell was planned: run again, for with other records it is another cell"
+)
 
 
 @dataclass(frozen=True)
-class Understood:
-    """What was understood of a file: to be shown before anything is measured of it."""
+class FileDescription:
+    """A description of a file, which a plan shows before anything is measured."""
 
     format: str
     encoding: str  # in words, with the line ends; empty for Parquet
-    delimiter: str  # its name, as it can be stated behind the file's; empty where there is none
-    decimal: str  # the same
+    delimiter: str  # its name, as an option after the file's name has it; empty if there is none
+    decimal: str  # the same for the decimal mark
     size: int  # bytes
     records: int
-    depth: int  # 1 where all values are scalars
+    depth: int  # 1 if all values are scalars
     fields: tuple[KnownField, ...]
-    notes: tuple[str, ...]  # what was not taken as it stands
+    notes: tuple[str, ...]  # a sentence for each change of values
 
     @property
     def words(self) -> str:
-        """What the file is, in a line."""
+        """The description in one line."""
         marks = f", delimiter {self.delimiter}, decimal {self.decimal}" if self.delimiter else ""
         encoding = f", {self.encoding}" if self.encoding else ""
         columns = sum("." not in field.path and "[]" not in field.path for field in self.fields)
         nested = f", {self.depth} deep" if self.depth > 1 else ""
-        counts = f"{plural(self.records, 'record')} of {plural(columns, 'field')}{nested}, {self.size:,} bytes"
+        records = format_count(self.records, "record")
+        fields = format_count(columns, "field")
+        counts = f"{records} of {fields}{nested}, {self.size:,} bytes"
         return f"{self.format}{encoding}{marks}: {counts}"
 
 
-def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
-    """Return the records of a file of JSON, delimited text or Parquet, as `record_files` reads them.
+def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
+    """Return the records of a file of JSON, delimited text or Parquet.
 
-    A field's type is the narrowest that holds all its values: integer (64 bits), float, boolean (``true``,
-    ``false``), date or datetime (ISO 8601; a datetime states its zone and is cut to UTC milliseconds), else string;
-    a document or an array of such; or ``json`` where they differ in kind. A JSON string is never a number. What is
-    null, or an empty cell, is absent, and its field optional. ``_id`` is taken as text, and made up where there is
-    none.
+    A field's type is the narrowest for all its values: integer (64 bits), float, boolean (``true``,
+    ``false``), date or datetime (ISO 8601), else string. Or it is a document, an array, or ``json``
+    for values of mixed types. A datetime has a zone and is cut to UTC milliseconds. A JSON string
+    is never a number. A null or an empty cell is absent, and its field optional. ``_id`` is read as
+    text, and generated if there is none.
 
-    The first `n` are taken, which beyond the file's length repeat with new ids; None: all, once. Raises `InputError`,
-    with file and line, when they cannot be read as such, or `sha256` is given and is not the `digest` of the file's
-    bytes.
+    Raises `InputError`, with file and line, when the file cannot be read, or has changed.
+
+    Parameters
+    ----------
+    path
+        The file, with options after its name; see `benchbook.datasets.record_files`.
+    n
+        Records; beyond the file's length they repeat with new ids. None: all, once.
+    sha256
+        The expected digest of the file's bytes, in hexadecimal; None: any.
     """
-    own = _read(path)
+    own = _read_file(path)
     if sha256 not in (None, own.sha256):
-        raise InputError(str(located(path)[0]), CHANGED)
+        raise InputError(str(split_options(path)[0]), CHANGED_REASON)
     records = own.records
     if n is not None:
         rounds = -(-n // len(records))
-        again = [{**record, "_id": f"{record['_id']}-{turn}"} for turn in range(1, rounds) for record in records]
-        records = (records + again)[:n]
-    return Dataset(name(path), own.schema, records, fingerprint(records))
+        repeated = [*records]
+        for turn in range(1, rounds):
+            repeated += [{**record, "_id": f"{record['_id']}-{turn}"} for record in records]
+        records = repeated[:n]
+    return Dataset(name_dataset(path), own.schema, records, hash_records(records))
 
 
-def understood(path: str | Path) -> Understood:
-    """Return what is understood of a file. Raises `InputError` as `read` does."""
-    return _read_once(*_state(path)).understood
+def describe_file(path: str | Path) -> FileDescription:
+    """Return the description of a file; raises `InputError` as `read_dataset`."""
+    return _describe_once(*_identify_file(path)).description
 
 
-def checked(path: str | Path) -> str:
-    """Return the SHA-256, in hexadecimal, of a file that can be read from end to end. Raises `InputError` as `read`."""
-    return _read_once(*_state(path)).sha256
+def digest_file(path: str | Path) -> str:
+    """Return the SHA-256, in hexadecimal, of a file's bytes; raises as `read_dataset`."""
+    return _describe_once(*_identify_file(path)).sha256
 
 
-def planned(path: str | Path) -> "OwnFile":
-    """Return a file with its records, for a plan that checks whether cells can take them; see `forget_records`."""
-    return _read_with_records(*_state(path))
+def load_file(path: str | Path) -> "OwnFile":
+    """Return a file with its records, for a plan's checks; see `forget_records`."""
+    return _read_with_records(*_identify_file(path))
 
 
 def forget_records() -> None:
-    """Give back the memory of a plan's records; what is understood of them stays known."""
+    """Free the memory of a plan's records; descriptions stay cached."""
     _read_with_records.cache_clear()
 
 
-def sample(records: Sequence[Document], n: int | None) -> list[Document]:
-    """Return of a whole file's records what `n` of them have: the first round, and the last if they repeat.
+def sample_records(records: Sequence[Document], n: int | None) -> list[Document]:
+    """Return those of a data set's `n` records that a check needs: the first round and the last.
 
-    Whoever takes these takes all: rounds between differ in shorter ids alone.
+    Rounds between them differ only by shorter ids.
     """
     rounds = -(-n // len(records)) if n else 1
     last = [{**record, "_id": f"{record['_id']}-{rounds - 1}"} for record in records if rounds > 1]
     return [*records[:n], *last]
 
 
-def name(path: str | Path) -> str:
-    """Return what a file's records are called: by its name, without what is stated behind that."""
-    return f"own-{located(path)[0].stem}"
+def name_dataset(path: str | Path) -> str:
+    """Return the name of a file's data set: from the file's name, without options."""
+    return f"own-{split_options(path)[0].stem}"
 
 
 @dataclass(frozen=True)
 class OwnFile:
-    """A file of records that was read."""
+    """A user's file of records that was read."""
 
     schema: Schema
     records: list[Document]
-    lines: list[int]  # of Parquet, rows
+    lines: list[int]  # in Parquet, rows
     sha256: str
-    understood: Understood
+    description: FileDescription
 
-    def line(self, number: int) -> int:
-        """Return the line of a record by its number in `sample`."""
+    def find_line(self, number: int) -> int:
+        """Return the line of a record by its number in `sample_records`."""
         return self.lines[number % len(self.lines)]
 
 
-def _state(path: str | Path) -> tuple[str, ...]:
-    """Return a file's path and as what it is found there; while that is the same, it need not be read again."""
+def _identify_file(path: str | Path) -> tuple[str, ...]:
+    """Return a file's path and state; while both are the same, it need not be read again."""
     try:
-        found = located(path)[0].stat()
+        stat = split_options(path)[0].stat()
     except (OSError, ValueError):
-        # Reading it says what is wrong.
+        # Reading the file then reports the error.
         return (str(path),)
-    of_contents = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-    return str(Path.cwd() / path), *map(str, of_contents)
+    state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return str(Path.cwd() / path), *map(str, state)
 
 
 @lru_cache(maxsize=1)
 def _read_with_records(path: str, *_: str) -> OwnFile:
-    return _read(path)
+    return _read_file(path)
 
 
 @lru_cache(maxsize=64)
-def _read_once(*state: str) -> OwnFile:
-    """Return what is known of a file, without its records, which may fill the memory."""
+def _describe_once(*state: str) -> OwnFile:
+    """Return a file without its records, which may fill the memory."""
     return replace(_read_with_records(*state), records=[], lines=[])
 
 
-def _read(path: str | Path) -> OwnFile:
-    """Read a file from end to end; see `read`."""
-    file = opened(path)
+def _read_file(path: str | Path) -> OwnFile:
+    """Read a whole file; see `read_dataset`."""
+    file = open_record_file(path)
     lines, rows = [], []
-    for line, row in _rows(file):
+    for line, row in _read_rows(file):
         lines.append(line)
         rows.append(row)
-    schema, records, inference = _inferred(file, rows)
-    known = Understood(
-        file.format,
-        f"{file.encoding}, {file.line_end} line ends" if file.encoding else "",
-        next((name for name, mark in DELIMITERS.items() if mark == file.delimiter), file.delimiter),
-        next(name for name, mark in DECIMALS.items() if mark == inference.decimal) if file.is_text else "",
-        len(file.data),
-        len(records),
-        max(map(_depth, schema.fields)),
-        tuple(inference.known),
-        tuple(file.notes | inference.notes),
+    schema, records, inference = _infer_schema(file, rows)
+    delimiters = {mark: name for name, mark in DELIMITERS.items()}
+    decimals = {mark: name for name, mark in DECIMALS.items()}
+    description = FileDescription(
+        format=file.format,
+        encoding=f"{file.encoding}, {file.line_end} line ends" if file.encoding else "",
+        delimiter=delimiters.get(file.delimiter, file.delimiter),
+        decimal=decimals[inference.decimal] if file.is_text else "",
+        size=len(file.data),
+        records=len(records),
+        depth=max(map(_measure_depth, schema.fields)),
+        fields=tuple(inference.known),
+        notes=tuple(file.notes | inference.notes),
     )
-    return OwnFile(schema, records, lines, hashlib.sha256(file.data).hexdigest(), known)
+    return OwnFile(schema, records, lines, hashlib.sha256(file.data).hexdigest(), description)
 
 
-def _rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
-    """Yield a file's records with their lines: all with an ``_id`` as text, each another one, or none."""
+def _read_rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
+    """Yield a file's records with their lines; all have different ``_id`` as text, or none has."""
     seen: dict[str, None] = {}
     for number, (line, record) in enumerate(file.rows()):
         given = record.get("_id")
         if (given is not None) != (len(seen) == number) and number:
-            why = "has no _id, which records before it have" if given is None else "has an _id, others do not"
+            why = (
+                "has no _id, which records before it have"
+                if given is None
+                else "has an _id, others do not"
+            )
             raise InputError(f"{file.path}:{line}", f"a record {why}: give one to each, or to none")
         if given is None:
             yield line, record
@@ -188,21 +213,27 @@ def _rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
         yield line, {**record, "_id": key}
 
 
-def _inferred(file: RecordFile, records: Sequence[Record]) -> tuple[Schema, list[Document], Inference]:
-    """Return the inferred schema and the records with typed values, ``_id`` first; and what is known of them."""
+def _infer_schema(
+    file: RecordFile, records: Sequence[Record]
+) -> tuple[Schema, list[Document], Inference]:
+    """Return the schema, the records with typed values and ``_id`` first, and the inference."""
     if records[0].get("_id"):
         keys = [record["_id"] for record in records]
     else:
-        keys = Draws(0, file.path.stem, len(records)).ids()
-    # Between commas a number with one would be quoted: then it separates thousands as often.
+        keys = ColumnDraws(0, file.path.stem, len(records)).ids()
+    # With commas as delimiters, a quoted number's comma may as well separate thousands.
     decimal = file.decimal or ("." if file.delimiter == "," else "")
     inference = Inference(file.is_text, decimal, file.header)
     bare = [{name: value for name, value in record.items() if name != "_id"} for record in records]
-    fields, typed = inference.records(bare)
-    schema = Schema(STORE, (Field("_id", "string"), *fields))
-    return schema, [{"_id": key, **record} for key, record in zip(keys, typed, strict=True)], inference
+    fields, typed = inference.infer(bare)
+    schema = Schema(COLLECTION, (Field("_id", "string"), *fields))
+    return (
+        schema,
+        [{"_id": key, **record} for key, record in zip(keys, typed, strict=True)],
+        inference,
+    )
 
 
-def _depth(field: Field) -> int:
-    """Return how deep a field's values are nested: 1 for a scalar."""
-    return 1 + max(map(_depth, field.fields), default=0)
+def _measure_depth(field: Field) -> int:
+    """Return the depth of a field's values: 1 for a scalar."""
+    return 1 + max(map(_measure_depth, field.fields), default=0)

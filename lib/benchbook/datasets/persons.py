@@ -5,14 +5,17 @@ from datetime import date
 
 import numpy as np
 
-from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, Draws
-from benchbook.schemas import Field, Schema
+from benchbook.datasets.dataset import Dataset, build_dataset
+from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, ColumnDraws
+from benchbook.schema import Field, Schema
 
 VERSION = 1
 
 _FIELDS = (
-    *(Field(name, "string") for name in ("_id", "name", "email", "phone", "street", "city", "country")),
+    *(
+        Field(name, "string")
+        for name in ("_id", "name", "email", "phone", "street", "city", "country")
+    ),
     *(Field("born_on", "date"), Field("age", "integer"), Field("height", "float")),
     *(Field("children", "integer"), Field("active", "boolean")),
 )
@@ -21,27 +24,28 @@ _NEWEST = date(2004, 12, 31)
 _TODAY = 2024
 
 
-def people(n: int, seed: int, fields: int = 12) -> Dataset:
-    """Return `n` people, no two alike.
+def generate_people(n: int, seed: int, fields: int = 12) -> Dataset:
+    """Return `n` different people.
 
-    The tcp study never describes its object, so its number of fields is a parameter: 2, ``_id`` and ``name``; 12, these
-    and ten more, of every type; or 50, these and 38 one-word answers. Mean sizes as JSON: 0.06, 0.25 and 1.0 KB.
+    The paper does not describe its object, so the number of fields is a parameter. It is 2 (``_id``
+    and ``name``), 12 (ten more, of every type) or 50 (38 more, of one word each). Mean sizes as
+    JSON are 0.06, 0.25 and 1.0 KB.
     """
     if fields not in (2, 12, 50):
         raise ValueError(f"people have 2, 12 or 50 fields, not {fields}")
     schema = Schema("people", (*_FIELDS, *_ANSWERS)[:fields])
-    draw = Draws(seed, "people", n)
+    draw = ColumnDraws(seed, "people", n)
     given, family = draw.choices("given", GIVEN), draw.choices("family", FAMILY)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
     columns: list[Sequence[object]] = [draw.ids(), names]
     if fields > 2:
-        columns += _details(draw)
+        columns += _generate_details(draw)
     if fields > 12:
         columns += [draw.choices(field.name, WORDS) for field in _ANSWERS]
-    return assemble(f"people-{fields}", schema, columns)
+    return build_dataset(f"people-{fields}", schema, columns)
 
 
-def _details(draw: Draws) -> list[Sequence[object]]:
+def _generate_details(draw: ColumnDraws) -> list[Sequence[object]]:
     """Return the ten columns from email to active."""
     days = np.datetime64(_NEWEST, "D") - draw.integers("born_on", 0, 60 * 365).astype("m8[D]")
     born: list[date] = days.tolist()

@@ -1,38 +1,71 @@
-"""The replication study's records: smartphones, every attribute a string."""
+"""The records of study `replication`: generated smartphones, every attribute a string."""
 
-from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import Draws, names
-from benchbook.schemas import Field, Schema
+from functools import partial
+
+from benchbook.datasets.dataset import Dataset, build_dataset
+from benchbook.datasets.streams import ColumnDraws, split_names
+from benchbook.schema import Field, Schema
 
 VERSION = 1
 
-_NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
+_NAMES = (
+    "_id",
+    "name",
+    "network",
+    "display",
+    "cpu",
+    "memory_card",
+    "primary_camera",
+    "battery",
+    "price",
+)
 SCHEMA = Schema("smartphones", tuple(Field(name, "string") for name in _NAMES))
 
-_MAKERS = names("Acer Asus BLU Gionee Honor HTC Huawei Lenovo LG Meizu Nokia OnePlus Oppo")
-_LINES = names("Ace Edge Grand Max Mini Neo Note Play Plus Power Prime Pro Zoom")
-_NETWORKS = ("GSM", "GSM / HSPA", "GSM / HSPA / LTE", "GSM / CDMA / HSPA / LTE", "GSM / CDMA / HSPA / EVDO / LTE")
+_MAKERS = split_names("Acer Asus BLU Gionee Honor HTC Huawei Lenovo LG Meizu Nokia OnePlus Oppo")
+_LINES = split_names("Ace Edge Grand Max Mini Neo Note Play Plus Power Prime Pro Zoom")
+_NETWORKS = (
+    "GSM",
+    "GSM / HSPA",
+    "GSM / HSPA / LTE",
+    "GSM / CDMA / HSPA / LTE",
+    "GSM / CDMA / HSPA / EVDO / LTE",
+)
 _PANELS = ("TFT", "IPS LCD", "AMOLED", "Super AMOLED", "OLED", "LTPS IPS LCD")
 _CORES = ("Quad-core", "Hexa-core", "Octa-core", "Dual-core")
-_DESIGNS = ("Cortex-A7", "Cortex-A9", "Cortex-A53", "Cortex-A55", "Cortex-A73", "Kryo 260", "Kryo 385 Gold")
+_DESIGNS = (
+    "Cortex-A7",
+    "Cortex-A9",
+    "Cortex-A53",
+    "Cortex-A55",
+    "Cortex-A73",
+    "Kryo 260",
+    "Kryo 385 Gold",
+)
 _CARDS = (
     "No",
-    *(f"microSD, up to {size}" for size in ("32 GB", "128 GB (dedicated slot)", "256 GB (uses SIM 2 slot)")),
+    *(
+        f"microSD, up to {size}"
+        for size in ("32 GB", "128 GB (dedicated slot)", "256 GB (uses SIM 2 slot)")
+    ),
 )
 
 
-def smartphones(n: int, seed: int) -> Dataset:
-    """Return `n` smartphones: name, network, display, CPU, memory card, primary camera, battery, price, and ``_id``.
+def generate_smartphones(n: int, seed: int) -> Dataset:
+    """Return `n` smartphones with the attributes that the replication paper names, and ``_id``.
 
-    The attributes are those that the replication study names; it prints no value and no size. A record is about
-    0.36 KB as JSON.
+    The paper prints no example and no size of a record, so the values are made up. A record has
+    about 0.36 KB as JSON. Another column, or another order of draws, changes the measured data:
+    raise `VERSION` then.
     """
-    draw = Draws(seed, "smartphones", n)
+    draw = ColumnDraws(seed, "smartphones", n)
     choices, numbers = draw.choices, draw.numbers
-    name = zip(choices("maker", _MAKERS), choices("line", _LINES), numbers("model", 1, 9999), strict=True)
-    display = zip(choices("panel", _PANELS), numbers("inches", 35, 72), numbers("width", 48, 144), strict=True)
-    cpu = zip(choices("cores", _CORES), numbers("clock", 100, 299), choices("design", _DESIGNS), strict=True)
-    camera = zip(numbers("megapixels", 5, 108), numbers("aperture", 15, 28), numbers("focal", 22, 31), strict=True)
+    rows = partial(zip, strict=True)
+    name = rows(choices("maker", _MAKERS), choices("line", _LINES), numbers("model", 1, 9999))
+    display = rows(choices("panel", _PANELS), numbers("inches", 35, 72), numbers("width", 48, 144))
+    cpu = rows(choices("cores", _CORES), numbers("clock", 100, 299), choices("design", _DESIGNS))
+    camera = rows(
+        numbers("megapixels", 5, 108), numbers("aperture", 15, 28), numbers("focal", 22, 31)
+    )
     columns = (
         draw.ids(),
         [f"{maker} {line} {model}" for maker, line, model in name],
@@ -44,7 +77,10 @@ def smartphones(n: int, seed: int) -> Dataset:
         [f"{cores} {clock / 100} GHz {design}" for cores, clock, design in cpu],
         choices("memory_card", _CARDS),
         [f"{pixels} MP, f/{stop / 10}, {focal}mm (wide), PDAF" for pixels, stop, focal in camera],
-        [f"Non-removable Li-Ion {10 * charge} mAh battery" for charge in numbers("battery", 150, 600)],
+        [
+            f"Non-removable Li-Ion {10 * charge} mAh battery"
+            for charge in numbers("battery", 150, 600)
+        ],
         [f"About {price} EUR" for price in numbers("price", 60, 1400)],
     )
-    return assemble("smartphones", SCHEMA, columns)
+    return build_dataset("smartphones", SCHEMA, columns)

@@ -1,7 +1,8 @@
-"""What more blocks can decide: the smallest difference that a comparison can show, and how many blocks one needs.
+"""What more blocks can decide about a comparison.
 
-An interval's width depends on the blocks' spread, their number and their machine-days. Given the spread of the blocks
-that ran, `blocks_to_decide` asks at which number the interval would exclude "no difference".
+An interval's width depends on the blocks' spread, their number and their machine-days. Given the
+spread of the blocks that ran, `estimate_need` finds the number of blocks at which the interval
+would exclude "no difference".
 """
 
 from collections.abc import Sequence
@@ -9,123 +10,124 @@ from dataclasses import dataclass
 from math import exp, isnan, log, sqrt
 from typing import Final, Literal, TypeAlias
 
-from benchbook.analysis import Comparison
-from benchbook.analysis.intervals import CONFIDENCE, ICC, MIN_BLOCKS, quantile
-from benchbook.digits import plural
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import CONFIDENCE, ICC, MIN_BLOCKS, compute_t_quantile
 
-MARGIN: Final = 1.1
-"""Two levels whose ratio's interval lies within this are alike."""
+ALIKE_WITHIN: Final = 1.1
+"""Two levels are alike when the interval of their ratio lies within this factor."""
 
-PARITY: Final = 1.05
-"""Of two levels whose ratio lies within this no number of blocks will say which is faster."""
+PARITY_WITHIN: Final = 1.05
+"""No number of blocks decides which of two levels is faster when their ratio is within this."""
 
-MOST_BLOCKS: Final = 30
-"""Blocks of one machine-day that a person is asked for at most, in all."""
+MAX_BLOCKS: Final = 30
+"""The most blocks of one machine-day, in all, that a user is asked for."""
 
-MOST_DAYS: Final = 3
-"""More machine-days than this are not asked for."""
+MAX_DAYS: Final = 3
+"""The most further machine-days that a user is asked for."""
+
+_MAX_LOG: Final = 700
+"""The largest logarithm that is turned back into a ratio; a float ends at 709."""
 
 State: TypeAlias = Literal[
-    "fastest", "slower", "alike", "undecided", "smallest", "larger", "too few blocks", "not compared"
+    "fastest",
+    "slower",
+    "alike",
+    "undecided",
+    "smallest",
+    "larger",
+    "too few blocks",
+    "not compared",
 ]
-"""What a level is beside the fastest, or the smallest."""
+"""What a level is compared with the fastest, or with the smallest."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What would decide an undecided comparison: blocks, or blocks on other days; neither when it is out of reach."""
+    """What would decide an undecided comparison; all zero when nothing affordable would."""
 
     blocks: int = 0  # how many more, on the machine-day of the others
     days: int = 0  # on how many more days, each of `MIN_BLOCKS` blocks
-    parity: bool = False  # whether the two are so close that none will
+    parity: bool = False  # whether the levels are so close that no number of blocks decides
     interval: bool = False  # whether blocks are missing for an interval
 
 
-def state_of(row: Comparison) -> State:
-    """Return what a comparison with the fastest level came to."""
+def classify_level(row: Comparison) -> State:
+    """Return the state of a level from its comparison with the fastest level."""
     if isnan(row.estimate):
         return "not compared"
     if isnan(row.low):
         return "too few blocks"
     if row.low > 1:
         return "slower"
-    return "alike" if row.low >= 1 / MARGIN and row.high <= MARGIN else "undecided"
+    is_alike = row.low >= 1 / ALIKE_WITHIN and row.high <= ALIKE_WITHIN
+    return "alike" if is_alike else "undecided"
 
 
-def state_of_fastest(rows: Sequence[Comparison]) -> State:
-    """Return what the level is that all others are compared with."""
-    states = {state_of(row) for row in rows}
+def classify_fastest(rows: Sequence[Comparison]) -> State:
+    """Return the state of the fastest level from the comparisons of all others with it."""
+    states = {classify_level(row) for row in rows}
     for state in ("too few blocks", "undecided", "alike"):
         if state in states:
             return state
     return "fastest"
 
 
-def hardest_need(rows: Sequence[Comparison]) -> Need | None:
-    """Return what would decide all comparisons with the fastest level; None where all are decided."""
+def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
+    """Return the blocks that would decide all comparisons with the fastest level, if any."""
     blocks = min(row.blocks for row in rows)
-    if any(state_of(row) == "too few blocks" for row in rows):
+    states = [classify_level(row) for row in rows]
+    if "too few blocks" in states:
         return Need(blocks=MIN_BLOCKS - blocks, interval=True)
-    needs = [blocks_to_decide(row) for row in rows if state_of(row) == "undecided"]
-    return max(
-        needs, key=lambda need: (need.parity, not (need.blocks or need.days), need.days, need.blocks), default=None
-    )
+    needs = [
+        estimate_need(row) for row, state in zip(rows, states, strict=True) if state == "undecided"
+    ]
+    return max(needs, key=_rank_need, default=None)
 
 
-def detectable_ratio(row: Comparison) -> float:
-    """Return the ratio above which a difference would show, as exactly as these blocks measured; NaN without a ratio.
+def _rank_need(need: Need) -> tuple[bool, bool, int, int]:
+    """Return a key that is larger for what is harder to get."""
+    is_out_of_reach = not need.blocks and not need.days
+    return need.parity, is_out_of_reach, need.days, need.blocks
+
+
+def compute_detectable_ratio(row: Comparison) -> float:
+    """Return the smallest ratio that these blocks could show; NaN without a ratio's interval.
 
     It is half the interval's width: an estimate beyond it has an interval without 1.
     """
     if row.kind != "ratio" or not 0 < row.low <= row.high:
         return float("nan")
-    return exp(min(log(row.high / row.low) / 2, 700))
+    return exp(min(log(row.high / row.low) / 2, _MAX_LOG))
 
 
-def blocks_to_decide(row: Comparison) -> Need:
-    """Return what would decide an undecided comparison, if its estimate and its blocks' spread stay as they are."""
+def estimate_need(row: Comparison) -> Need:
+    """Return the blocks that would decide a comparison if its estimate and spread stay the same."""
     distance = abs(log(row.estimate))
-    if distance <= log(PARITY):
+    if distance <= log(PARITY_WITHIN):
         return Need(parity=True)
+
     # The spread of one block, from the standard error and the weight of those that ran.
-    spread = row.error * sqrt(row.machine_days * _weight(row.blocks / row.machine_days))
-    # More blocks on one day are cheap, but share what the day has in common.
+    weight = row.machine_days * _weigh_day(row.blocks / row.machine_days)
+    spread = row.error * sqrt(weight)
+
+    # More blocks on the same day are cheap, but they share what the day has in common.
     if row.machine_days == 1:
-        for blocks in range(row.blocks + 1, MOST_BLOCKS + 1):
-            if _reach(spread, blocks, 1) < distance:
+        for blocks in range(row.blocks + 1, MAX_BLOCKS + 1):
+            if _compute_half_width(spread, blocks, 1) < distance:
                 return Need(blocks=blocks - row.blocks)
-    for days in range(row.machine_days + 1, row.machine_days + MOST_DAYS + 1):
-        more = (days - row.machine_days) * MIN_BLOCKS
-        if _reach(spread, row.blocks + more, days) < distance:
-            return Need(days=days - row.machine_days)
+    for more_days in range(1, MAX_DAYS + 1):
+        blocks = row.blocks + more_days * MIN_BLOCKS
+        if _compute_half_width(spread, blocks, row.machine_days + more_days) < distance:
+            return Need(days=more_days)
     return Need()
 
 
-def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
-    """Return what would decide a comparison of so many blocks, as a sentence without its full stop.
-
-    Parameters
-    ----------
-    noisy
-        Whether other programs were busy meanwhile.
-    """
-    if need.parity:
-        return f"Will not be decided: parity within {100 * (PARITY - 1):.0f} %"
-    if need.interval:
-        return f"An interval needs {plural(need.blocks, 'more block')}: --blocks {MIN_BLOCKS}"
-    if need.blocks:
-        return f"About {plural(need.blocks, 'more block')} would settle it: --blocks {blocks + need.blocks}"
-    if need.days:
-        days = "another day" if need.days == 1 else f"each of {need.days} other days"
-        return f"About {MIN_BLOCKS} more blocks on {days} would settle it: --blocks {blocks + MIN_BLOCKS}"
-    return "More blocks will hardly settle it" + (" while other programs are busy" if noisy else "")
-
-
-def _weight(blocks: float) -> float:
-    """Return the weight of a machine-day's mean, in blocks that share nothing."""
+def _weigh_day(blocks: float) -> float:
+    """Return the weight of a machine-day's mean, in independent blocks."""
     return blocks / (1 + ICC / (1 - ICC) * blocks)
 
 
-def _reach(spread: float, blocks: int, days: int) -> float:
-    """Return half the width of an interval, of a logarithm."""
-    return quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * spread / sqrt(days * _weight(blocks / days))
+def _compute_half_width(spread: float, blocks: int, days: int) -> float:
+    """Return half the width of the interval of a logarithm."""
+    error = spread / sqrt(days * _weigh_day(blocks / days))
+    return compute_t_quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * error

@@ -1,8 +1,8 @@
-"""The explorer as files: a page, and all answers of one or several runs, each computed beforehand.
+"""The explorer as files: a page, and all answers of one or several runs, computed beforehand.
 
-A page that is opened as a file may load scripts, but no data. So the answers about each factor are a packed script,
-which ``assets/explorer.js`` loads, chooses from and draws; it computes no ratio. `write_answers` writes them beside the
-page of `benchbook explore` (`benchbook.explorer.page`), and beside the site's.
+A page that is opened as a file may load scripts, but no data. So the answers about each factor are
+a packed script, which ``assets/explorer.js`` loads, chooses from and draws; it computes no ratio.
+`write_answers` writes them beside the page of `benchbook explore`, and beside that of the site.
 """
 
 import base64
@@ -16,90 +16,46 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from benchbook import atomic, papers
-from benchbook.analysis import Analysis, Comparison, Counts
-from benchbook.analysis.comparisons import sentence
-from benchbook.analysis.pairs import Pairs
-from benchbook.analysis.published import text
-from benchbook.analysis.sides import Measured, shared
-from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.digits import interval, number, p_value, plural, quantity, rounded
-from benchbook.explorer import questions
-from benchbook.explorer.answer_page import Link
-from benchbook.explorer.precision import detectable_ratio
-from benchbook.explorer.questions import Answer, Option
-from benchbook.papers import exhibits
-from benchbook.plots import verdicts
+from benchbook.analysis.block_means import find_shared_blocks
+from benchbook.analysis.claims import PaperComparisons
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.published import format_level
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import StudyMeans
+from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
+from benchbook.explorer.questions import Answer, Option, compute_answers, list_pairs
+from benchbook.explorer.text import describe_comparison, label_control, label_option
+from benchbook.explorer.your_documents import PageLink
+from benchbook.files import atomic
+from benchbook.papers import catalogue, exhibits
+from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine, write_line
+from benchbook.text.number_format import format_quantity
+
+ASSETS: Final = Path(__file__).parent / "assets"
+"""The folder of the page, its script and its styles."""
+
+ANSWERS: Final = "answers"
+"""The folder of the answers, beside the page that shows them."""
 
 RUNS: Final = "runs.js"
-"""The script that lists what there is; the page loads it first."""
+"""The script that lists all runs and their studies; the page loads it first."""
 
 _DIGITS: Final = 4
 """Significant digits of drawn numbers."""
 
-_NOISY: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
+_NOISY_NOTE: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
 
-_SCALES: Final = {
+_UNIT_SCALES: Final = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((1e6, "MB"), (1e3, "kB")),
 }
-
-
-def write_answers(
-    folder: Path,
-    runs: Mapping[str, Analysis],
-    is_wanted: Callable[[Pairs], bool] = lambda pairs: True,
-    documents: Sequence[Link] = (),
-) -> Iterator[Path]:
-    """Write what each run compares and claims, then a script per factor; yield each script of answers.
-
-    Parameters
-    ----------
-    folder
-        Of the scripts; all else in it is removed.
-    runs
-        By the name that the page shows, in the order in which they are offered; the first is shown first.
-    is_wanted
-        Whether the answers about some pairs are written.
-    documents
-        The pages of answers about a person's own documents, to which the page links.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-
-    # What each run compares; studies without any pair are left out.
-    listed: list[dict[str, Any]] = []
-    scripts: list[Script] = []
-    for place, (name, analysis) in enumerate(runs.items()):
-        (folder / f"{place}").mkdir(parents=True)
-        studies = []
-        for study, measured in sorted(analysis.measured.items()):
-            claims = list_claims(analysis, study)
-            of_study: list[Script] = []
-            for pairs in filter(is_wanted, questions.list_pairs(measured)):
-                of_study.append(Script(f"{place}/{study}-{len(of_study)}.js", measured, pairs, claims))
-            if of_study:
-                studies.append(_page_study(analysis, study, of_study, claims))
-            scripts += of_study
-        listed.append({"name": name, "studies": studies})
-    begun = {
-        "runs": listed,
-        "colours": {verdict: look.colour for verdict, look in verdicts.LOOKS.items()},
-        "documents": [asdict(link) for link in documents],
-    }
-    atomic.write(folder / RUNS, f"explorer.begin({orjson.dumps(begun, option=orjson.OPT_INDENT_2).decode()});\n")
-
-    # The answers, what each study compares first before all else.
-    for script in sorted(scripts, key=lambda script: not script.file.endswith("-0.js")):
-        answers = page_answers(script.measured, script.pairs, script.claims)
-        packed = base64.b64encode(gzip.compress(orjson.dumps(answers), mtime=0)).decode()
-        atomic.write(folder / script.file, f'explorer.take("{script.file}", "{packed}");\n')
-        yield folder / script.file
+"""The divisors of large numbers, each with the unit that it leads to, by unit."""
 
 
 @dataclass(frozen=True)
-class Claim:
+class PageClaim:
     """A paper's claim, as the page shows it, and the comparison that stands for it."""
 
     id: str
@@ -108,153 +64,238 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Script:
+class AnswerScript:
     """A file of answers."""
 
     file: str  # in the folder of the answers
-    measured: Measured
-    pairs: Pairs
-    claims: Sequence[Claim]
+    measured: StudyMeans
+    pairs: PaperComparisons
+    claims: Sequence[PageClaim]
 
 
-def list_claims(analysis: Analysis, study: str) -> list[Claim]:
+def write_explorer_page(folder: Path) -> Path:
+    """Write the page into a folder, without anything else in it, and return its path.
+
+    The page can be opened at once: it waits for the answers that `write_answers` writes.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in ("index.html", "explorer.js", "explorer.css"):
+        shutil.copyfile(ASSETS / name, folder / name)
+    return folder / "index.html"
+
+
+def write_answers(
+    folder: Path,
+    runs: Mapping[str, Analysis],
+    is_wanted: Callable[[PaperComparisons], bool] = lambda pairs: True,
+    documents: Sequence[PageLink] = (),
+) -> Iterator[Path]:
+    """Write each run's questions and claims, then a script of answers per factor; yield each file.
+
+    Parameters
+    ----------
+    folder
+        Of the scripts; all else in it is removed.
+    runs
+        By the name that the page shows, in the order in which they are offered; the first is shown
+        first.
+    is_wanted
+        Whether the answers about some pairs are written.
+    documents
+        The pages of answers about a user's documents, to which the page links.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    listed, scripts = _list_scripts(runs, is_wanted)
+    styles = claim_lines.VERDICT_STYLES
+    begun = {
+        "runs": listed,
+        "colours": {verdict: style.colour for verdict, style in styles.items()},
+        "documents": [asdict(link) for link in documents],
+    }
+    encoded = orjson.dumps(begun, option=orjson.OPT_INDENT_2).decode()
+    atomic.write_file(folder / RUNS, f"explorer.begin({encoded});\n")
+
+    # The answers; what each study compares first is written before all else.
+    for script in sorted(scripts, key=lambda script: not script.file.endswith("-0.js")):
+        answers = encode_answers(script.measured, script.pairs, script.claims)
+        packed = base64.b64encode(gzip.compress(orjson.dumps(answers), mtime=0)).decode()
+        path = folder / script.file
+        atomic.write_file(path, f'explorer.take("{script.file}", "{packed}");\n')
+        yield path
+
+
+def _list_scripts(
+    runs: Mapping[str, Analysis], is_wanted: Callable[[PaperComparisons], bool]
+) -> tuple[list[dict[str, Any]], list[AnswerScript]]:
+    """Return each run's questions, as the page lists them, and the scripts of its answers.
+
+    Studies in which nothing can be compared are left out.
+    """
+    listed: list[dict[str, Any]] = []
+    scripts: list[AnswerScript] = []
+    for number, (name, analysis) in enumerate(runs.items()):
+        studies = []
+        for study, measured in sorted(analysis.studies.items()):
+            claims = list_claims(analysis, study)
+            of_study = [
+                AnswerScript(f"{number}/{study}-{rank}.js", measured, pairs, claims)
+                for rank, pairs in enumerate(filter(is_wanted, list_pairs(measured)))
+            ]
+            if of_study:
+                studies.append(_encode_study(analysis, study, of_study, claims))
+            scripts += of_study
+        listed.append({"name": name, "studies": studies})
+    return listed, scripts
+
+
+def list_claims(analysis: Analysis, study: str) -> list[PageClaim]:
     """Return the claims of a study's paper, in its order."""
     table = analysis.verdicts
     compared = analysis.comparisons
     claims = []
-    for verdict in ClaimVerdict.of(table[table["study"] == study]):
-        rows = compared[(compared["name"] == verdict.id) & (compared["estimate"] == verdict.estimate)]
-        headline = next(iter(Comparison.of(rows)), None)
-        claims.append(Claim(verdict.id, write_line(verdict), headline))
+    for verdict in ClaimVerdict.from_frame(table[table["study"] == study]):
+        is_headline = compared["estimate"] == verdict.estimate
+        rows = compared[(compared["name"] == verdict.id) & is_headline]
+        headline = next(iter(Comparison.from_frame(rows)), None)
+        claims.append(PageClaim(verdict.id, write_line(verdict), headline))
     return claims
 
 
-def _page_study(analysis: Analysis, study: str, scripts: Sequence[Script], claims: Sequence[Claim]) -> dict[str, Any]:
-    """Return a study as the page lists it: its comparisons, its claims, and which of them it opens with."""
+def _encode_study(
+    analysis: Analysis, study: str, scripts: Sequence[AnswerScript], claims: Sequence[PageClaim]
+) -> dict[str, Any]:
+    """Return a study as the page lists it: its comparisons, its claims, and its headline."""
     table = analysis.verdicts
     headline = exhibits.HEADLINES.get(study)
     ran = {claim.id for claim in claims if claim.line.here}
     return {
         "name": study,
-        "title": papers.reference(study).title,
+        "title": catalogue.load_citation(study).title,
         "comparisons": [{"name": script.pairs.name, "file": script.file} for script in scripts],
-        "counts": str(Counts.of(table[table["study"] == study])),
-        "claims": [{"id": claim.id, **asdict(claim.line), "choice": _choice(claim.headline)} for claim in claims],
+        "counts": str(VerdictCounts.count(table[table["study"] == study])),
+        "claims": [
+            {"id": claim.id, **asdict(claim.line), "choice": _choose_controls(claim.headline)}
+            for claim in claims
+        ],
         "asks": headline.asks if headline else "",
         "headline": headline.claim if headline and headline.claim in ran else "",
     }
 
 
-def _choice(row: Comparison | None) -> dict[str, str]:
-    """Return where the page's controls stand for a claim's comparison, as near as its settings say."""
+def _choose_controls(row: Comparison | None) -> dict[str, str]:
+    """Return the options of the page's controls that are nearest to a claim's comparison."""
     if row is None:
         return {}
-    settings = {name: as_value(level) for name, level in row.settings.items() if level is not None}
-    sides = {"a": row.a, "b": row.b}
-    measured = {"operation": row.operation, "measure": as_value((row.role, row.metric)), "language": row.language}
-    return settings | sides | measured
+    settings = {
+        name: encode_option(level) for name, level in row.settings.items() if level is not None
+    }
+    return settings | {
+        "a": row.a,
+        "b": row.b,
+        "operation": row.operation,
+        "measure": encode_option((row.role, row.metric)),
+        "language": row.language,
+    }
 
 
-def page_answers(measured: Measured, pairs: Pairs, claims: Sequence[Claim] = ()) -> dict[str, Any]:
+def encode_answers(
+    measured: StudyMeans, pairs: PaperComparisons, claims: Sequence[PageClaim] = ()
+) -> dict[str, Any]:
     """Return the controls and all answers about some pairs, as the page's script reads them."""
-    known = questions.answer_all(measured, pairs)
-    controls, places = [], {}
+    known = compute_answers(measured, pairs)
+    controls = []
+    ranks: dict[str, dict[str, int]] = {}
     for control, options in known.options.items():
-        values = [as_value(option) for option in options]
-        places[control] = {value: place for place, value in enumerate(values)}
-        called = [questions.call_option(pairs, control, option) for option in options]
-        choices = [{"value": value, "called": words} for value, words in zip(values, called, strict=True)]
-        default = places[control].get(as_value(known.defaults.get(control)), -1)
-        label = questions.call_control(control)
+        values = [encode_option(option) for option in options]
+        ranks[control] = {value: rank for rank, value in enumerate(values)}
+        choices = [
+            {"value": value, "called": label_option(pairs, control, option)}
+            for value, option in zip(values, options, strict=True)
+        ]
+        default = ranks[control].get(encode_option(known.defaults.get(control)), -1)
+        label = label_control(control)
         controls.append({"name": control, "called": label, "options": choices, "default": default})
     answers = []
     for answer in known.answers:
-        at = [places[control].get(as_value(answer.chosen[control]), -1) for control in places]
-        answers.append({"at": at, **_page_answer(answer, measured)})
-    fixed = {name: as_value(level) for name, level in known.fixed.items() if level is not None}
+        at = [ranks[control].get(encode_option(answer.chosen[control]), -1) for control in ranks]
+        answers.append({"at": at, **_encode_answer(answer, measured)})
+    fixed = {name: encode_option(level) for name, level in known.fixed.items() if level is not None}
     rows = [answer.comparison for answer in known.answers]
-    return {"controls": controls, "fixed": fixed, "answers": answers, "claims": _find_claims(claims, rows)}
+    return {
+        "controls": controls,
+        "fixed": fixed,
+        "answers": answers,
+        "claims": _locate_claims(claims, rows),
+    }
 
 
-def _find_claims(claims: Sequence[Claim], rows: Sequence[Comparison]) -> dict[str, int]:
-    """Return at which of some answers each claim's own comparison stands, by the claim; others are not among them."""
-    places: dict[tuple[object, ...], int] = {}
-    for place, row in enumerate(rows):
-        places.setdefault(_key(row), place)
-    found = {}
+def _locate_claims(claims: Sequence[PageClaim], rows: Sequence[Comparison]) -> dict[str, int]:
+    """Return the number of the answer that is a claim's comparison, by claim; others are absent."""
+    numbers: dict[tuple[object, ...], int] = {}
+    for number, row in enumerate(rows):
+        numbers.setdefault(_make_key(row), number)
+    located = {}
     for claim in claims:
-        if claim.headline and _key(claim.headline) in places:
-            found[claim.id] = places[_key(claim.headline)]
-    return found
+        if claim.headline and _make_key(claim.headline) in numbers:
+            located[claim.id] = numbers[_make_key(claim.headline)]
+    return located
 
 
-def _key(row: Comparison) -> tuple[object, ...]:
-    """Return what two comparisons of the same blocks have in common."""
+def _make_key(row: Comparison) -> tuple[object, ...]:
+    """Return the key that two comparisons of the same blocks share."""
     numbers = (f"{number:.9g}" for number in (row.estimate, row.low, row.high))
     return row.language, row.operation, row.role, row.metric, row.kind, row.blocks, *numbers
 
 
-def as_value(option: Option) -> str:
-    """Return an option of a control as it stands in the page's address."""
-    return ".".join(option) if isinstance(option, tuple) else text(option)
+def encode_option(option: Option) -> str:
+    """Return a control's option as the page's address has it."""
+    return ".".join(option) if isinstance(option, tuple) else format_level(option)
 
 
-def headline(row: Comparison) -> dict[str, str]:
-    """Return a comparison in words: its value, its interval with the blocks, a sentence, what is open and its test."""
-    words = sentence(row)
-    said = {"value": "", "between": "", "words": words[0].upper() + words[1:], "open": "", "test": ""}
-    if np.isnan(row.estimate):
-        return said
-    is_ratio = row.kind == "ratio"
-    value, *_ = rounded(row.estimate, row.low, row.high, sign="" if is_ratio else "+")
-    ends = interval(row.estimate, row.low, row.high, "" if is_ratio else row.unit, sign="" if is_ratio else "+")
-    blocks = f"{plural(row.blocks, 'block')} of {plural(row.machine_days, 'machine-day')}"
-    said["value"] = f"{value} ×" if is_ratio else f"{value} {row.unit}"
-    said["between"] = f"99 % interval {ends}, {blocks}" if ends else f"no interval, {blocks}"
-    if is_ratio and row.low <= 1 <= row.high and row.low < row.high:
-        shows = number(detectable_ratio(row))
-        said["open"] = (
-            f"No difference shown: {plural(row.blocks, 'block')} can only show differences above {shows} times."
-        )
-    if not np.isnan(row.p):
-        p = p_value(row.p)
-        said["test"] = f"Student's t = {row.t:.1f}, df = {row.df}, p {p if p.startswith('<') else f'= {p}'}"
-    return said
-
-
-def _page_answer(answer: Answer, measured: Measured) -> dict[str, Any]:
+def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
     """Return one answer as the page's script reads it; NaN becomes ``null``."""
     row = answer.comparison
-    blocks = shared(answer.sides.values())
-    a, b = (answer.sides[name].only(blocks).values for name in ("a", "b"))
-    divisor, unit = _scale(float(np.abs([a, b]).max()) if len(blocks) else 0.0, row.unit)
-    ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
-    _, days = np.unique(measured.machine_days[blocks], return_inverse=True)
+    texts = describe_comparison(row)
+    if answer.noisy:
+        texts["open"] = _NOISY_NOTE
     is_ratio = row.kind == "ratio"
+    unit, blocks = _encode_blocks(answer, measured)
     return {
-        "headline": headline(row) | ({"open": _NOISY} if answer.noisy else {}),
+        "headline": texts,
         "noisy": answer.noisy,
         "estimate": row.words,
-        "ratio": _rounded(row.estimate) if is_ratio else np.nan,
-        "low": _rounded(row.low) if is_ratio else np.nan,
-        "high": _rounded(row.high) if is_ratio else np.nan,
-        "published": _rounded(row.published),
+        "ratio": _round(row.estimate) if is_ratio else np.nan,
+        "low": _round(row.low) if is_ratio else np.nan,
+        "high": _round(row.high) if is_ratio else np.nan,
+        "published": _round(row.published),
         "unit": unit,
-        "mean_a": _rounded(row.mean_a),
-        "mean_b": _rounded(row.mean_b),
-        "shown_a": quantity(row.mean_a, row.unit),
-        "shown_b": quantity(row.mean_b, row.unit),
-        "blocks": [
-            {"day": int(day), "a": _rounded(of_a), "b": _rounded(of_b), "ratio": _rounded(ratio)}
-            for day, of_a, of_b, ratio in zip(days, a / divisor, b / divisor, ratios, strict=True)
-        ],
+        "mean_a": _round(row.mean_a),
+        "mean_b": _round(row.mean_b),
+        "shown_a": format_quantity(row.mean_a, row.unit),
+        "shown_b": format_quantity(row.mean_b, row.unit),
+        "blocks": blocks,
     }
 
 
-def _scale(largest: float, unit: str) -> tuple[float, str]:
-    """Return the divisor of values up to the largest, and the unit that they then have."""
-    return next(((by, name) for by, name in _SCALES.get(unit, ()) if largest >= by), (1.0, unit))
+def _encode_blocks(answer: Answer, measured: StudyMeans) -> tuple[str, list[dict[str, Any]]]:
+    """Return the unit of an answer's blocks, and each block's day, two values and their ratio."""
+    unit = answer.comparison.unit
+    blocks = find_shared_blocks(answer.sides.values())
+    a, b = (answer.sides[name].select_blocks(blocks).values for name in ("a", "b"))
+    largest = float(np.abs([a, b]).max()) if len(blocks) else 0.0
+    divisor = 1.0
+    for scale, name in _UNIT_SCALES.get(unit, ()):
+        if largest >= scale:
+            divisor, unit = scale, name
+            break
+    ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
+    _, days = np.unique(measured.machine_days[blocks], return_inverse=True)
+    return unit, [
+        {"day": int(day), "a": _round(of_a), "b": _round(of_b), "ratio": _round(ratio)}
+        for day, of_a, of_b, ratio in zip(days, a / divisor, b / divisor, ratios, strict=True)
+    ]
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")

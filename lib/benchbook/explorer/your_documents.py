@@ -1,58 +1,238 @@
-"""The widgets of ``notebooks/06_your_documents.ipynb``: a file, its fields, questions, a progress bar, the answers.
+"""The answers about one of your files: as text, CSV, a page, and widgets of a notebook.
 
-Questions, cells and answers are those of `benchbook ask`, which measures in another process, so that the notebook stays
-usable. The last answers come back when the notebook runs again.
+`benchbook ask` and `benchbook explore FILE` write the page before, while and after they measure; it
+loads nothing and reloads itself meanwhile. ``notebooks/06_your_documents.ipynb`` shows
+`YourDocuments`, which runs the same command in another process, so that the notebook stays usable.
 """
 
 import asyncio
+import csv
+import io
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import chain
+from math import isnan
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import ipywidgets as widgets
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchbook import grid, processes
+from benchbook import grid, paths
 from benchbook.datasets import own_records
-from benchbook.digits import plural
-from benchbook.explorer import answer_page, asked, documents, replies
-from benchbook.explorer.answer_page import CARDS, STYLE
-from benchbook.inputs import InputError
+from benchbook.explorer.documents import (
+    DEFAULT_BLOCKS,
+    DEFAULT_RECORDS,
+    QUESTIONS,
+    Inquiry,
+    Request,
+    load_latest_inquiry,
+    locate_uploads,
+    request_cells,
+)
+from benchbook.explorer.replies import Reply, answer_questions
+from benchbook.explorer.text import describe_scope, list_fields, omit_folder
+from benchbook.files import atomic
+from benchbook.files.inputs import InputError
+from benchbook.servers import processes
+from benchbook.text.number_format import format_count
 
-_ACCEPTED: Final = ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet"
-_EVERY_S: Final = 0.5
-_COLOURED: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+_PAGES: Final = "documents"
+"""The folder of the pages, beside the explorer's."""
+
+_MAX_BAR_LENGTH: Final = 20
+"""Characters of the longest bar in a terminal."""
+
+_ACCEPTED_FILES: Final = ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet"
+_POLL_S: Final = 0.5
+_COLOUR_VARIABLES: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+
+_ASSETS: Final = Path(__file__).parent / "assets"
+_STYLE: Final = (_ASSETS / "explorer.css").read_text(encoding="utf-8")
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(_ASSETS), autoescape=True, undefined=StrictUndefined
+)
+_CARDS: Final[Any] = _TEMPLATES.get_template("cards.html.j2").module
+"""The parts of a page as functions; each escapes what it is given."""
+
+
+def write_text(replies: Sequence[Reply]) -> str:
+    """Return answers as text for a terminal."""
+    return "\n\n".join(map(_write_reply, replies))
+
+
+def _write_reply(reply: Reply) -> str:
+    """Return a reply as lines: sentences with bars, what was not tried, how it was measured."""
+    lines = [reply.question.text]
+    if not reply.answers:
+        lines.append("  No answer: at least two must run to be compared.")
+    bars = list(chain.from_iterable(answer.bars for answer in reply.answers))
+    width = max((len(bar.level) for bar in bars), default=0)
+    for answer in reply.answers:
+        lines.append(f"  {answer.line}")
+        for bar in answer.bars:
+            drawn = "▇" * max(round(_MAX_BAR_LENGTH * bar.share), 1)
+            numbers = f"{bar.value_text:>8}  {bar.ratio_text}"
+            lines.append(f"    {bar.level:{width}}  {drawn:{_MAX_BAR_LENGTH}}  {numbers}")
+    for why, levels in reply.not_tried.items():
+        lines.append(f"  Not tried: {', '.join(levels)}: {why}")
+    lines += [f"  {sentence}" for sentence in reply.small_print]
+    return "\n".join(lines)
+
+
+def write_csv(replies: Sequence[Reply]) -> str:
+    """Return the numbers of answers as CSV, one row per question, operation and level."""
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    names = ["question", "of", "operation", "level", "value", "unit"]
+    names += ["ratio_to_smallest", "low_99", "high_99"]
+    names += ["blocks", "machine_days", "noisy_blocks", "state"]
+    rows.writerow(names)
+    for reply in replies:
+        for answer in reply.answers:
+            for bar in answer.bars:
+                about = [reply.question.text, answer.label, answer.operation, bar.level]
+                ends = [
+                    "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
+                ]
+                counts = [bar.blocks, bar.machine_days, bar.noisy]
+                rows.writerow([*about, f"{bar.value:.6g}", bar.unit, *ends, *counts, bar.state])
+    return table.getvalue()
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """A page of answers, as the explorer links to it."""
+
+    name: str  # of the file
+    href: str
+
+
+def locate_page(inquiry: Inquiry) -> Path:
+    """Return the path of a file's page."""
+    return paths.figures(_PAGES) / f"{inquiry.name}.html"
+
+
+def list_pages() -> list[PageLink]:
+    """Return the pages that exist, the newest first, with their addresses from the explorer."""
+    pages = paths.figures(_PAGES).glob("*.html")
+    newest_first = sorted(pages, key=lambda page: page.stat().st_mtime, reverse=True)
+    return [PageLink(page.stem, f"../{_PAGES}/{page.name}") for page in newest_first]
+
+
+def write_answer_page(
+    inquiry: Inquiry, replies: Sequence[Reply], status: str, *, measuring: bool
+) -> Path:
+    """Write a file's page and return its path.
+
+    Parameters
+    ----------
+    inquiry
+        What was asked about the file.
+    replies
+        The answers so far, in the order of the questions. While it measures, replies without an
+        answer are left out.
+    status
+        The first sentence of the page.
+    measuring
+        Whether answers are still to come: the page then reloads itself.
+    """
+    known = own_records.describe_file(inquiry.file)
+    shown = [reply for reply in replies if reply.answers or not measuring]
+    page = _TEMPLATES.get_template("documents.html.j2").render(
+        name=inquiry.name,
+        style=_STYLE,
+        status=status,
+        known=known,
+        fields=list_fields(known),
+        replies=shown,
+        scope=describe_scope(inquiry.records, known.records, inquiry.blocks),
+        text=write_text(shown),
+        csv=write_csv(shown),
+        next=[] if measuring else _suggest_commands(inquiry, shown),
+        explorer=(paths.figures("explorer") / "index.html").is_file(),
+        measuring=measuring,
+    )
+    path = locate_page(inquiry)
+    atomic.write_file(path, page)
+    return path
+
+
+def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
+    """Return commands that would answer more, each with what it would answer."""
+    file = shlex.quote(inquiry.file)
+    commands = []
+    by_question = {reply.question.text: reply for reply in replies}
+    for name in inquiry.questions:
+        reply = by_question.get(QUESTIONS[name].text)
+        open_answers = [answer for answer in reply.answers if answer.blocks] if reply else []
+        if open_answers:
+            blocks = max(answer.blocks for answer in open_answers)
+            operations = dict.fromkeys(answer.operation for answer in open_answers)
+            command = f"benchbook ask {file} {name} --records {inquiry.records} --blocks {blocks}"
+            commands.append((command, f"would settle {', '.join(operations)}"))
+    others = [name for name in QUESTIONS if name not in inquiry.questions]
+    if others:
+        command = f"benchbook ask {file} {others[0]}"
+        commands.append((command, f"also answers: {QUESTIONS[others[0]].text}"))
+    return commands
 
 
 class YourDocuments(widgets.VBox):  # type: ignore[misc]
-    """Asks questions of a file that is picked, and shows the answers."""
+    """Asks questions about a file that is picked, and shows the answers."""
 
     def __init__(self) -> None:
         wide = widgets.Layout(width="auto")
-        self._pick = widgets.FileUpload(accept=_ACCEPTED, description="Pick a file")
-        hint = "or its path, such as export.csv or export.csv#decimal=comma"
-        self._path = widgets.Text(placeholder=hint, layout=widgets.Layout(width="32rem"), continuous_update=False)
-        self._understood = widgets.HTML()
-        self._questions = {name: widgets.Checkbox(name == "json-or-xml", description=question.text, indent=False)
-                           for name, question in documents.QUESTIONS.items()}  # fmt: skip
-        self._records = widgets.BoundedIntText(documents.RECORDS, 1, 1_000_000, description="records", layout=wide)
-        self._blocks = widgets.BoundedIntText(documents.BLOCKS, 1, 100, description="blocks", layout=wide)
-        self._measure = widgets.Button(description="Measure and answer", button_style="primary", layout=wide)
-        self._stop = widgets.Button(description="Stop", tooltip="what is finished is kept", disabled=True)
-        self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="16rem", visibility="hidden"))
-        self._scope, self._status, self._answers = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self._process: subprocess.Popen[bytes] | None = None
-        self._pick.observe(self._take, "value")
-        self._path.observe(self._look, "value")
-        self._records.observe(self._describe, "value")
-        self._blocks.observe(self._describe, "value")
-        self._measure.on_click(self._ask)
-        self._stop.on_click(self._interrupt)
-        super().__init__([
-            widgets.HTML(f"<style>{STYLE}</style>"),
+
+        # The file, and what is understood of it.
+        self._pick = widgets.FileUpload(accept=_ACCEPTED_FILES, description="Pick a file")
+        self._path = widgets.Text(
+            placeholder="or its path, such as export.csv or export.csv#decimal=comma",
+            layout=widgets.Layout(width="32rem"),
+            continuous_update=False,
+        )
+        self._understood = widgets.HTML()
+
+        # The questions, and how much is measured.
+        self._questions = {
+            name: widgets.Checkbox(name == "json-or-xml", description=question.text, indent=False)
+            for name, question in QUESTIONS.items()
+        }
+        self._records = widgets.BoundedIntText(
+            DEFAULT_RECORDS, 1, 1_000_000, description="records", layout=wide
+        )
+        self._blocks = widgets.BoundedIntText(
+            DEFAULT_BLOCKS, 1, 100, description="blocks", layout=wide
+        )
+        self._scope = widgets.HTML()
+
+        # Measuring, and the answers.
+        self._measure = widgets.Button(
+            description="Measure and answer", button_style="primary", layout=wide
+        )
+        self._stop = widgets.Button(
+            description="Stop", tooltip="what is finished is kept", disabled=True
+        )
+        hidden = widgets.Layout(width="16rem", visibility="hidden")
+        self._bar = widgets.IntProgress(0, 0, 1, layout=hidden)
+        self._status, self._answers = widgets.HTML(), widgets.HTML()
+
+        super().__init__(self._arrange())
+        self.add_class("bb-part")
+        self._listen()
+        self._restore()
+
+    def _arrange(self) -> list[widgets.Widget]:
+        """Return the rows of widgets, from top to bottom."""
+        return [
+            widgets.HTML(f"<style>{_STYLE}</style>"),
             widgets.HBox([self._pick, self._path]),
             self._understood,
             widgets.HBox([*self._questions.values()]),
@@ -61,65 +241,73 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             widgets.HBox([self._measure, self._stop, self._bar]),
             self._status,
             self._answers,
-        ])  # fmt: skip
-        self.add_class("bb-part")
-        self._restore()
+        ]
+
+    def _listen(self) -> None:
+        """Call a method for each change and click."""
+        self._pick.observe(self._store_upload, "value")
+        self._path.observe(self._show_file, "value")
+        self._records.observe(self._show_scope, "value")
+        self._blocks.observe(self._show_scope, "value")
+        self._measure.on_click(self._ask)
+        self._stop.on_click(self._interrupt)
 
     def _restore(self) -> None:
-        """Show what was asked last, with its answers."""
-        last = asked.latest()
-        if last is None:
+        """Show the latest inquiry with its answers."""
+        latest = load_latest_inquiry()
+        if latest is None:
             return
-        self._path.value = last.file
+        self._path.value = latest.file
         for name, box in self._questions.items():
-            box.value = name in last.questions
-        self._records.value, self._blocks.value = last.records, last.blocks
+            box.value = name in latest.questions
+        self._records.value, self._blocks.value = latest.records, latest.blocks
+        status = "Answers below, as they were measured before."
         try:
-            self._show(list(last.questions), last.requests(), "Answers below, as they were measured before.")
-        except InputError:  # the file has changed, and its answers went with it
+            self._show_answers(list(latest.questions), latest.request_cells(), status)
+        except InputError:
+            # The file has changed, so its answers no longer hold.
             return
 
-    def _take(self, _: object) -> None:
-        """Keep a copy of the file that was picked, for the cells to read."""
+    def _store_upload(self, _: object) -> None:
+        """Store a copy of the file that was picked, for the cells to read."""
         for picked in self._pick.value:
-            folder = asked.folder()
+            folder = locate_uploads()
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / Path(picked["name"]).name
             file.write_bytes(bytes(picked["content"]))
-            # A file that is picked again may hold something else.
+            # A file of the same name may have other contents: empty the path to cause a change.
             self._path.value = ""
             self._path.value = str(file)
 
-    def _look(self, _: object) -> None:
-        """Show what is understood of the file, before anything is measured."""
+    def _show_file(self, _: object) -> None:
+        """Show the file's fields before anything is measured."""
         self._answers.value = self._status.value = self._understood.value = self._scope.value = ""
         path = self._path.value.strip()
         if not path:
             return
         try:
-            known = own_records.understood(Path(path).expanduser())
+            known = own_records.describe_file(Path(path).expanduser())
         except InputError as error:
-            self._understood.value = CARDS.refused(documents.without_folder(str(error), Path(path)))
+            self._understood.value = _CARDS.refused(omit_folder(str(error), Path(path)))
             return
-        fields = documents.field_rows(known)
-        self._understood.value = CARDS.understood(known.words, known.notes, fields)
-        self._records.value = min(documents.RECORDS, known.records)
-        self._describe()
+        self._understood.value = _CARDS.understood(known.words, known.notes, list_fields(known))
+        self._records.value = min(DEFAULT_RECORDS, known.records)
+        self._show_scope()
 
-    def _describe(self, _: object = None) -> None:
-        """Say how much of the file is measured."""
+    def _show_scope(self, _: object = None) -> None:
+        """Show how much of the file is measured."""
         self._scope.value = ""
         path = self._path.value.strip()
         try:
-            known = own_records.understood(Path(path).expanduser()) if path else None
+            known = own_records.describe_file(Path(path).expanduser()) if path else None
         except InputError:
             return
         if known:
-            scope = documents.describe_scope(self._records.value, known.records, self._blocks.value)
+            scope = describe_scope(self._records.value, known.records, self._blocks.value)
             self._scope.value = f'<div class="bb bb-small">{escape(scope)}</div>'
 
     def _ask(self, _: object) -> None:
-        """Start measuring what answers the chosen questions."""
+        """Start to measure what answers the chosen questions."""
         chosen = [name for name, box in self._questions.items() if box.value]
         path = self._path.value.strip()
         try:
@@ -127,13 +315,13 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
                 raise InputError("no file", "pick one, or write its path: JSON, CSV or Parquet")
             if not chosen:
                 raise InputError("no question", "tick what you want to know")
-            requests = documents.requests(path, chosen, self._records.value, self._blocks.value)
+            requests = request_cells(path, chosen, self._records.value, self._blocks.value)
         except InputError as error:
-            self._status.value = CARDS.refused(str(error))
+            self._status.value = _CARDS.refused(str(error))
             return
-        sizes = ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
-        file = Path(path).expanduser().resolve()
-        command = [*processes.PYTHON, "-m", "benchbook.cli", "ask", str(file), *chosen, *sizes]
+        file = str(Path(path).expanduser().resolve())
+        command = [*processes.PYTHON, "-m", "benchbook.cli", "ask", file, *chosen]
+        command += ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
         self._measure.disabled, self._stop.disabled = True, False
         self._answers.value = ""
         self._bar.value, self._bar.layout.visibility = 0, "visible"
@@ -144,48 +332,58 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
 
-    async def _run(self, command: list[str], chosen: list[str], requests: list[documents.Request]) -> None:
-        """Measure in a process of its own, show how far it is, and at the end the answers."""
-        cells = _cells(requests)
+    async def _run(self, command: list[str], chosen: list[str], requests: list[Request]) -> None:
+        """Measure in another process, show the progress, and at the end the answers."""
+        cells = _list_cells(requests)
         self._bar.max = max(len(cells), 1)
-        # Jupyter's kernels are told to colour what they print, which a notebook would show as it is sent.
-        plain = {name: value for name, value in os.environ.items() if name not in _COLOURED}
+        # Jupyter tells its kernels to print colours, which a notebook would show as signs.
+        environment = {
+            name: value for name, value in os.environ.items() if name not in _COLOUR_VARIABLES
+        }
         with tempfile.TemporaryFile() as log:
-            # In the main thread, with which the process dies.
-            self._process = processes.spawn(command, env=plain, stdout=log, stderr=log, death_signal=signal.SIGTERM)
+            # Started in the main thread: the process ends with the thread that started it.
+            self._process = processes.spawn(
+                command, env=environment, stdout=log, stderr=log, death_signal=signal.SIGTERM
+            )
             while self._process.poll() is None:
-                done = sum(cell.path.is_file() for cell in cells)
-                self._bar.value = done
-                words = f"{done} of {plural(len(cells), 'cell')} measured"
-                self._status.value = f'<div class="bb" role="status">{words}</div>'
-                await asyncio.sleep(_EVERY_S)
+                self._bar.value = sum(cell.path.is_file() for cell in cells)
+                progress = f"{self._bar.value} of {format_count(len(cells), 'cell')} measured"
+                self._status.value = f'<div class="bb" role="status">{progress}</div>'
+                await asyncio.sleep(_POLL_S)
             log.seek(0)
-            said = escape(log.read().decode(errors="replace"))
+            printed = escape(log.read().decode(errors="replace"))
         self._bar.layout.visibility = "hidden"
         self._measure.disabled, self._stop.disabled = False, True
         try:
-            self._show(chosen, requests, "Measured. Answers below.", said)
+            self._show_answers(chosen, requests, "Measured. Answers below.", printed)
         except InputError as error:
-            self._answers.value = CARDS.refused(str(error))
+            self._answers.value = _CARDS.refused(str(error))
 
-    def _show(self, chosen: list[str], requests: list[documents.Request], status: str, said: str = "") -> None:
-        """Show the answers, with a line that says so and what was printed meanwhile."""
-        answers = replies.answers(chosen, requests)
+    def _show_answers(
+        self, chosen: list[str], requests: list[Request], status: str, printed: str = ""
+    ) -> None:
+        """Show the answers, with a sentence above them and what was printed meanwhile."""
+        replies = answer_questions(chosen, requests)
         path = Path(self._path.value)
-        known = own_records.understood(path.expanduser())
-        scope = documents.describe_scope(self._records.value, known.records, self._blocks.value)
-        texts = answer_page.write_text(answers), replies.write_csv(answers)
-        details = f"<details><summary>what was printed</summary><pre>{said}</pre></details>" if said else ""
+        known = own_records.describe_file(path.expanduser())
+        scope = describe_scope(self._records.value, known.records, self._blocks.value)
+        details = ""
+        if printed:
+            details = f"<details><summary>what was printed</summary><pre>{printed}</pre></details>"
         self._status.value = f'<div class="bb" role="status">{status}{details}</div>'
-        self._answers.value = CARDS.answers(answers, scope, *texts, path.name)
+        self._answers.value = _CARDS.answers(
+            replies, scope, write_text(replies), write_csv(replies), path.name
+        )
 
 
-def _cells(requests: list[documents.Request]) -> list[grid.Cell]:
-    """Return the cells that are measured; a request that refuses the records has none, and its answer says why."""
+def _list_cells(requests: list[Request]) -> list[grid.Cell]:
+    """Return the cells that are measured; none of a request that refuses the records."""
     cells: list[grid.Cell] = []
     for request in requests:
         try:
-            cells += [cell for cell in request.plan().cells if not cell.missing]
+            planned = request.plan().cells
         except grid.NoneFitsError:
+            # The answer of this request says why.
             continue
+        cells += [cell for cell in planned if not cell.missing]
     return cells

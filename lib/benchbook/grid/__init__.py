@@ -1,49 +1,10 @@
-"""From a study's YAML grid to cells, checked and in the order in which they are run.
+"""The grid: from a study's YAML file to cells, checked, identified and in the order of the run.
 
-In come a profile and the command's options; out goes a `Plan`: its cells, each with its identity and its state in the
-results' folder, and what is left out. Begin with `plan` in `planning`; `grid_file` reads a grid, `expansion` multiplies
-it out, `identities` says what makes a result new, `units` which code has which version.
+Begin with `make_plan` in `plan`. `grid_file` reads a grid, `expansion` multiplies it out, and
+`cell_id` says which results are of the same experiment.
 """
 
-from benchbook.grid.grid_file import load
-from benchbook.grid.identities import code_hash, identity
-from benchbook.grid.planning import (
-    Cell,
-    Elsewhere,
-    Kind,
-    LeftOut,
-    NoneFitsError,
-    Place,
-    Plan,
-    current,
-    elsewhere,
-    finished,
-    in_their_states,
-    keys,
-    levels,
-    own,
-    plan,
-)
-from benchbook.grid.units import cell_modules
+from benchbook.grid.cells import Cell, SkippedCells
+from benchbook.grid.plan import NoneFitsError, Plan, make_plan
 
-__all__ = [
-    "Cell",
-    "Elsewhere",
-    "Kind",
-    "LeftOut",
-    "NoneFitsError",
-    "Place",
-    "Plan",
-    "cell_modules",
-    "code_hash",
-    "current",
-    "elsewhere",
-    "finished",
-    "identity",
-    "in_their_states",
-    "keys",
-    "levels",
-    "load",
-    "own",
-    "plan",
-]
+__all__ = ["Cell", "NoneFitsError", "Plan", "SkippedCells", "make_plan"]

@@ -1,4 +1,4 @@
-"""A study's grid file as pydantic models: its sections, and in them lists of levels for the study's parameters."""
+"""A study's grid file: its sections, and in them lists of levels for the study's parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +16,22 @@ from pydantic import (
     model_validator,
 )
 
-from benchbook import networks, paths, strict, studies
-from benchbook.inputs import InputError
-from benchbook.languages import LANGUAGES
-from benchbook.strict import StrictModel, YamlFile, nearest, refuse_unknown_names
+from benchbook import paths
+from benchbook.files import yaml_file
+from benchbook.files.inputs import InputError
+from benchbook.files.yaml_file import StrictModel, YamlFile, refuse_unknown_names
+from benchbook.languages.harness import LANGUAGES
+from benchbook.servers import networks
+from benchbook.studies.catalogue import (
+    STUDIES,
+    find_grid,
+    load_study,
+)
 from benchbook.studies.cell import CellParameters, refuse_lookalike
+from benchbook.text.suggestions import suggest_name
 
-BLOCKS: Final = 1_000
-"""The most blocks; the papers' grids have six."""
+MAX_BLOCKS: Final = 1_000
+"""The papers' grids have six."""
 
 ParameterLevels: TypeAlias = dict[str, tuple[Any, ...]]
 """One or several levels for each of some parameters."""
@@ -31,77 +39,98 @@ ParameterLevels: TypeAlias = dict[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class GridContext:
-    """Whose levels are read: the context of pydantic's validators."""
+    """The study whose levels are read: the context of pydantic's validators."""
 
     parameters: type[CellParameters]
+    # Relative paths of records begin here.
     folder: Path
-    """Where a relative path of records begins."""
 
     @classmethod
     def of(cls, info: ValidationInfo) -> "GridContext":
-        """Return the study that a validator was called for."""
+        """Return the context that a validator was called with."""
         return cast(GridContext, info.context)
 
 
-class _Parameters(StrictModel):
-    """The base of the models that `_levels_model` makes."""
+class _LevelsOfParameters(StrictModel):
+    """The base of the models that `_make_levels_model` makes."""
 
     kind_of_name: ClassVar[str] = "parameter"
 
 
 @cache
-def _levels_model(parameters: type[CellParameters], with_blocks: bool, most: int | None) -> type[_Parameters]:
-    """Return a model with a list of at most so many levels for each parameter, and for the number of blocks."""
+def _make_levels_model(
+    parameters: type[CellParameters], with_blocks: bool, max_levels: int | None
+) -> type[_LevelsOfParameters]:
+    """Return a model with a list of levels for each parameter, and for the number of blocks."""
 
-    def list_of(level: Any, most: int | None) -> tuple[Any, tuple[()]]:
-        as_list = BeforeValidator(lambda given: given if isinstance(given, tuple) else (given,))
-        return Annotated[tuple[level, ...], Field(min_length=1, max_length=most), as_list], ()
+    def make_list(level: Any, max_levels: int | None) -> tuple[Any, tuple[()]]:
+        as_list = BeforeValidator(lambda value: value if isinstance(value, tuple) else (value,))
+        bounds = Field(min_length=1, max_length=max_levels)
+        return Annotated[tuple[level, ...], bounds, as_list], ()
 
     fields: dict[str, Any] = {}
     for name, field in parameters.model_fields.items():
-        level: Any = Annotated[(field.annotation, *field.metadata, BeforeValidator(partial(refuse_lookalike, field)))]
+        refuse = BeforeValidator(partial(refuse_lookalike, field))
+        level: Any = Annotated[(field.annotation, *field.metadata, refuse)]
         if name == "dataset_file":
             level = Annotated[level, AfterValidator(_absolute_path)]
-        fields[name] = list_of(level, most)
+        fields[name] = make_list(level, max_levels)
     if with_blocks:
-        fields["blocks"] = list_of(Annotated[int, Field(ge=1, le=BLOCKS)], 1)
-    return create_model("Levels", __base__=_Parameters, **fields)
+        fields["blocks"] = make_list(Annotated[int, Field(ge=1, le=MAX_BLOCKS)], 1)
+    return create_model("Levels", __base__=_LevelsOfParameters, **fields)
 
 
 def _absolute_path(file: str | None, info: ValidationInfo) -> str | None:
     """Return the whole path of a file, because a cell works in another folder."""
+    if not file:
+        return file
     try:
-        return file and str((GridContext.of(info).folder / file).resolve())
+        return str((GridContext.of(info).folder / file).resolve())
     # A RuntimeError is a loop of symbolic links.
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"{file!r} is no path of a file: {error}") from error
+        raise ValueError(f"{file!r} is not the path of a file: {error}") from error
 
 
 def _read_levels(
-    given: object, info: ValidationInfo, *, with_blocks: bool = False, most: int | None = None
+    value: object,
+    info: ValidationInfo,
+    *,
+    with_blocks: bool = False,
+    max_levels: int | None = None,
 ) -> ParameterLevels:
-    form = _levels_model(GridContext.of(info).parameters, with_blocks, most)
-    model = form.model_validate(given, context=info.context)
-    return {name: getattr(model, name) for name in form.model_fields if name in model.model_fields_set}
+    """Return the levels of the parameters that are named."""
+    form = _make_levels_model(GridContext.of(info).parameters, with_blocks, max_levels)
+    model = form.model_validate(value, context=info.context)
+    levels = {}
+    for name in form.model_fields:
+        if name in model.model_fields_set:
+            levels[name] = getattr(model, name)
+    return levels
 
 
-def _check_fallbacks(given: ParameterLevels, info: ValidationInfo) -> ParameterLevels:
+def _check_fallbacks(fallbacks: ParameterLevels, info: ValidationInfo) -> ParameterLevels:
     """Refuse names that are neither a network nor a language, or the default language."""
     fields = GridContext.of(info).parameters.model_fields
-    languages = [language for language in LANGUAGES if language != fields["language"].default]
-    refuse_unknown_names(given, [*languages, *(networks.NAMED if "network" in fields else ())], "language or network")
-    return given
+    names = [language for language in LANGUAGES if language != fields["language"].default]
+    if "network" in fields:
+        names += networks.NAMED_NETWORKS
+    refuse_unknown_names(fallbacks, names, "language or network")
+    return fallbacks
 
 
 ProductLevels: TypeAlias = Annotated[ParameterLevels, PlainValidator(_read_levels)]
 Condition: TypeAlias = ProductLevels
-ProfileSettings: TypeAlias = Annotated[ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True))]
-OneEach: TypeAlias = Annotated[ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True, most=1))]
+ProfileSettings: TypeAlias = Annotated[
+    ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True))
+]
+OneEach: TypeAlias = Annotated[
+    ParameterLevels, PlainValidator(partial(_read_levels, with_blocks=True, max_levels=1))
+]
 Products: TypeAlias = Annotated[tuple[ProductLevels, ...], Field(min_length=1)]
 
 
 class Override(StrictModel):
-    """Values for all points of which `when` holds; ``blocks`` may be one."""
+    """Levels for all cells that meet `when`; ``blocks`` may be one."""
 
     when: Condition
     set: OneEach
@@ -109,7 +138,7 @@ class Override(StrictModel):
 
 
 class Exclusion(StrictModel):
-    """Points that are not run although the grid has them, and why."""
+    """Cells that are not run although the grid has them, and why."""
 
     when: Condition
     why: str
@@ -119,30 +148,37 @@ class Sections(StrictModel):
     """What a grid and each of its profiles can have."""
 
     grid: Products = ()
-    if_available: Products = ()  # where server, network and language are found
-    without: Annotated[
-        dict[str, Products], AfterValidator(_check_fallbacks)
-    ] = {}  # where that language or network is not
-    overrides: tuple[Override, ...] = ()  # applied to what the products give, in their order
+    # Run where server, network and language are found.
+    if_available: Products = ()
+    # By language or network: run where it is not found.
+    without: Annotated[dict[str, Products], AfterValidator(_check_fallbacks)] = {}
+    # Applied to the cells of the products, in this order.
+    overrides: tuple[Override, ...] = ()
     exclude: tuple[Exclusion, ...] = ()
-    aa: tuple[Condition, ...] = ()  # what gets an identical second arm
+    # Cells that are measured twice, as arm a and b.
+    aa: tuple[Condition, ...] = ()
 
 
 class Profile(Sections):
-    """A selection: sections in place of the grid's, and values of parameters beside them."""
+    """A selection: sections in place of the grid's, and levels of parameters."""
 
     settings: ProfileSettings = {}
 
     @model_validator(mode="before")
     @classmethod
-    def _knows_names(cls, given: object, info: ValidationInfo) -> object:
-        """Tell the names of sections from those of parameters."""
-        if not isinstance(given, dict):
-            return given
-        right = (*Sections.model_fields, "blocks", *GridContext.of(info).parameters.model_fields)
-        refuse_unknown_names(given, right, "parameter")
-        sections = {name: value for name, value in given.items() if name in Sections.model_fields}
-        return {**sections, "settings": {name: value for name, value in given.items() if name not in sections}}
+    def _separate_settings(cls, content: object, info: ValidationInfo) -> object:
+        """Separate the names of sections from those of parameters."""
+        if not isinstance(content, dict):
+            return content
+        parameters = GridContext.of(info).parameters.model_fields
+        names = (*Sections.model_fields, "blocks", *parameters)
+        refuse_unknown_names(content, names, "parameter")
+        sections: dict[object, object] = {}
+        settings: dict[object, object] = {}
+        for name, value in content.items():
+            part = sections if name in Sections.model_fields else settings
+            part[name] = value
+        return {**sections, "settings": settings}
 
 
 class GridFile(Sections):
@@ -151,7 +187,8 @@ class GridFile(Sections):
     kind_of_name: ClassVar[str] = "section"
 
     study: str
-    parameters: OneEach = {}  # the same for every cell
+    # The same for every cell.
+    parameters: OneEach = {}
     grid: Products
     profiles: dict[str, Profile] = {}
 
@@ -173,25 +210,31 @@ class Grid:
     def profile(self, name: str) -> Profile:
         """Return a profile; raises `InputError` when the grid has no such profile."""
         if name not in self.profiles:
-            advice = nearest(name, self.profiles)
-            raise InputError(f"--profile {name}", f"the grid of {self.study} has no such profile: {advice}")
+            advice = suggest_name(name, self.profiles)
+            reason = f"the grid of {self.study} has no such profile: {advice}"
+            raise InputError(f"--profile {name}", reason)
         return self.profiles[name]
 
 
-def load(study: str) -> Grid:
-    """Read a study's grid; raises `InputError` when there is no such study or grid, or a name in it is wrong."""
-    if study not in studies.NAMES:
-        raise InputError(study, f"no such study: {nearest(study, studies.NAMES)}")
-    document = strict.load(studies.grid(study))
-    model = studies.load(study).Parameters
-    file = document.valid(GridFile, GridContext(model, paths.root()))
+def load_grid(study: str) -> Grid:
+    """Read a study's grid.
+
+    Raises `InputError` when there is no such study or grid, or a name in it is wrong.
+    """
+    if study not in STUDIES:
+        raise InputError(study, f"no such study: {suggest_name(study, STUDIES)}")
+    document = yaml_file.load_yaml(find_grid(study))
+    model = load_study(study).Parameters
+    file = document.validate(GridFile, GridContext(model, paths.root()))
     if file.study != study:
-        raise InputError(document.where(("study",)), f"this file is the grid of {study}, not of {file.study}")
+        reason = f"this file is the grid of {study}, not of {file.study}"
+        raise InputError(document.locate(("study",)), reason)
     return Grid(study, model, document, file)
 
 
 def read_level(model: type[CellParameters], name: str, value: object) -> object:
-    """Return an option's value as points of a study have it; raises pydantic's `ValidationError`."""
-    form = _levels_model(model, with_blocks=True, most=1)
-    (level,) = getattr(form.model_validate({name: value}, context=GridContext(model, Path())), name)
+    """Return an option's value as a cell has it; raises pydantic's `ValidationError`."""
+    form = _make_levels_model(model, with_blocks=True, max_levels=1)
+    levels = form.model_validate({name: value}, context=GridContext(model, Path()))
+    (level,) = getattr(levels, name)
     return level

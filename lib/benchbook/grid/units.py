@@ -1,11 +1,11 @@
-"""Versioned units: which code measures a cell, and which version of it.
+"""Versioned units: the code that measures a cell, and its version.
 
-Every file whose code can move a measured value belongs to a unit of `UNITS`. One of a unit's files states its
-``VERSION``, and ``units.json`` has that number beside a digest of the unit's code. Where the code is as committed, the
-number stands for it in the cell's identity. Where it differs its digest does, so that a local change is measured anew.
-A plug-in has no committed digest: its package is a unit whose digest always stands.
-
-``python -m tools.versions accept`` writes the file; a test fails where it differs from the code.
+Every file whose code can move a measured value belongs to a unit of `UNITS`. One of a unit's files
+has its ``VERSION``. ``units.json`` has that number and a digest of the unit's code. While the code
+has that digest, the number is part of the identity of the unit's cells. A changed unit has its
+digest there, so that a local change is measured anew. ``python -m tools.versions accept`` writes
+the file, and a test fails where it differs from the code. A plug-in's package is a unit without a
+committed digest.
 """
 
 import ast
@@ -17,29 +17,35 @@ from pathlib import Path
 from typing import Final
 
 import benchbook
-from benchbook import paths, plugins, studies
-from benchbook.inputs import InputError
+from benchbook import paths
+from benchbook.files.inputs import InputError
+from benchbook.registry import plugins
+from benchbook.studies.catalogue import (
+    find_study_module,
+    load_study,
+)
 from benchbook.studies.cell import CellParameters
 
 LIBRARY: Final = Path(benchbook.__path__[0])
 COMMITTED: Final = Path(__file__).with_name("units.json")
 
-DIGITS: Final = 20
+DIGEST_LENGTH: Final = 20
 """Hexadecimal digits of a digest: enough that no two versions of a unit share one."""
 
-PACKAGE: Final = "package "
+PLUGIN_PREFIX: Final = "package "
 """How the name of a plug-in's unit begins, before its package."""
-
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Unit:
     """Code that has one version."""
 
-    files: tuple[str, ...]  # in the library, or as ``harness/...`` in the checkout; one of them states the version
-    uses: tuple[str, ...] = ()  # other units that run with it
-    libraries: tuple[str, ...] = ()  # distributions that do its work
+    # In the library, or as ``harness/...`` in the checkout; one of them has the version.
+    files: tuple[str, ...]
+    # Other units that run with it.
+    uses: tuple[str, ...] = ()
+    # Distributions that do its work.
+    libraries: tuple[str, ...] = ()
 
 
 UNITS: Final = {
@@ -47,40 +53,53 @@ UNITS: Final = {
     "measure": Unit(
         (
             *("measure/__init__.py", "measure/meters.py", "measure/timing.py"),
-            *("studies/cell.py", "studies/levels.py", "deployment.py", "schemas.py", "languages.py", "processes.py"),
-            *("runner/fork_server.py", "runner/kernel.py", "runner/notebook.py", "runner/visit.py"),
+            *(
+                "studies/cell.py",
+                "studies/levels.py",
+                "servers/deployment.py",
+                "schema.py",
+                "languages/harness.py",
+                "servers/processes.py",
+            ),
+            *("runner/kernel.py", "runner/notebook.py", "runner/block_deployment.py"),
         ),
     ),
     # The studies.
     "bookstore": Unit(("studies/bookstore.py",), ("books", "formats")),
     "tcp": Unit(("studies/tcp.py",), ("persons", "formats", "sockets")),
-    "drivers": Unit(("studies/drivers.py", "workers.py"), ("players", "databases")),
+    "drivers": Unit(("studies/drivers.py",), ("players", "databases")),
     "crud": Unit(("studies/crud.py",), ("blog", "databases")),
     "replication": Unit(("studies/replication.py",), ("phones", "databases")),
     # Data sets, and what generates them or takes a user's file in their place.
-    "datasets": Unit(("datasets/__init__.py", "datasets/streams.py")),
+    "datasets": Unit(("datasets/dataset.py", "datasets/streams.py")),
     "books": Unit(("datasets/books.py",), ("datasets",)),
     "persons": Unit(("datasets/persons.py",), ("datasets",)),
     "players": Unit(("datasets/players.py",), ("datasets",)),
     "blog": Unit(("datasets/blog.py",), ("datasets",)),
     "phones": Unit(("datasets/phones.py",), ("datasets",)),
     "own_records": Unit(
-        ("datasets/own_records.py", "datasets/record_files.py", "datasets/inference.py"), ("datasets",)
+        ("datasets/own_records.py", "datasets/record_files.py", "datasets/inference.py"),
+        ("datasets",),
     ),
     # Codecs.
-    "formats": Unit(("formats/__init__.py",)),
-    "json": Unit(("formats/json_codecs.py",), ("formats",)),
-    "orjson": Unit(("formats/orjson_codec.py",), ("json",), ("orjson",)),
-    "msgspec": Unit(("formats/msgspec_codec.py",), ("json",), ("msgspec",)),
-    "etree": Unit(("formats/tree.py",), ("formats",)),
-    "lxml": Unit(("formats/lxml_codec.py",), ("etree",), ("lxml",)),
-    "xsdata": Unit(("formats/xsdata_codec.py",), ("lxml",), ("xsdata",)),
+    "formats": Unit(("codecs/__init__.py", "codecs/codec.py")),
+    "json": Unit(("codecs/json_codec.py",), ("formats",)),
+    "orjson": Unit(("codecs/orjson_codec.py",), ("json",), ("orjson",)),
+    "msgspec": Unit(("codecs/msgspec_codec.py",), ("json",), ("msgspec",)),
+    "etree": Unit(("codecs/tree_codec.py",), ("formats",)),
+    "lxml": Unit(("codecs/lxml_codec.py",), ("etree",), ("lxml",)),
+    "xsdata": Unit(("codecs/xsdata_codec.py",), ("lxml",), ("xsdata",)),
     # Databases: how servers are started, what all adapters share, and a folder for each product.
-    "servers": Unit(("servers/*.py", "credentials.py")),
+    "servers": Unit(
+        (
+            *("servers/launcher.py", "servers/fleet.py", "servers/programs.py"),
+            *("servers/containers.py", "servers/address.py"),
+        )
+    ),
     "databases": Unit(
         (
-            *("databases/adapter.py", "databases/__init__.py", "databases/connected.py"),
-            "studies/cell_store.py",
+            *("databases/adapter.py", "databases/catalogue.py", "databases/server_adapter.py"),
+            "studies/cell_database.py",
         ),
         ("servers",),
         ("orjson",),
@@ -88,7 +107,11 @@ UNITS: Final = {
     "sql": Unit(("databases/sql.py", "databases/child_tables.py"), ("databases",)),
     "noop": Unit(("databases/noop.py",), ("databases",)),
     "mongodb": Unit(
-        ("databases/mongodb/__init__.py", "databases/mongodb/adapter.py", "databases/mongodb/server.py"),
+        (
+            "databases/mongodb/__init__.py",
+            "databases/mongodb/adapter.py",
+            "databases/mongodb/server.py",
+        ),
         ("databases",),
         ("pymongo",),
     ),
@@ -101,111 +124,129 @@ UNITS: Final = {
     "sqlserver": Unit(("databases/sqlserver/*.py",), ("sql",), ("pymssql",)),
     "arangodb": Unit(("databases/arangodb/*.py",), ("databases",), ("python-arango",)),
     # What cells run on that name it: an emulated network, sockets, another language.
-    "networks": Unit(("networks/*.py",)),
-    "sockets": Unit(("wire/*.py", "studies/bookstore_receiver.py"), libraries=("orjson",)),
-    "java": Unit(("harness/java/src/main/**/*", "harness/java/pom.xml", "harness/contract.schema.json")),
-    "node": Unit(("harness/node/*.js", "harness/node/package-lock.json", "harness/contract.schema.json")),
+    "networks": Unit(("servers/networks.py", "servers/namespaces.py")),
+    "sockets": Unit(("sockets/*.py", "studies/bookstore_receiver.py"), libraries=("orjson",)),
+    "java": Unit(
+        ("harness/java/src/main/**/*", "harness/java/pom.xml", "harness/contract.schema.json")
+    ),
+    "node": Unit(
+        ("harness/node/*.js", "harness/node/package-lock.json", "harness/contract.schema.json")
+    ),
 }
 """Every unit by its name."""
 
 
-def cell_modules(study: str, parameters: CellParameters) -> set[str]:
-    """Return the modules that a cell imports: its study's, and those that the study names for its parameters."""
-    return {studies.module(study), *studies.load(study).modules(parameters)}
+def list_modules(study: str, parameters: CellParameters) -> set[str]:
+    """Return the modules that a cell imports: its study's, and those for its parameters."""
+    return {find_study_module(study), *load_study(study).modules(parameters)}
 
 
-def cell_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
+def find_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
     """Return the units that measure a cell, by name; a plug-in's package is one of them."""
-    left = ["measure", *(_unit_of(module) for module in cell_modules(study, parameters))]
-    # What any study's parameters may name.
+    names = ["measure"]
+    names += [_find_unit(module) for module in list_modules(study, parameters)]
+    # Parameters that every study may have.
     if parameters.dataset_file:
-        left.append("own_records")
+        names.append("own_records")
     if parameters.language != "python":
-        left.append(parameters.language)
+        names.append(parameters.language)
     if getattr(parameters, "network", "none") != "none":
-        left.append("networks")
-    # And what these use in turn.
+        names.append("networks")
+    # The units that these use, and so on.
     units: dict[str, Unit] = {}
-    while left:
-        name = left.pop()
+    while names:
+        name = names.pop()
         if name not in units:
-            units[name] = UNITS[name] if name in UNITS else _package_unit(name)
-            left.extend(units[name].uses)
+            units[name] = UNITS[name] if name in UNITS else _make_plugin_unit(name)
+            names += units[name].uses
     return units
 
 
 @cache
-def version(unit: str) -> int | str:
-    """Return a unit's version; where its code is not as committed, the digest of its code."""
-    committed, found = read_committed().get(unit), digest(unit)
-    return committed[0] if committed and committed[1] == found else found
+def read_version(unit: str) -> int | str:
+    """Return a unit's version; if its code is not as committed, the digest of its code."""
+    code = digest_unit(unit)
+    committed = read_committed().get(unit)
+    if committed is None:
+        return code
+    version, committed_code = committed
+    return version if committed_code == code else code
 
 
 @cache
 def read_committed() -> dict[str, tuple[int, str]]:
     """Return each unit's version, and the digest of the code that has it."""
-    return {unit: (number, code) for unit, (number, code) in json.loads(COMMITTED.read_text()).items()}
+    committed = json.loads(COMMITTED.read_text())
+    return {unit: (version, code) for unit, (version, code) in committed.items()}
 
 
-def digest(unit: str) -> str:
-    """Return the digest of a unit's code: of Python without comments, docstrings and layout."""
+def digest_unit(unit: str) -> str:
+    """Return the digest of a unit's code; comments, docstrings and layout do not count."""
     code = hashlib.sha256()
-    for path in source_files(unit):
+    for path in list_files(unit):
         content = path.read_bytes()
         if path.suffix == ".py":
-            content = normalise(content.decode("utf-8")).encode()
+            content = normalise_code(content.decode("utf-8")).encode()
         code.update(f"{path.name}\n".encode() + content)
-    return code.hexdigest()[:DIGITS]
+    return code.hexdigest()[:DIGEST_LENGTH]
 
 
-def source_files(unit: str) -> list[Path]:
-    """Return the files of a unit, or of a plug-in's package; none of those that are not installed here."""
+def list_files(unit: str) -> list[Path]:
+    """Return the installed files of a unit, or of a plug-in's package."""
     if unit not in UNITS:
-        return sorted(plugins.folder(unit.removeprefix(PACKAGE)).rglob("*.py"))
+        return sorted(plugins.find_folder(unit.removeprefix(PLUGIN_PREFIX)).rglob("*.py"))
     files: list[Path] = []
     for pattern in UNITS[unit].files:
-        folder = paths.own() if pattern.startswith("harness/") else LIBRARY
+        folder = paths.code_folder() if pattern.startswith("harness/") else LIBRARY
         files += sorted(path for path in folder.glob(pattern) if path.is_file())
     return files
 
 
-def normalise(code: str) -> str:
-    """Return Python code in a form that comments, docstrings, layout and Python's own version do not change."""
+def normalise_code(code: str) -> str:
+    """Return Python code as text that comments, docstrings and layout do not change.
+
+    Nor does Python's version. Raises `SyntaxError` or `ValueError` for what is not Python.
+    """
     try:
         tree = ast.parse(code)
-    # Python 3.11, when the garbage collector meanwhile ran what parses code, too, such as a traceback.
     except SystemError:
+        # Python 3.11 raises it when the garbage collector ran code that parses, too.
         tree = ast.parse(code)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return _write_node(tree)
 
 
 def _write_node(node: object) -> str:
-    """Return a node of a syntax tree as text, without empty fields: newer versions of Python have more of them."""
+    """Return a node of a syntax tree as text.
+
+    Empty fields are left out, because newer versions of Python have more of them.
+    """
     if isinstance(node, ast.AST):
-        fields = [_write_node(value) for _, value in ast.iter_fields(node) if value not in (None, [])]
+        values = [value for _, value in ast.iter_fields(node)]
+        fields = [_write_node(value) for value in values if value not in (None, [])]
         return f"{type(node).__name__}({','.join(fields)})"
     if isinstance(node, list):
-        return f"[{','.join(_write_node(one) for one in node)}]"
+        return f"[{','.join(_write_node(item) for item in node)}]"
     return repr(node)
 
 
-def _unit_of(module: str) -> str:
-    """Return the unit that has a module; a plug-in's package, or the package of a module that no unit has yet."""
-    top, _, _ = module.partition(".")
+def _find_unit(module: str) -> str:
+    """Return the unit of a module; for a plug-in's or a new module, the unit of its package."""
+    top = module.partition(".")[0]
     if top != benchbook.__name__:
-        return PACKAGE + top
-    return units_by_module().get(module) or PACKAGE + module.rpartition(".")[0]
+        return PLUGIN_PREFIX + top
+    return map_modules().get(module) or PLUGIN_PREFIX + module.rpartition(".")[0]
 
 
 @cache
-def units_by_module() -> dict[str, str]:
+def map_modules() -> dict[str, str]:
     """Return the unit of each of the library's modules that belongs to one."""
     units = {}
     for unit in UNITS:
-        for path in source_files(unit):
+        for path in list_files(unit):
             if path.suffix == ".py":
                 parts = path.relative_to(LIBRARY).with_suffix("").parts
                 units[".".join((benchbook.__name__, *parts)).removesuffix(".__init__")] = unit
@@ -213,21 +254,23 @@ def units_by_module() -> dict[str, str]:
 
 
 @cache
-def _package_unit(name: str) -> Unit:
-    """Return the unit of a plug-in's package: it uses the units whose modules it imports, and what it requires.
+def _make_plugin_unit(name: str) -> Unit:
+    """Return the unit of a plug-in's package: it uses the units that it imports.
 
-    Raises `InputError` when its code cannot be read.
+    Its requirements are its libraries. Raises `InputError` when its code cannot be read.
     """
-    package, imported = name.removeprefix(PACKAGE), set[str]()
-    for path in source_files(name):
+    package = name.removeprefix(PLUGIN_PREFIX)
+    imported = set[str]()
+    for path in list_files(name):
         try:
-            nodes = ast.walk(ast.parse(path.read_bytes()))
+            tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError) as error:
             raise InputError(package, f"its code cannot be read: {error}") from error
-        for node in nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                names = [alias.name for alias in node.names]
-                module = node.module if isinstance(node, ast.ImportFrom) else None
-                imported |= {module, *(f"{module}.{name}" for name in names)} if module else {*names}
-    uses = {unit for module, unit in units_by_module().items() if module in imported}
-    return Unit((), tuple(sorted(uses)), plugins.requirements(package))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                imported.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module)
+                imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    uses = {unit for module, unit in map_modules().items() if module in imported}
+    return Unit((), tuple(sorted(uses)), plugins.list_requirements(package))

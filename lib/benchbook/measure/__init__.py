@@ -1,25 +1,31 @@
-"""The timed section and what is read around it: a clock, meters of CPU and memory; the machine and its other load.
+"""Measuring: the timed section, meters of CPU and memory, and the machine with its other load.
 
-In come an action and meters; out go the action's result and a `Reading` of each. Begin with `timed` in `timing`, whose
-few lines are all that stands between the two readings of the clock. `meters` reads processes and the machine,
-`machine` describes what a number was measured on, and says what other processes use of it.
+Begin with `time_action` in `timing`. `meters` reads processes and the machine; `machine` describes
+the machine, and how much of it other processes use.
 """
 
-from benchbook.measure.meters import NotIdle, capacity_meter, client_meters, idle, machine_meters, process_meters
-from benchbook.measure.timing import Meter, MeterError, Reading, clock, timed
+from benchbook.measure.meters import (
+    NotIdleError,
+    make_capacity_meter,
+    make_client_meters,
+    make_machine_meters,
+    make_process_meters,
+    wait_until_idle,
+)
+from benchbook.measure.timing import Meter, MeterError, Reading, clock, time_action
 
 VERSION = 1
 
 __all__ = [
     "Meter",
     "MeterError",
-    "NotIdle",
+    "NotIdleError",
     "Reading",
-    "capacity_meter",
-    "client_meters",
     "clock",
-    "idle",
-    "machine_meters",
-    "process_meters",
-    "timed",
+    "make_capacity_meter",
+    "make_client_meters",
+    "make_machine_meters",
+    "make_process_meters",
+    "time_action",
+    "wait_until_idle",
 ]

@@ -16,7 +16,7 @@ CLOCK_RESOLUTION: Final = max(1.0, time.get_clock_info("perf_counter").resolutio
 
 
 class MeterError(RuntimeError):
-    """A meter could not be read: says which, and why."""
+    """A meter could not be read; the message says which, and why."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Meter:
     Parameters
     ----------
     metric, role, source
-        What is read, of whom and where, in the words of the results' schema.
+        The quantity, its owner and where it is read, in the words of the results' schema.
     unit
         Unit of what `read` returns (``ns`` or ``B``).
     resolution
         Smallest step of the number, in `unit`.
     read
-        Returns the present value; may raise.
+        Returns the current value; may raise.
     kind
         ``delta``: the value after the action minus the value before; ``after``: the value after it.
     """
@@ -48,7 +48,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one meter said about one timed section."""
+    """The value of one meter for one timed section."""
 
     metric: str
     role: str
@@ -58,40 +58,46 @@ class Reading:
     resolution: float
 
 
-def timed(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, list[Reading]]:
-    """Run an action between two readings of the clock, with the meters read outside them.
+def time_action(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, list[Reading]]:
+    """Run an action between two readings of the clock; read the meters outside of them.
 
-    The client's own meters are read nearest to the action, so that reading the others costs it nothing.
+    The client's own meters are read closest to the action, so that they do not include the reading
+    of the others.
 
     Parameters
     ----------
     action
-        The whole loop to measure; what it raises passes through.
+        The whole loop to measure; its exceptions pass through.
     meters
-        What to read before and after; raises `MeterError` when one cannot be read.
+        The meters to read; raises `MeterError` when one cannot be read.
 
     Returns
     -------
     tuple
-        The action's result, and the readings: the client's ``wall_time`` first, then one a meter in the given order.
+        The action's result, and the readings: the client's ``wall_time``, then one per meter in the
+        given order.
     """
     inward = sorted(range(len(meters)), key=lambda index: meters[index].role == "client")
     deltas = [index for index in inward if meters[index].kind == "delta"]
-    before = {index: _read(meters[index]) for index in deltas}
+    before = {index: _read_meter(meters[index]) for index in deltas}
     start = clock()
     result = action()
     duration = clock() - start
     outward = [*reversed(deltas), *(index for index in inward if index not in before)]
-    after = {index: _read(meters[index]) for index in outward}
+    after = {index: _read_meter(meters[index]) for index in outward}
     readings = [Reading("wall_time", "client", duration, "ns", CLOCK_SOURCE, CLOCK_RESOLUTION)]
     for index, meter in enumerate(meters):
         value = after[index] - before.get(index, 0)
-        readings.append(Reading(meter.metric, meter.role, value, meter.unit, meter.source, meter.resolution))
+        readings.append(
+            Reading(meter.metric, meter.role, value, meter.unit, meter.source, meter.resolution)
+        )
     return result, readings
 
 
-def _read(meter: Meter) -> float:
+def _read_meter(meter: Meter) -> float:
     try:
         return meter.read()
     except Exception as error:
-        raise MeterError(f"{meter.metric} of the {meter.role} from {meter.source}: {error}") from error
+        raise MeterError(
+            f"{meter.metric} of the {meter.role} from {meter.source}: {error}"
+        ) from error

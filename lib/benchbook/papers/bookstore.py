@@ -1,7 +1,7 @@
 """JSON and XML marshalled and unmarshalled in Java (study `bookstore`).
 
-In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end; `cold_starts` splits single repetitions where their times settle.
+Begin with ``FIGURES`` and ``TABLES`` at the end. `find_cold_starts` splits single repetitions
+where their times become steady.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,230 +14,321 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchbook.analysis import Analysis
-from benchbook.analysis import number as published_number
-from benchbook.analysis.block_means import UNIT
-from benchbook.analysis.comparisons import A_OVER_B, compare
-from benchbook.analysis.sides import Measured, Side
-from benchbook.analysis.steadiness import ENOUGH, steadiness
-from benchbook.digits import estimate, number
-from benchbook.papers.setups import setup
-from benchbook.plots import names
-from benchbook.plots.exhibit import Dots, Exhibit, Lines, Maker
-from benchbook.plots.points import (
+from benchbook.analysis.block_means import BlockMeans
+from benchbook.analysis.comparisons import A_OVER_B, compare_means
+from benchbook.analysis.published import find_published_value as published_number
+from benchbook.analysis.quantities import MEAN_KEYS
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.steadiness import MIN_REPETITIONS, find_steady_state
+from benchbook.analysis.study_means import StudyMeans
+from benchbook.plots import labels
+from benchbook.plots.claim_lines import list_claim_sheets
+from benchbook.plots.exhibit import (
     NOT_RUN,
-    FrameRow,
-    by_source,
-    chosen,
-    framed,
-    here,
-    joined,
-    misprints,
-    paper,
-    printed,
-    remarks,
-    settled,
-    side_by_side,
-    table,
-    where,
-    wide,
+    Dots,
+    Exhibit,
+    Lines,
+    Maker,
+    join_sources,
+    list_misprints,
+    set_table,
 )
-from benchbook.plots.provenance import distinct
-from benchbook.plots.ratios import METRICS, Headline, Ratios, by_condition, of_n, of_stacks
-from benchbook.plots.verdicts import sheets
+from benchbook.plots.labels import METRICS
+from benchbook.plots.points import (
+    FrameRow,
+    choose_levels,
+    choose_levels_by_language,
+    describe_points,
+    frame_points,
+    get_measured_table,
+    join_points,
+    make_measured_points,
+    make_printed_points,
+    select_printed,
+    select_rows,
+    split_panels_by_language,
+)
+from benchbook.plots.provenance import join_distinct, make_setup_table
+from benchbook.plots.ratio_plot import (
+    Headline,
+    RatioFigure,
+    describe_languages,
+    describe_n,
+    index_comparisons,
+)
+from benchbook.text.number_format import format_estimate, format_number
 
 N: Final = (1, 10, 100, 1000, 10000)
-ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once", "network": "none"}
-PAPERS_WAY: Final = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
-OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
-"""What is another on the paper's own stack."""
+SHARED_LEVELS: Final = {
+    "process": "together",
+    "sink": "file",
+    "keys": "paper",
+    "binding": "once",
+    "network": "none",
+}
+PAPER_LEVELS: Final = {**SHARED_LEVELS, "json_codec": "orjson", "xml_codec": "lxml"}
+LANGUAGE_LEVELS: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
+"""The codecs of the paper's own language."""
 
-HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
+COLUMN_HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
+PANEL_TITLES: Final = {"time": "Time in µs", "size": "Size in bytes"}
 UNITS: Final = {"time": "µs", "size": "B"}
 BYTES: Final = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
-def drawn(analysis: Analysis, case: int) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
-    """Return the paper's points of one case and each stack's, times in µs and sizes in bytes, and what must be said."""
-    rows = _printed(analysis, case)
-    series, panel = (rows["column"].str.split().str[part] for part in (0, 1))
+def collect_points(
+    analysis: Analysis, case: int
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
+    """Return the paper's points of one case, each language's, and notes.
+
+    Times are in µs, sizes in bytes.
+    """
+    rows = _select_case(analysis, case)
+    columns = rows["column"].str.split()
     in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
-    published = printed(in_bytes, unit="", panel=panel, level=rows["row"].astype(int), series=series)
+    published = make_printed_points(
+        in_bytes,
+        unit="",
+        panel=columns.str[1],
+        level=rows["row"].astype(int),
+        series=columns.str[0],
+    )
     published["unit"] = published["panel"].map(UNITS)
-    cells, notes = settled(where(wide(analysis, "bookstore"), case=case), PAPERS_WAY, OWN)
-    by_stack = {stack: _here(of_stack) for stack, of_stack in cells.items()}
-    return published, by_stack, [*remarks(joined(published, *by_stack.values()), {f"n = {n:,}": n for n in N}), *notes]
+    measured = select_rows(get_measured_table(analysis, "bookstore"), case=case)
+    by_language, notes = choose_levels_by_language(measured, PAPER_LEVELS, LANGUAGE_LEVELS)
+    parts = {language: _make_points(cells) for language, cells in by_language.items()}
+    points = join_points(published, *parts.values())
+    return published, parts, [*describe_points(points, {f"n = {n:,}": n for n in N}), *notes]
 
 
-def _printed(analysis: Analysis, case: int) -> pd.DataFrame:
-    return paper(analysis, "bookstore", f"Case {case} table")
+def _select_case(analysis: Analysis, case: int) -> pd.DataFrame:
+    return select_printed(analysis, "bookstore", f"Case {case} table")
 
 
-def _here(cells: pd.DataFrame) -> pd.DataFrame:
+def _make_points(cells: pd.DataFrame) -> pd.DataFrame:
     parts = []
-    for panel, operation, metric, scale in (("time", "round_trip", "wall_time", 1e-3), ("size", "marshal", "size", 1)):
-        rows = where(cells, operation=operation)
-        series = rows["format"].map(names.FORMATS)
-        level = rows["n"].astype(int)
-        parts.append(here(rows, metric, unit=UNITS[panel], scale=scale, panel=panel, level=level, series=series))
-    return joined(*parts)
+    for panel, operation, metric, scale in (
+        ("time", "round_trip", "wall_time", 1e-3),
+        ("size", "marshal", "size", 1),
+    ):
+        rows = select_rows(cells, operation=operation)
+        part = make_measured_points(
+            rows,
+            metric,
+            unit=UNITS[panel],
+            scale=scale,
+            panel=panel,
+            level=rows["n"].astype(int),
+            series=rows["format"].map(labels.FORMATS),
+        )
+        parts.append(part)
+    return join_points(*parts)
 
 
-def case_table(analysis: Analysis, *, case: int) -> Exhibit:
+def set_case_table(analysis: Analysis, *, case: int) -> Exhibit:
     """Set one case's table: average time of marshalling and unmarshalling, and file size."""
-    published, by_stack, notes = drawn(analysis, case)
-    points, sources = by_source(published, by_stack)
+    published, by_language, notes = collect_points(analysis, case)
+    points, sources = join_sources(published, by_language)
     sizes = sorted({*N, *points["level"]})
-    panel = points["series"] + " " + points["panel"].map(HEADS)
+    panel = points["series"] + " " + points["panel"].map(COLUMN_HEADS)
     points = points.assign(level=points["level"].map("{:,}".format), panel=panel)
-    columns = [f"{kind} {head}" for head in HEADS.values() for kind in ("XML", "JSON")]
-    frame = table(points, corner="Number of books", rows=[f"{n:,}" for n in sizes], columns=columns, sources=sources)
+    heads = product(COLUMN_HEADS.values(), ("XML", "JSON"))
+    frame = set_table(
+        points,
+        corner="Number of books",
+        rows=[f"{n:,}" for n in sizes],
+        columns=[f"{kind} {head}" for head, kind in heads],
+        sources=sources,
+    )
     title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
-    return Exhibit(title, frame, (*notes, *misprints(_printed(analysis, case))))
+    return Exhibit(title, frame, (*notes, *list_misprints(_select_case(analysis, case))))
 
 
-def case_figure(analysis: Analysis, *, case: int) -> Exhibit:
+def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
-    published, by_stack, notes = drawn(analysis, case)
+    published, by_language, notes = collect_points(analysis, case)
     title = f"bookstore, case {case}: time and size over the number of books"
-    points, panels = side_by_side(published, by_stack, ("time", "size"))
-    heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
-    drawing = Lines(("books", ""), N, panels, alike=len(by_stack) > 1, heads=heads)
+    points, panels = split_panels_by_language(published, by_language, ("time", "size"))
+    # Panels are "time" and "size", with several languages "time, Java" and so on.
+    titles = {}
+    for panel in panels:
+        quantity, *language = panel.split(", ")
+        titles[panel] = ", ".join([PANEL_TITLES[quantity], *language])
+    drawing = Lines(("books", ""), N, panels, shared_scale=len(by_language) > 1, titles=titles)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-NEAR: Final = 0.3
-WITHIN: Final = f"within {100 * NEAR:.0f} %"
+NEAR_SHARE: Final = 0.3
+NEAR_LABEL: Final = f"within {100 * NEAR_SHARE:.0f} %"
 OPERATIONS: Final = {"written and read": "round_trip", "written": "marshal", "read": "unmarshal"}
-STACKS: Final = ("Java", "Python")
+LANGUAGES: Final = ("Java", "Python")
 """The paper's own first."""
 
 
-def cold_ratios(analysis: Analysis) -> Exhibit:
-    """Set XML's time over JSON's for both cases and every number of books, the paper's own stack first."""
-    times = where(analysis.tables, study="bookstore", metric="wall_time")
-    times = times.loc[[settings["process"] != "warm" for settings in times["settings"]]].dropna(subset=["estimate"])
-    compared, notes = by_condition(times, ("case", "n", "operation"), PAPERS_WAY, OWN)
-    conditions = list(product((1, 2), sorted({*N, *(int(n) for _, _, n, _ in compared)})))
-    frame = pd.DataFrame({"Case": [case for case, _ in conditions], "Books": [f"{n:,}" for _, n in conditions]})
-    published = [_printed_time(case, n, "XML") / _printed_time(case, n, "JSON") for case, n in conditions]
-    frame["written and read, published"] = [number(ratio) for ratio in published]
-    for stack, (what, operation) in product(STACKS, OPERATIONS.items()):
-        rows = [compared.get((stack, *condition, operation)) for condition in conditions]
-        frame[f"{stack}: {what}, here"] = [
-            NOT_RUN if row is None else estimate(row.estimate, row.low, row.high) for row in rows
-        ]
+def set_cold_ratios(analysis: Analysis) -> Exhibit:
+    """Set XML's time over JSON's for both cases and every number of books."""
+    times = select_rows(analysis.tables, study="bookstore", metric="wall_time")
+    is_cold = [settings["process"] != "warm" for settings in times["settings"]]
+    times = times.loc[is_cold].dropna(subset=["estimate"])
+    factors = ("case", "n", "operation")
+    compared, notes = index_comparisons(times, factors, PAPER_LEVELS, LANGUAGE_LEVELS)
+
+    sizes = sorted({*N, *(int(row.n) for row in compared.values())})
+    conditions = list(product((1, 2), sizes))
+    published = [_divide_printed_times(case, n) for case, n in conditions]
+    columns: dict[str, list[Any]] = {
+        "Case": [case for case, _ in conditions],
+        "Books": [f"{n:,}" for _, n in conditions],
+        "written and read, published": [format_number(ratio) for ratio in published],
+    }
+    for language, (label, operation) in product(LANGUAGES, OPERATIONS.items()):
+        rows = [compared.get((language, *condition, operation)) for condition in conditions]
+        columns[f"{language}: {label}, here"] = [_write_ratio(row) for row in rows]
         if operation == "round_trip":
-            frame[f"{stack}: {WITHIN}"] = [_near(row, ratio) for row, ratio in zip(rows, published, strict=True)]
-    sentences = [
-        *of_stacks(compared, STACKS),
-        "each cell is one process without warm-up, and the mean holds its first repetition, as in the paper",
-        f"{WITHIN}: the ratio here over the published one lies in {1 - NEAR:g} to {1 + NEAR:g}",
+            pairs = zip(rows, published, strict=True)
+            nearness = [_describe_nearness(row, ratio) for row, ratio in pairs]
+            columns[f"{language}: {NEAR_LABEL}"] = nearness
+    notes = [
+        *describe_languages(compared, LANGUAGES),
+        "each cell is one process without warm-up, and the mean holds its first repetition, "
+        "as in the paper",
+        f"{NEAR_LABEL}: the ratio here over the published one lies in {1 - NEAR_SHARE:g} to "
+        f"{1 + NEAR_SHARE:g}",
         "the paper prints the sum of writing and reading alone",
+        *notes,
     ]
     title = "bookstore: XML over JSON, time from a cold start, ratios with their 99 % intervals"
-    return Exhibit(title, frame, (*sentences, *notes))
+    return Exhibit(title, pd.DataFrame(columns), tuple(notes))
 
 
-def _printed_time(case: int, n: int, kind: str) -> float:
-    return published_number("bookstore", f"Case {case} table", str(n), f"{kind} time")
+def _divide_printed_times(case: int, n: int) -> float:
+    """Return the paper's time of XML over that of JSON; NaN where it is not printed."""
+    table = f"Case {case} table"
+    xml = published_number("bookstore", table, str(n), "XML time")
+    return xml / published_number("bookstore", table, str(n), "JSON time")
 
 
-def _near(row: FrameRow | None, published: float) -> str:
+def _write_ratio(row: FrameRow | None) -> str:
+    return NOT_RUN if row is None else format_estimate(row.estimate, row.low, row.high)
+
+
+def _describe_nearness(row: FrameRow | None, published: float) -> str:
     if row is None:
         return NOT_RUN
     share = row.estimate / published
-    return f"{'yes' if abs(share - 1) <= NEAR else 'no'} ({number(share)})"
+    return f"{'yes' if abs(share - 1) <= NEAR_SHARE else 'no'} ({format_number(share)})"
 
 
-def libraries(analysis: Analysis) -> Exhibit:
-    """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
-    measured, notes = chosen(where(wide(analysis, "bookstore"), operation="round_trip"), ANY_LIBRARY)
-    n = 1000 if 1000 in set(measured["n"]) else measured["n"].max()
-    measured = where(measured, n=n)
-    cases = {f"case {case}": _libraries(analysis, cells["cell_id"]) for case, cells in measured.groupby("case")}
-    points = joined(*(_over_the_fastest(case, of_case) for case, of_case in cases.items()))
-    notes = [*remarks(points, {}), *(_library_notes(int(n), cases) if cases else []), *notes]
-    rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
+def draw_libraries(analysis: Analysis) -> Exhibit:
+    """Draw each library's round trip over the fastest one's of the same case.
+
+    The papers print no such comparison.
+    """
+    rows = select_rows(get_measured_table(analysis, "bookstore"), operation="round_trip")
+    rows, notes = choose_levels(rows, SHARED_LEVELS)
+    n = 1000 if 1000 in set(rows["n"]) else rows["n"].max()
+    cases = {}
+    for case, cells in select_rows(rows, n=n).groupby("case"):
+        cases[f"case {case}"] = _rank_libraries(analysis, cells["cell_id"])
+    points = join_points(*(_divide_by_fastest(case, ranked) for case, ranked in cases.items()))
+    library_notes = _write_library_notes(int(n), cases) if cases else []
+    notes = [*describe_points(points, {}), *library_notes, *notes]
+    levels = points.sort_values(["series", "value"], kind="stable")["level"]
+    panels = [*cases] or ["case 1", "case 2"]
+    drawing = Dots("time, times the fastest", levels.unique().tolist(), panels, reference=1.0)
     title = "bookstore: what the choice of library is worth beside the choice of format"
-    drawing = Dots("time, times the fastest", rows, [*cases] or ["case 1", "case 2"], reference=1.0)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
 @dataclass(frozen=True)
-class Libraries:
+class RankedLibraries:
     """Block means of one case's round trip by codec and language, the fastest first."""
 
-    sides: dict[tuple[str, str], Side]
+    means: dict[tuple[str, str], BlockMeans]
     machine_days: NDArray[np.object_]
 
-    def compare(self, a: Side, b: Side) -> dict[str, Any]:
+    def compare(self, a: BlockMeans, b: BlockMeans) -> dict[str, Any]:
         """Return a's time over b's; NaN where there is no ratio."""
         none = {"estimate": np.nan, "low": np.nan, "high": np.nan}
-        return none | compare(A_OVER_B, {"a": a, "b": b}, self.machine_days)
+        return none | compare_means(A_OVER_B, {"a": a, "b": b}, self.machine_days)
 
-    def in_words(self, a: Side, b: Side) -> str:
+    def write_ratio(self, a: BlockMeans, b: BlockMeans) -> str:
         """Return a's time over b's with its interval."""
         times = self.compare(a, b)
-        return estimate(times["estimate"], times["low"], times["high"])
+        return format_estimate(times["estimate"], times["low"], times["high"])
 
 
-def _libraries(analysis: Analysis, cells: Iterable[str]) -> Libraries:
-    measured = Measured("bookstore", where(analysis.measured["bookstore"].means, cell_id=[*cells]))
-    apart = ("format", "json_codec", "xml_codec")
-    sides: dict[tuple[str, str], Side] = {}
-    for _, language, _, by_codec in measured.alike("codec", apart, [("round_trip", "client", "wall_time")]):
+def _rank_libraries(analysis: Analysis, cells: Iterable[str]) -> RankedLibraries:
+    means = select_rows(analysis.studies["bookstore"].means, cell_id=[*cells])
+    measured = StudyMeans("bookstore", means)
+    loose = ("format", "json_codec", "xml_codec")
+    round_trips = [("round_trip", "client", "wall_time")]
+    libraries: dict[tuple[str, str], BlockMeans] = {}
+    for _, language, _, by_codec in measured.match_levels("codec", loose, round_trips):
         for codec, side in by_codec.items():
             if len(side.blocks) and (side.values > 0).all():
-                sides.setdefault((codec, language), side)
-    fastest_first = sorted(sides.items(), key=lambda library: float(np.log(library[1].values).mean()))
-    return Libraries(dict(fastest_first), measured.machine_days)
+                libraries.setdefault((codec, language), side)
+    ranked = sorted(libraries.items(), key=lambda item: float(np.log(item[1].values).mean()))
+    return RankedLibraries(dict(ranked), measured.machine_days)
 
 
-def _over_the_fastest(case: str, libraries: Libraries) -> pd.DataFrame:
+def _divide_by_fastest(case: str, libraries: RankedLibraries) -> pd.DataFrame:
+    if not libraries.means:
+        return frame_points([])
     points = []
-    for (codec, language), side in libraries.sides.items():
-        place = {"level": f"{names.codec(codec)}, {names.STACKS[language]}", "series": _format(side)}
-        fastest = next(iter(libraries.sides.values()))
+    fastest = next(iter(libraries.means.values()))
+    for (codec, language), side in libraries.means.items():
+        level = f"{labels.name_codec(codec)}, {labels.LANGUAGES[language]}"
+        point: dict[str, object] = {"level": level, "series": _name_format(side)}
         if side is fastest:
-            points.append({**place, "value": 1.0, "blocks": len(side.blocks)})
+            points.append({**point, "value": 1.0, "blocks": len(side.blocks)})
             continue
         times = libraries.compare(side, fastest)
         if times["blocks"]:
-            ends = {"value": times["estimate"], "low": times["low"], "high": times["high"], "blocks": times["blocks"]}
-            points.append({**place, **ends})
-    return framed(points, source="here", unit="ratio", panel=case)
+            point["value"] = times["estimate"]
+            points.append(point | {name: times[name] for name in ("low", "high", "blocks")})
+    return frame_points(points, source="here", unit="ratio", panel=case)
 
 
-def _format(side: Side) -> str:
-    return names.FORMATS[side.settings["format"]]
+def _name_format(side: BlockMeans) -> str:
+    return labels.FORMATS[side.settings["format"]]
 
 
-def _library_notes(n: int, cases: Mapping[str, Libraries]) -> list[str]:
-    """Say what is shown, and in each case what each of the two choices is worth."""
-    sentences = [f"{n:,} books: time to a file and back, over the fastest library's of the same case"]
+def _write_library_notes(n: int, cases: Mapping[str, RankedLibraries]) -> list[str]:
+    """Return the points, and each case's sentence on the choices of library and format."""
+    notes = [f"{n:,} books: time to a file and back, over the fastest library's of the same case"]
     for case, libraries in cases.items():
-        of_format: dict[str, list[Side]] = {"JSON": [], "XML": []}
-        for side in libraries.sides.values():
-            of_format[_format(side)].append(side)
-        worth = []
-        for kind, ranked in of_format.items():
+        by_format: dict[str, list[BlockMeans]] = {"JSON": [], "XML": []}
+        for side in libraries.means.values():
+            by_format[_name_format(side)].append(side)
+        parts = []
+        for kind, ranked in by_format.items():
             if len(ranked) > 1:
-                times = libraries.in_words(ranked[-1], ranked[0])
-                worth.append(f"the slowest {kind} library took {times} times the fastest one's time")
-        if all(of_format.values()):
-            times = libraries.in_words(of_format["XML"][0], of_format["JSON"][0])
-            worth.append(f"the fastest XML {times} times the fastest JSON's")
-        sentences.append(f"{case}: {', '.join(worth)}")
-    return sentences
+                times = libraries.write_ratio(ranked[-1], ranked[0])
+                parts.append(
+                    f"the slowest {kind} library took {times} times the fastest one's time"
+                )
+        if all(by_format.values()):
+            times = libraries.write_ratio(by_format["XML"][0], by_format["JSON"][0])
+            parts.append(f"the fastest XML {times} times the fastest JSON's")
+        notes.append(f"{case}: {', '.join(parts)}")
+    return notes
 
 
-_ABOUT: Final = ("study", "host", "case", "n", "operation", "format", "codec")
-_SETTLED: Final = ("blocks", "shape", "shapes", "start", "mean", "steady", "cold_over_steady")
+_CELL_COLUMNS: Final = ("study", "host", "case", "n", "operation", "format", "codec")
+_STEADY_COLUMNS: Final = (
+    "blocks",
+    "shape",
+    "shapes",
+    "start",
+    "mean",
+    "steady",
+    "cold_over_steady",
+)
 
 
-def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return where the times of every cell with enough repetitions settle, a row a cell, operation and format.
+def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return where the times of cells become steady, for cells with enough repetitions.
 
     Parameters
     ----------
@@ -247,90 +338,94 @@ def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The cell's ``study, host, case, n, operation, format, codec``; ``blocks``; ``shape``: that of most blocks, as
-        in `benchbook.analysis.steadiness.Steadiness`, and ``shapes``, all with their counts; ``start``: the median
-        first repetition of the steady state; ``mean`` of all repetitions and ``steady``, of those of the steady states,
-        both in the stored unit and means over blocks; ``cold_over_steady``: the mean before it over the mean in it. NaN
-        where no block has a steady state or none was cold.
+        One row per cell, operation and format; times in the stored unit, NaN where no block has a
+        steady state or none was cold:
+
+        - ``study, host, case, n, operation, format, codec``: of the cell
+        - ``blocks``: their number
+        - ``shape``: of most blocks, as in `benchbook.analysis.steadiness.Steadiness`
+        - ``shapes``: all shapes with their counts
+        - ``start``: the median first repetition of the steady state
+        - ``mean``: of all repetitions
+        - ``steady``: the mean in the steady state
+        - ``cold_over_steady``: the mean before the steady state over the mean in it
     """
     rows = observations[observations["metric"].eq("wall_time") & observations["value"].notna()]
-    apart = [name for name in UNIT if name in rows]
-    keys = [name for name in apart if name not in ("block", "metric")]
+    rows = rows.sort_values("repetition", kind="stable")
+    keys = [name for name in MEAN_KEYS if name in rows and name not in ("block", "metric")]
     records: list[dict[str, object]] = []
-    for _, cell in rows.sort_values("repetition", kind="stable").groupby(keys, dropna=False, sort=False):
+    for _, cell in rows.groupby(keys, dropna=False, sort=False):
         blocks = [block["value"].to_numpy(dtype=float) for _, block in cell.groupby("block")]
-        if min(map(len, blocks)) >= ENOUGH:
-            about: dict[str, object] = {name: cell[name].iloc[0] for name in _ABOUT if name in cell}
-            records.append(about | _settled(blocks))
-    return pd.DataFrame(records, columns=[*_ABOUT, *_SETTLED])
+        if min(map(len, blocks)) < MIN_REPETITIONS:
+            continue
+        record: dict[str, object] = {}
+        for name in _CELL_COLUMNS:
+            if name in cell:
+                record[name] = cell[name].iloc[0]
+        records.append(record | _describe_blocks(blocks))
+    return pd.DataFrame(records, columns=[*_CELL_COLUMNS, *_STEADY_COLUMNS])
 
 
-def _settled(blocks: list[NDArray[np.float64]]) -> dict[str, object]:
-    settled = [steadiness(block) for block in blocks]
-    counts = pd.Series([state.shape for state in settled]).value_counts()
-    starts = [(block, state.start) for block, state in zip(blocks, settled, strict=True) if state.start is not None]
-    parts = [(block[:start], block[start:]) for block, start in starts]
-    cold = [float(before.mean() / after.mean()) for before, after in parts if len(before)]
+def _describe_blocks(blocks: list[NDArray[np.float64]]) -> dict[str, object]:
+    """Return the columns `_STEADY_COLUMNS` of the repetitions of some blocks."""
+    states = [find_steady_state(block) for block in blocks]
+    starts, steady_means, cold_ratios = [], [], []
+    for block, state in zip(blocks, states, strict=True):
+        if state.start is None:
+            continue
+        cold, steady = block[: state.start], block[state.start :]
+        starts.append(len(cold))
+        steady_means.append(steady.mean())
+        if len(cold):
+            cold_ratios.append(float(cold.mean() / steady.mean()))
+    counts = pd.Series([state.shape for state in states]).value_counts()
     return {
         "blocks": len(blocks),
         "shape": str(counts.index[0]),
         "shapes": ", ".join(f"{shape} {count}" for shape, count in counts.items()),
-        "start": float(np.median([len(before) for before, _ in parts])) if parts else np.nan,
+        "start": float(np.median(starts)) if starts else np.nan,
         "mean": float(np.mean([block.mean() for block in blocks])),
-        "steady": float(np.mean([after.mean() for _, after in parts])) if parts else np.nan,
-        "cold_over_steady": float(np.exp(np.mean(np.log(cold)))) if cold else np.nan,
+        "steady": float(np.mean(steady_means)) if starts else np.nan,
+        "cold_over_steady": float(np.exp(np.mean(np.log(cold_ratios)))) if cold_ratios else np.nan,
     }
 
 
-def cold_starts_in_print(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what `cold_starts` found as it is shown: times in ms."""
-    return pd.DataFrame(
-        {
-            "Case": table["case"].astype(int),
-            "n": table["n"].map("{:,}".format),
-            "Format": table["format"].str.upper(),
-            "Operation": table["operation"].str.replace("_", " "),
-            "Blocks": table["shapes"],
-            "Steady from": table["start"],
-            "Mean, ms": table["mean"] / 1e6,
-            "Steady, ms": table["steady"] / 1e6,
-            "Cold / steady": table["cold_over_steady"],
-        }
-    )
-
-
-_ratios = partial(Ratios, "bookstore", "XML against JSON", way=PAPERS_WAY)
+_ratios = partial(RatioFigure, "bookstore", "XML against JSON", levels=PAPER_LEVELS)
 
 FIGURES: Final[dict[str, Maker]] = {
-    **sheets("bookstore"),
-    **{f"bookstore_case{case}": partial(case_figure, case=case) for case in (1, 2)},
-    "bookstore_libraries": libraries,
+    **list_claim_sheets("bookstore"),
+    **{f"bookstore_case{case}": partial(draw_case, case=case) for case in (1, 2)},
+    "bookstore_libraries": draw_libraries,
     "bookstore_ratios": _ratios(
         title="XML compared with JSON",
-        row=lambda row: f"{METRICS[row.metric]}, {of_n(row)}",
-        own=OWN,
+        row=lambda row: f"{METRICS[row.metric]}, {describe_n(row)}",
+        language_levels=LANGUAGE_LEVELS,
         panel=lambda row: f"case {row.settings['case']}",
-        keep=("round_trip", "marshal"),
-        series=lambda row: names.STACKS[row.language],
+        operations=("round_trip", "marshal"),
+        series=lambda row: labels.LANGUAGES[row.language],
     ),
     "bookstore_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
         row=lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
-        panel=lambda row: f"case {row.settings['case']}, {names.network(row.settings['network'])}",
-        across="network",
+        panel=lambda row: (
+            f"case {row.settings['case']}, {labels.name_network(row.settings['network'])}"
+        ),
+        factor="network",
         one_n=True,
     ),
 }
 TABLES: Final[dict[str, Maker]] = {
-    **{f"bookstore_table_case{case}": partial(case_table, case=case) for case in (1, 2)},
-    "bookstore_cold": cold_ratios,
+    **{f"bookstore_table_case{case}": partial(set_case_table, case=case) for case in (1, 2)},
+    "bookstore_cold": set_cold_ratios,
     "bookstore_setup": partial(
-        setup,
+        make_setup_table,
         study="bookstore",
         source="Section IV",
         about="Section IV: the machine",
         rows=("processor", "word length", "JVM", "Apache Maven"),
-        here={"word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else ""},
+        facts={
+            "word length": lambda cells: "64 bit" if "64" in join_distinct(cells, "kernel") else ""
+        },
     ),
 }
 HEADLINE: Final = Headline(
@@ -339,4 +434,3 @@ HEADLINE: Final = Headline(
     says="XML took {} as long as JSON to be written and read back.",
     label="XML / JSON, time",
 )
-"""What stands for the study wherever it is named."""

@@ -1,40 +1,42 @@
 """Document and relational databases, single and replicated (study `crud`).
 
-In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end; `null_baseline` says what of a database's time is the harness's own.
+Begin with ``FIGURES`` and ``TABLES`` at the end. `compute_null_baseline` gives the harness's own
+share of a database's time; `get_time` and its neighbours give the paper's printed times.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import Final
 
 import pandas as pd
 
-from benchbook.analysis import Analysis, claim_files, paper_comparisons
-from benchbook.analysis.sides import ALONE
-from benchbook.digits import NOT_PRINTED
-from benchbook.papers.setups import setup
-from benchbook.plots import names, style
-from benchbook.plots.exhibit import Dots, Exhibit, Maker
+from benchbook.analysis import claim_files
+from benchbook.analysis.paper_comparisons import compare_tables
+from benchbook.analysis.published import PublishedNumber
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import SINGLE_LEVEL
+from benchbook.papers.recomputed import Values, get_number, get_values
+from benchbook.plots import labels, style
+from benchbook.plots.claim_lines import list_claim_sheets
+from benchbook.plots.exhibit import NOT_RUN, Dots, Exhibit, Maker, list_misprints, set_table
 from benchbook.plots.points import (
-    NOT_RUN,
-    chosen,
-    each,
-    here,
-    joined,
-    misprints,
-    paper,
-    printed,
-    remarks,
-    table,
-    where,
-    wide,
+    choose_levels,
+    describe_points,
+    get_measured_table,
+    join_points,
+    make_measured_points,
+    make_printed_points,
+    select_printed,
+    select_rows,
 )
-from benchbook.plots.ratios import Headline, Ratios
-from benchbook.plots.verdicts import sheets
-from benchbook.registry import STORES
+from benchbook.plots.provenance import make_setup_table
+from benchbook.plots.ratio_plot import Headline, RatioFigure
+from benchbook.registry.products import STORES
+from benchbook.text.number_format import NOT_PRINTED
 
-PAPERS_WAY: Final[dict[str, str | int]] = {
+PAPER_LEVELS: Final[dict[str, str | int]] = {
     "calls": "single",
     "delete": "each",
     "constraints": "on",
@@ -44,179 +46,249 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "durability": "default",
     "binary_log": "needed",
     "network": "none",
-    "cell_database": ALONE,
+    "cell_database": SINGLE_LEVEL,
 }
-TIMED: Final = {
-    place.key[0]: (place.operation[0], str(place.at["topology"])) for place in claim_files.printed_places("crud")
+TIME_TABLES: Final = {
+    place.key[0]: (place.operation[0], str(place.at["topology"]))
+    for place in claim_files.load_published_places("crud")
 }
-"""The operation and topology that each of the paper's tables of times is of; Figs. 2 to 8 show them in this order."""
+"""Operation and topology of each table of times, in the order of Figs. 2 to 8."""
 
-NUMBER: Final = {source: figure for figure, source in enumerate(TIMED, start=2)}
-"""The number of each table's figure, which is the table's own, too."""
+FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TABLES, start=2)}
+"""The number of each table's figure, which is also the table's."""
 
 OPERATIONS: Final = ("insert", "update", "select", "delete")
 TOPOLOGIES: Final = ("single", "replicated")
 
 
-def drawn(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Return the points of one table and its figure, in ms, their panels, and what must be said of them.
+def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the points of one table and its figure in ms, their panels, and notes.
 
-    There is a panel for each number of records: the paper's, and what a grid adds.
+    There is a panel for each number of records, of the paper or of a grid.
     """
-    operation, topology = TIMED[source]
-    published = paper(analysis, "crud", source)
-    timed = where(wide(analysis, "crud"), operation=operation, topology=(topology, "none"), role="client")
-    if operation == "delete" and "delete" in timed:
-        # Before there was a choice, all went in one statement.
-        timed = timed.assign(delete=timed["delete"].fillna("all"))
-    measured, notes = chosen(timed, PAPERS_WAY)
-    if operation == "delete" and measured.get("delete", pd.Series()).eq("all").any():
-        notes = ["here one statement deletes all; the paper's times fit a call a comment, which claims read", *notes]
-    label = measured["database"].map(names.database) + measured["language"].map(_suffix)
-    theirs = published["column"].astype(int)
-    # On a single node an operation has ended with its client's: see `block_means.ended`.
-    points = joined(
-        printed(published, unit="ms", panel=theirs.map(_size), level=published["row"]),
-        here(measured, "elapsed_time", unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label),
+    rows, notes = _choose_rows(analysis, *TIME_TABLES[source])
+    # On a single node an operation has ended with its client's: see `block_means`.
+    printed = select_printed(analysis, "crud", source)
+    printed_sizes = printed["column"].astype(int)
+    panel = printed_sizes.map(_name_size)
+    names = rows["database"].map(labels.name_database) + rows["language"].map(_name_suffix)
+    points = join_points(
+        make_printed_points(printed, unit="ms", panel=panel, level=printed["row"]),
+        make_measured_points(
+            rows,
+            "elapsed_time",
+            unit="ms",
+            scale=1e-6,
+            panel=rows["n"].map(_name_size),
+            level=names,
+        ),
     )
-    sizes = [_size(n) for n in sorted({*theirs, *measured["n"].astype(int)})]
+    sizes = [_name_size(n) for n in sorted({*printed_sizes, *rows["n"].astype(int)})]
     panels = [size for size in sizes if size in set(points["panel"])]
-    return points, panels, [*remarks(points, dict(zip(panels, panels, strict=True))), *notes]
+    notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
+    return points, panels, notes
 
 
-def _size(n: int) -> str:
+def _choose_rows(
+    analysis: Analysis, operation: str, topology: str
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of an operation and topology at the paper's levels, and notes."""
+    rows = select_rows(
+        get_measured_table(analysis, "crud"),
+        operation=operation,
+        topology=(topology, "none"),
+        role="client",
+    )
+    if operation == "delete" and "delete" in rows:
+        # Before there was a choice, one statement deleted all.
+        rows = rows.assign(delete=rows["delete"].fillna("all"))
+    rows, notes = choose_levels(rows, PAPER_LEVELS)
+    if operation == "delete" and rows.get("delete", pd.Series()).eq("all").any():
+        note = (
+            "here one statement deletes all; the paper's times fit a call a comment, "
+            "which claims read"
+        )
+        notes = [note, *notes]
+    return rows, notes
+
+
+def _name_size(n: int) -> str:
     return f"n = {int(n):,}"
 
 
-def _suffix(language: str) -> str:
-    """Return what a database's name ends in where another stack than Python asked it."""
-    return "" if language == "python" else f", {names.STACKS[language]}"
+def _name_suffix(language: str) -> str:
+    """Return the end of a database's label where another language than Python called it."""
+    return "" if language == "python" else f", {labels.LANGUAGES[language]}"
 
 
-def _title(exhibit: str, operation: str, topology: str) -> str:
+def _write_title(exhibit: str, operation: str, topology: str) -> str:
     alone = "single instance" if topology == "single" else "until primary and replica hold the same"
     return f"crud, {exhibit}: {operation}, {alone}"
 
 
-def times_figure(analysis: Analysis, *, source: str) -> Exhibit:
+def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
-    points, panels, notes = drawn(analysis, source)
-    title = _title(f"Fig. {NUMBER[source]}", *TIMED[source])
-    rows = names.ordered(set(points["level"]))
+    points, panels, notes = collect_points(analysis, source)
+    title = _write_title(f"Fig. {FIGURE_NUMBERS[source]}", *TIME_TABLES[source])
+    rows = labels.sort_databases(set(points["level"]))
     return Exhibit(title, points, tuple(notes), Dots("time, ms", rows, panels))
 
 
-def times_table(analysis: Analysis, *, source: str) -> Exhibit:
+def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
-    points, panels, notes = drawn(analysis, source)
-    frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=panels)
-    title = f"{_title(source, *TIMED[source])}, ms"
-    return Exhibit(title, frame, (*notes, *misprints(paper(analysis, "crud", source))))
+    points, panels, notes = collect_points(analysis, source)
+    rows = labels.sort_databases(set(points["level"]))
+    frame = set_table(points, corner="Database", rows=rows, columns=panels)
+    title = f"{_write_title(source, *TIME_TABLES[source])}, ms"
+    misprints = list_misprints(select_printed(analysis, "crud", source))
+    return Exhibit(title, frame, (*notes, *misprints))
 
 
-def versions_table(analysis: Analysis) -> Exhibit:
+def set_versions(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
-    rows, means = paper(analysis, "crud", "Table I"), where(analysis.means, study="crud")
+    rows = select_printed(analysis, "crud", "Table I")
+    means = select_rows(analysis.means, study="crud")
     published = dict(zip(rows["row"], rows["printed"], strict=True))
-    measured = {names.database(database): text for database, text in names.versions(means).items()}
-    databases = names.ordered({*published, *measured})
+    versions = labels.list_versions(means)
+    measured = {labels.name_database(name): text for name, text in versions.items()}
+    databases = labels.sort_databases({*published, *measured})
     columns = {
         "Database": databases,
         "Version, published": [published.get(name, NOT_PRINTED) for name in databases],
         "Version, here": [measured.get(name, NOT_RUN) for name in databases],
     }
-    notes = (*names.caveats(means).values(), *misprints(rows))
+    notes = (*labels.list_caveats(means).values(), *list_misprints(rows))
     return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
 
 
-def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of each database's time that a database takes which stores nothing, on a single node.
+def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the time of a database that stores nothing over each database's, on a single node.
 
     Parameters
     ----------
     means
-        As `benchbook.analysis.measures` returns them.
+        Block means of all studies.
 
     Returns
     -------
     pandas.DataFrame
-        ``database, operation, n, label, share, blocks``; ``share`` is the geometric mean of the blocks' ratios.
+        ``database, operation, n, label, share, blocks``; ``share`` is the geometric mean of the
+        blocks' ratios.
     """
-    among, *_ = claim_files.pairs("crud")
+    of_databases, *_ = claim_files.load_paper_comparisons("crud")
     pairs = tuple(("noop", database) for database in (*STORES, "mongodb+mongoengine"))
-    compared = paper_comparisons(means, [among.model_copy(update={"pairs": pairs})]).dropna(subset="estimate")
+    wanted = of_databases.model_copy(update={"pairs": pairs})
+    compared = compare_tables(means, [wanted]).dropna(subset="estimate")
     shares = compared.rename(columns={"b": "database", "estimate": "share"})
     return shares[["database", "operation", "n", "label", "share", "blocks"]]
 
 
-def null_baseline_in_words(shares: pd.DataFrame) -> str:
-    """Return what `null_baseline` found, in a sentence or two."""
-    if shares.empty:
-        return "No database ran beside the one that stores nothing, so the harness's own cost is not known."
-    ordered = shares.sort_values("share")
-    ends = [
-        f"{_percent(row.share)} ({row.database}, {row.operation}, n={row.n})" for row in each(ordered.iloc[[0, -1]])
-    ]
-    medians = shares.groupby("database", sort=False)["share"].median()
-    return (
-        f"A database that stores nothing took {' to '.join(ends)} of a database's time on a single node: the harness's "
-        f"own cost. Medians: {', '.join(f'{database} {_percent(share)}' for database, share in medians.items())}."
+SIZES: Final = (1000, 10_000, 100_000)
+DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
+RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
+DATABASES: Final = DOCUMENT + RELATIONAL
+SQL_SERVER: Final = "Microsoft SQL Server"
+
+TIMES: Final = {" ".join(place): table for table, place in TIME_TABLES.items()}
+"""The tables of times by operation and topology: ``insert single`` is Table II."""
+
+SELECT: Final = "select single"
+WRITES: Final = tuple(operation for operation in TIMES if operation != SELECT)
+SINGLE_WRITES: Final = ("insert single", "update single", "delete single")
+REPLICATED_WRITES: Final = ("insert replicated", "update replicated", "delete replicated")
+
+
+def get_time(operation: str, database: str, n: int) -> PublishedNumber:
+    """Return a printed time in ms; `operation`, such as ``insert single``, is a key of `TIMES`."""
+    return get_number("crud", TIMES[operation], database, n)
+
+
+def get_times(operation: str, database: str) -> Values:
+    """Return a database's times at the three sizes."""
+    return get_values(get_time(operation, database, n) for n in SIZES)
+
+
+def find_quickest(operation: str, databases: Sequence[str], n: int) -> PublishedNumber:
+    """Return the shortest of several databases' times."""
+    return min(
+        (get_time(operation, database, n) for database in databases), key=attrgetter("value")
     )
 
 
-def _percent(share: float) -> str:
-    if share < 0.01:
-        return f"{share:.2%}"
-    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+def find_slowest(operation: str, databases: Sequence[str], n: int) -> PublishedNumber:
+    """Return the longest of several databases' times."""
+    return max(
+        (get_time(operation, database, n) for database in databases), key=attrgetter("value")
+    )
 
 
-LOOKS: Final = {
-    "single": style.Look(style.BLUE, "o"),
-    "replicated": style.Look(style.VERMILION, "s"),
+def list_others(database: str, databases: Sequence[str] = DATABASES) -> list[str]:
+    """Return the databases but one."""
+    return [other for other in databases if other != database]
+
+
+SERIES_STYLES: Final = {
+    "single": style.SeriesStyle(style.BLUE, "o"),
+    "replicated": style.SeriesStyle(style.VERMILION, "s"),
 }
-"""The looks of the paper's own series, in the order of legends."""
+"""How the paper's own series are drawn, in the order of legends."""
 
 FIGURES: Final[dict[str, Maker]] = {
-    **sheets("crud", 2),
+    **list_claim_sheets("crud", 2),
     **{
-        f"crud_fig{NUMBER[source]}_{operation}_{topology}": partial(times_figure, source=source)
-        for source, (operation, topology) in TIMED.items()
+        f"crud_fig{FIGURE_NUMBERS[source]}_{operation}_{topology}": partial(
+            draw_times, source=source
+        )
+        for source, (operation, topology) in TIME_TABLES.items()
     },
-    "crud_ratios_databases": Ratios(
+    "crud_ratios_databases": RatioFigure(
         "crud",
         "database against database",
         "each database compared with MongoDB",
         lambda row: str(row.a),
-        PAPERS_WAY,
+        PAPER_LEVELS,
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
         axis="time, database / MongoDB",
-        over="MongoDB",
-        panels=tuple(f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)),
+        base="MongoDB",
+        panels=tuple(
+            f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)
+        ),
         one_n=True,
     ),
-    "crud_ratios_replication": Ratios(
+    "crud_ratios_replication": RatioFigure(
         "crud",
         "replicated against single",
         "replicated compared with single",
-        lambda row: names.database(row.settings["database"]) + _suffix(row.language),
-        PAPERS_WAY,
+        lambda row: labels.name_database(row.settings["database"]) + _name_suffix(row.language),
+        PAPER_LEVELS,
         panel=lambda row: str(row.operation),
         axis="time, replicated / single",
         one_n=True,
     ),
 }
 TABLES: Final[dict[str, Maker]] = {
-    "crud_table1_versions": versions_table,
+    "crud_table1_versions": set_versions,
     **{
-        f"crud_table{NUMBER[source]}_{operation}_{topology}": partial(times_table, source=source)
-        for source, (operation, topology) in TIMED.items()
+        f"crud_table{FIGURE_NUMBERS[source]}_{operation}_{topology}": partial(
+            set_times, source=source
+        )
+        for source, (operation, topology) in TIME_TABLES.items()
     },
     "crud_setup": partial(
-        setup,
+        make_setup_table,
         study="crud",
         source="Section IV",
         about="Section IV: the virtual machines",
-        rows=("virtual machines", "VMware", "operating system", "memory", "processors", "cores", "clock", "disk"),
+        rows=(
+            "virtual machines",
+            "VMware",
+            "operating system",
+            "memory",
+            "processors",
+            "cores",
+            "clock",
+            "disk",
+        ),
     ),
 }
 HEADLINE: Final = Headline(
@@ -225,4 +297,3 @@ HEADLINE: Final = Headline(
     says="MongoDB took {} as long as {b} to insert comments.",
     label="MongoDB / {b}, time to insert",
 )
-"""What stands for the study wherever it is named."""

@@ -1,7 +1,7 @@
 """MongoDB through its Node.js driver and through an object mapper (study `drivers`).
 
-In come the study's block means and comparisons; out come its figures, tables and headlines. The paper printed only
-bounds of times, CPU and memory. Begin with ``FIGURES`` and ``TABLES`` at the end.
+The paper prints only bounds of times, CPU and memory. Begin with ``FIGURES`` and ``TABLES`` at the
+end.
 """
 
 from dataclasses import dataclass
@@ -11,250 +11,307 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from benchbook import formats
-from benchbook.analysis import Analysis, claim_files, paper_comparisons
-from benchbook.analysis.pairs import Quantities
+from benchbook import codecs
+from benchbook.analysis import claim_files
+from benchbook.analysis.claims import Quantities
+from benchbook.analysis.paper_comparisons import compare_tables
+from benchbook.analysis.runs import Analysis
 from benchbook.datasets import players
-from benchbook.digits import difference, estimate
-from benchbook.papers.setups import setup
 from benchbook.plots import style
-from benchbook.plots.exhibit import Exhibit, Lines, Maker
+from benchbook.plots.claim_lines import list_claim_sheets
+from benchbook.plots.exhibit import NOT_RUN, Exhibit, Lines, Maker, list_misprints, set_table
+from benchbook.plots.labels import METRICS
 from benchbook.plots.points import (
-    NOT_RUN,
     FrameRow,
-    framed,
-    here,
-    misprints,
-    paper,
-    printed,
-    remarks,
-    settled,
-    side_by_side,
-    table,
-    where,
-    wide,
+    choose_levels_by_language,
+    describe_points,
+    frame_points,
+    get_measured_table,
+    iterate_rows,
+    make_measured_points,
+    make_printed_points,
+    select_printed,
+    select_rows,
+    split_panels_by_language,
 )
-from benchbook.plots.ratios import METRICS, Compared, Headline, Ratios, by_condition, of_n, of_stacks, sides
-from benchbook.plots.verdicts import sheets
+from benchbook.plots.provenance import make_setup_table
+from benchbook.plots.ratio_plot import (
+    ComparisonIndex,
+    Headline,
+    RatioFigure,
+    describe_languages,
+    describe_n,
+    index_comparisons,
+    name_a_over_b,
+)
+from benchbook.text.number_format import format_comparison
 
 N: Final = (1000, 10000, 100000, 200000)
 OPERATIONS: Final = ("insert", "find", "update", "delete")
-SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
+RECORD_SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
 SAMPLE: Final = 1000
 SEED: Final = 20150501
-_WAY: Final = {"process": "together", "calls": "bulk", "batch": "all", "durability": "default"}
-PAPERS_WAY: Final = {**_WAY, "document_schema": "required"}
-OF_MEMORY: Final = {**PAPERS_WAY, "process": "operation"}
+_COMMON_LEVELS: Final = {
+    "process": "together",
+    "calls": "bulk",
+    "batch": "all",
+    "durability": "default",
+}
+PAPER_LEVELS: Final = {**_COMMON_LEVELS, "document_schema": "required"}
+MEMORY_LEVELS: Final = {**PAPER_LEVELS, "process": "operation"}
 """Memory is that of a process that did one operation."""
 
 PAIRS: Final = {"Node.js": ("mongoclient", "mongoose"), "Python": ("pymongo", "mongoengine")}
-"""Each stack's native driver and mapper; the paper's own are Node.js's."""
+"""Each language's native driver and mapper; the paper's own are Node.js's."""
+
+
+_Bounds = dict[str, tuple[str, str, str | None, float]]
+"""For an operation the published row, the columns of its upper and lower bound, and the scale."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of the paper's figures: a quantity of the client process, and the bounds that the text gives for it."""
+class ResourceFigure:
+    """One of the paper's figures: a quantity of the client process, with the text's bounds."""
 
     quantity: str
     axis: str
     unit: str
     metric: str
     scale: float
-    bounds: "_Bounds"
+    bounds: _Bounds
     log: bool = True
 
 
-_Bounds = dict[str, tuple[str, str, str | None, float]]
-"""Of an operation the published row, the columns of its upper and lower bound, and the scale."""
-
 _TIME: Final[_Bounds] = {
-    **dict.fromkeys(("insert", "find"), ("insert and find time", "worst case to", "worst case from", 1.0)),
+    **dict.fromkeys(
+        ("insert", "find"), ("insert and find time", "worst case to", "worst case from", 1.0)
+    ),
     **dict.fromkeys(("update", "delete"), ("update and delete time", "upper bound", None, 1.0)),
 }
-_CPU: Final[_Bounds] = {operation: (f"{operation} CPU", "upper bound", None, 1.0) for operation in ("update", "delete")}
+_CPU: Final[_Bounds] = {
+    operation: (f"{operation} CPU", "upper bound", None, 1.0) for operation in ("update", "delete")
+}
 _MEMORY: Final[_Bounds] = {
     **dict.fromkeys(("insert", "find"), ("insert and find memory", "to", "from", 1000.0)),
-    **dict.fromkeys(("update", "delete"), ("update and delete memory", "upper bound", None, 1000.0)),
+    **dict.fromkeys(
+        ("update", "delete"), ("update and delete memory", "upper bound", None, 1000.0)
+    ),
 }
-PARTS: Final = {
-    2: Part("execution time", "time", "ms", "wall_time", 1e-6, _TIME),
-    3: Part("CPU time of the client", "CPU time", "ms", "cpu_time", 1e3, _CPU),
-    4: Part("change of the client's memory", "memory", "KB", "memory_change_kb", 1.0, _MEMORY, log=False),
+RESOURCE_FIGURES: Final = {
+    2: ResourceFigure("execution time", "time", "ms", "wall_time", 1e-6, _TIME),
+    3: ResourceFigure("CPU time of the client", "CPU time", "ms", "cpu_time", 1e3, _CPU),
+    4: ResourceFigure(
+        "change of the client's memory", "memory", "KB", "memory_change_kb", 1.0, _MEMORY, log=False
+    ),
 }
 
 
-def _bounds(analysis: Analysis, part: Part) -> pd.DataFrame:
-    rows = where(analysis.published, study="drivers")
+def _make_bounds(analysis: Analysis, figure: ResourceFigure) -> pd.DataFrame:
+    rows = select_rows(analysis.published, study="drivers")
     rows = rows[rows["source"].str.startswith("Section")]
-    bounds = dict(zip(zip(rows["row"], rows["column"], strict=True), rows["value"].tolist(), strict=True))
-    points = [
-        {"panel": operation, "low": bounds[row, lower] * scale if lower else 0.0, "high": bounds[row, upper] * scale}
-        for operation, (row, upper, lower, scale) in part.bounds.items()
-    ]
-    return framed(points, source="published", unit=part.unit)
+    printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
+    points = []
+    for operation, (row, upper, lower, scale) in figure.bounds.items():
+        low = printed[row, lower] * scale if lower else 0.0
+        points.append({"panel": operation, "low": low, "high": printed[row, upper] * scale})
+    return frame_points(points, source="published", unit=figure.unit)
 
 
-def _here(rows: pd.DataFrame, part: Part, pair: tuple[str, str]) -> pd.DataFrame:
-    """Return one stack's points, without other pairs'."""
+def _make_points(rows: pd.DataFrame, figure: ResourceFigure, pair: tuple[str, str]) -> pd.DataFrame:
+    """Return one language's points, without other pairs'."""
     kind = rows["driver"].map(dict(zip(pair, ("native driver", "mapper"), strict=True)))
-    series = kind + ", " + rows["attributes"].astype(str) + " attributes"
-    rows = rows.assign(series=series)[kind.notna()]
-    level, panel, series = rows["n"].astype(int), rows["operation"], rows["series"]
-    return here(rows, part.metric, unit=part.unit, scale=part.scale, panel=panel, level=level, series=series)
+    rows = rows.assign(series=kind + ", " + rows["attributes"].astype(str) + " attributes")
+    rows = rows[kind.notna()]
+    return make_measured_points(
+        rows,
+        figure.metric,
+        unit=figure.unit,
+        scale=figure.scale,
+        panel=rows["operation"],
+        level=rows["n"].astype(int),
+        series=rows["series"],
+    )
 
 
-def four_panels(analysis: Analysis, *, figure: int) -> Exhibit:
+def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
     """Draw one of Figs. 2 to 4: insert, find, update, delete."""
-    part = PARTS[figure]
-    way = OF_MEMORY if part.metric in MEMORY else PAPERS_WAY
-    cells, notes = settled(where(wide(analysis, "drivers"), process=way["process"]), way)
-    measured = {stack: _here(of_stack, part, PAIRS[stack]) for stack, of_stack in cells.items()}
-    points, panels = side_by_side(_bounds(analysis, part), measured, OPERATIONS)
+    figure = RESOURCE_FIGURES[number]
+    levels = MEMORY_LEVELS if figure.metric in MEMORY_METRICS else PAPER_LEVELS
+    rows = select_rows(get_measured_table(analysis, "drivers"), process=levels["process"])
+    by_language, notes = choose_levels_by_language(rows, levels)
+    measured, pair_notes = {}, []
+    for language, of_language in by_language.items():
+        driver, mapper = PAIRS[language]
+        measured[language] = _make_points(of_language, figure, PAIRS[language])
+        pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
+    bounds = _make_bounds(analysis, figure)
+    points, panels = split_panels_by_language(bounds, measured, OPERATIONS)
     notes = [
-        *remarks(points, {f"n = {n:,}": n for n in N}),
+        *describe_points(points, {f"n = {n:,}": n for n in N}),
         *notes,
         "the paper prints no values, only bounds over all of its runs",
-        *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in measured),
+        *pair_notes,
     ]
-    title = f"drivers, Fig. {figure}: {part.quantity}"
+    several = len(panels) > len(OPERATIONS)
     drawing = Lines(
-        ("records", f"{part.axis}, {part.unit}"),
+        ("records", f"{figure.axis}, {figure.unit}"),
         N,
         panels,
-        log=(True, part.log),
-        height=2.25 if len(panels) == len(OPERATIONS) else 1.7,
-        alike=len(panels) > len(OPERATIONS),
+        log=(True, figure.log),
+        height=1.7 if several else 2.25,
+        shared_scale=several,
     )
-    return Exhibit(title, points, tuple(notes), drawing)
+    return Exhibit(f"drivers, Fig. {number}: {figure.quantity}", points, tuple(notes), drawing)
 
 
-def record_sets(analysis: Analysis) -> Exhibit:
+def set_record_sets(analysis: Analysis) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
-    rows = paper(analysis, "drivers", "Table 1")
-    published = printed(rows, unit="", panel=rows["column"], level=rows["row"])
-    generated = [
-        {"level": level, "panel": place, "source": "here", "printed": text}
-        for place, attributes in SETS.items()
-        for level, text in _described(attributes).items()
-    ]
-    levels = list(dict.fromkeys(rows["row"]))
-    frame = table(pd.concat([published, pd.DataFrame(generated)]), corner="Record set", rows=levels, columns=list(SETS))
-    note = f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, in KB of 1,000 bytes"
-    return Exhibit("drivers, Table 1: the record sets", frame, (note, *misprints(rows)))
+    rows = select_printed(analysis, "drivers", "Table 1")
+    published = make_printed_points(rows, unit="", panel=rows["column"], level=rows["row"])
+    generated = []
+    for name, attributes in RECORD_SETS.items():
+        for level, text in _describe_records(attributes).items():
+            generated.append({"level": level, "panel": name, "source": "here", "printed": text})
+    frame = set_table(
+        pd.concat([published, pd.DataFrame(generated)]),
+        corner="Record set",
+        rows=list(dict.fromkeys(rows["row"])),
+        columns=list(RECORD_SETS),
+    )
+    note = (
+        f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, "
+        "in KB of 1,000 bytes"
+    )
+    return Exhibit("drivers, Table 1: the record sets", frame, (note, *list_misprints(rows)))
 
 
-def _described(attributes: Literal[89, 6]) -> dict[str, str]:
-    data = players.wide(SAMPLE, SEED, attributes=attributes)
-    size = sum(len(formats.codec("orjson").encode_record(record)) for record in data.records) / SAMPLE
+def _describe_records(attributes: Literal[89, 6]) -> dict[str, str]:
+    data = players.generate_players(SAMPLE, SEED, attributes=attributes)
+    codec = codecs.load_codec("orjson")
+    size = sum(len(codec.encode_record(record)) for record in data.records) / SAMPLE
     return {
-        "number of records": f"{players.TABLE:,}",
-        "number of attributes": f"{len(data.schema.fields) - 1}",  # _id comes on top
+        "number of records": f"{players.TABLE_SIZE:,}",
+        "number of attributes": f"{len(data.schema.fields) - 1}",  # without _id
         "size of a record": f"{size / 1e3:.2f} KB",
     }
 
 
-MEMORY: Final = ("memory_change_kb", "heap_change")
-QUANTITIES: Final = {"time": "wall_time", "CPU": "cpu_time", "RSS": "memory_change_kb", "heap": "heap_change"}
-OF_HEAP: Final = (Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",)),)
+MEMORY_METRICS: Final = ("memory_change_kb", "heap_change")
+QUANTITIES: Final = {
+    "time": "wall_time",
+    "CPU": "cpu_time",
+    "RSS": "memory_change_kb",
+    "heap": "heap_change",
+}
+HEAP_QUANTITIES: Final = (
+    Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",)),
+)
 
 
-def pairs(analysis: Analysis) -> Exhibit:
-    """Set every ratio of each pair (2 record sets, each number of records, 4 operations), of time, CPU and memory."""
-    compared, notes = _compared(analysis)
-    conditions = list(product(SETS.values(), sorted({*N, *(int(n) for _, _, n, *_ in compared)}), OPERATIONS))
+def set_pairs(analysis: Analysis) -> Exhibit:
+    """Set every ratio of mapper over driver: by record set, number of records and operation."""
+    compared, notes = _index_ratios(analysis)
+    sizes = sorted({*N, *(int(row.n) for row in compared.values())})
+    conditions = list(product(RECORD_SETS.values(), sizes, OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
-    for stack, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
-        if (stack, metric) != ("Python", "heap_change"):  # which has no such counter
-            rows = [compared.get((stack, *condition, metric)) for condition in conditions]
-            frame[f"{stack}: {quantity}, here"] = [_estimate(row) for row in rows]
-    sentences = [
-        *of_stacks(compared, PAIRS),
-        "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over pymongo",
+    for language, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
+        # Python has no counter of its heap.
+        if (language, metric) == ("Python", "heap_change"):
+            continue
+        rows = [compared.get((language, *condition, metric)) for condition in conditions]
+        frame[f"{language}: {quantity}, here"] = [_write_ratio(row) for row in rows]
+    notes = [
+        *describe_languages(compared, PAIRS),
+        "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over "
+        "pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
-        "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), grew by in the operation",
+        "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), "
+        "grew by in the operation",
         "a growth can be zero or negative, so it is a difference: mapper minus driver",
+        *notes,
     ]
     title = "drivers: mapper over native driver, ratios with their 99 % intervals"
-    return Exhibit(title, frame, (*sentences, *notes))
+    return Exhibit(title, frame, tuple(notes))
 
 
-def _compared(analysis: Analysis) -> tuple[Compared, list[str]]:
-    """Return the comparisons by stack, attributes, n, operation and metric."""
-    wanted = [
-        compared.model_copy(update={"pairs": tuple((mapper, driver) for driver, mapper in PAIRS.values()), **heap})
-        for compared in claim_files.pairs("drivers")
-        for heap in ({}, {"quantities": OF_HEAP})
-    ]
-    table = paper_comparisons(where(analysis.means, study="drivers"), wanted)
-    both = table[table["blocks"] > 0]
-    of_memory = both["metric"].isin(MEMORY)
-    compared: Compared = {}
-    notes: list[str] = []
-    for rows, way in ((both[~of_memory], PAPERS_WAY), (both[of_memory], OF_MEMORY)):
-        part, part_notes = by_condition(rows, ("attributes", "n", "operation", "metric"), way)
-        compared |= part
-        notes += [note for note in part_notes if note not in notes]
-    return compared, notes
+def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
+    """Return the comparisons by language, attributes, n, operation and metric, and notes."""
+    mapper_over_driver = tuple((mapper, driver) for driver, mapper in PAIRS.values())
+    wanted = []
+    for pairs in claim_files.load_paper_comparisons("drivers"):
+        of_both = pairs.model_copy(update={"pairs": mapper_over_driver})
+        wanted += [of_both, of_both.model_copy(update={"quantities": HEAP_QUANTITIES})]
+    table = compare_tables(select_rows(analysis.means, study="drivers"), wanted)
+    table = table[table["blocks"] > 0]
+    of_memory = table["metric"].isin(MEMORY_METRICS)
+    factors = ("attributes", "n", "operation", "metric")
+    compared, notes = index_comparisons(table[~of_memory], factors, PAPER_LEVELS)
+    of_memory_compared, memory_notes = index_comparisons(table[of_memory], factors, MEMORY_LEVELS)
+    notes += [note for note in memory_notes if note not in notes]
+    return compared | of_memory_compared, notes
 
 
-def _estimate(row: FrameRow) -> str:
+def _write_ratio(row: FrameRow) -> str:
     if row is None:
         return NOT_RUN
-    if row.kind == "ratio":
-        return estimate(row.estimate, row.low, row.high)
-    return difference(row.estimate, row.low, row.high, row.unit)
+    return format_comparison(row.kind, row.estimate, row.low, row.high, row.unit)
 
 
-MAPPER: Final = "mapper against driver"
-LOOKS: Final = {
-    "mongoengine / pymongo": style.Look(style.BLUE, "o"),
-    "Mongoose / MongoClient": style.Look(style.VERMILION, "s"),
-    "native driver, 89 attributes": style.Look(style.BLUE, "o"),
-    "native driver, 6 attributes": style.Look(style.BLUE, "^", "--"),
-    "mapper, 89 attributes": style.Look(style.VERMILION, "s"),
-    "mapper, 6 attributes": style.Look(style.VERMILION, "D", "--"),
+MAPPER_COMPARISON: Final = "mapper against driver"
+SERIES_STYLES: Final = {
+    "mongoengine / pymongo": style.SeriesStyle(style.BLUE, "o"),
+    "Mongoose / MongoClient": style.SeriesStyle(style.VERMILION, "s"),
+    "native driver, 89 attributes": style.SeriesStyle(style.BLUE, "o"),
+    "native driver, 6 attributes": style.SeriesStyle(style.BLUE, "^", "--"),
+    "mapper, 89 attributes": style.SeriesStyle(style.VERMILION, "s"),
+    "mapper, 6 attributes": style.SeriesStyle(style.VERMILION, "D", "--"),
 }
-"""The looks of the paper's own series, in the order of legends."""
+"""How the paper's own series are drawn, in the order of legends."""
 
-DECLARED: Final = {"types": "types", "required": "required fields", "validated": "required, with validators"}
-"""What a mapper's schema declares; runs from before there was a choice are in the row of what is nearest."""
+SCHEMA_NAMES: Final = {
+    "types": "types",
+    "required": "required fields",
+    "validated": "required, with validators",
+}
+"""What a mapper's schema declares; runs from before there was a choice have required fields."""
 
 
 _ratios = partial(
-    Ratios,
+    RatioFigure,
     "drivers",
-    MAPPER,
+    MAPPER_COMPARISON,
     panel=lambda row: f"{row.settings['attributes']} attributes",
-    series=sides,
+    series=name_a_over_b,
     axis="mapper / driver",
 )
 
 FIGURES: Final[dict[str, Maker]] = {
-    **sheets("drivers", 3),
-    "drivers_fig2_time": partial(four_panels, figure=2),
-    "drivers_fig3_cpu": partial(four_panels, figure=3),
-    "drivers_fig4_memory": partial(four_panels, figure=4),
+    **list_claim_sheets("drivers", 3),
+    "drivers_fig2_time": partial(draw_operations, number=2),
+    "drivers_fig3_cpu": partial(draw_operations, number=3),
+    "drivers_fig4_memory": partial(draw_operations, number=4),
     "drivers_ratios": _ratios(
         "mapper compared with driver",
-        lambda row: f"{METRICS[row.metric]}: {row.operation}, {of_n(row)}",
-        PAPERS_WAY,
+        lambda row: f"{METRICS[row.metric]}: {row.operation}, {describe_n(row)}",
+        PAPER_LEVELS,
     ),
     "drivers_schema": _ratios(
         "mapper compared with driver, by what its schema declares",
         lambda row: (
-            f"{METRICS[row.metric]}: {row.operation}, {DECLARED[row.settings.get('document_schema', 'required')]}"
+            f"{METRICS[row.metric]}: {row.operation}, "
+            f"{SCHEMA_NAMES[row.settings.get('document_schema', 'required')]}"
         ),
-        _WAY,
-        keep=("insert", "find"),
+        _COMMON_LEVELS,
+        operations=("insert", "find"),
         one_n=True,
     ),
 }
 TABLES: Final[dict[str, Maker]] = {
-    "drivers_table1_records": record_sets,
-    "drivers_pairs": pairs,
+    "drivers_table1_records": set_record_sets,
+    "drivers_pairs": set_pairs,
     "drivers_setup": partial(
-        setup,
+        make_setup_table,
         study="drivers",
         source="Section 3.2",
         about="Section 3.2: the machine",
@@ -267,4 +324,3 @@ HEADLINE: Final = Headline(
     says="The object mapper took {} as long as the native driver to insert records.",
     label="mapper / driver, time to insert",
 )
-"""What stands for the study wherever it is named."""

@@ -1,109 +1,134 @@
-"""All figures and tables by name, each paper's own, and drawing them all."""
+"""Exhibits by name: the figures and tables of all papers, and their headlines.
+
+`make_exhibit` makes one, `draw_all` writes all of them with their data and provenance.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from benchbook import workers
-from benchbook.analysis import Analysis
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.digits import estimate
-from benchbook.papers import load
-from benchbook.plots import ratios, style, verdicts
+from benchbook.papers.catalogue import load_paper
+from benchbook.plots import claim_lines, ratio_plot, style
 from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.points import where
-from benchbook.plots.provenance import Provenance, provenance
-from benchbook.studies import SLUGS
+from benchbook.plots.points import select_rows
+from benchbook.plots.provenance import Provenance, describe_provenance
+from benchbook.servers import processes
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.number_format import format_estimate
 
-_PAPERS: Final = {study: load(study) for study in SLUGS}
-HEADLINES: Final[dict[str, ratios.Headline]] = {study: paper.HEADLINE for study, paper in _PAPERS.items()}
-"""What stands for each study: in the report, README, explorer and by `benchbook number STUDY.headline`."""
+_PAPERS: Final = {study: load_paper(study) for study in SLUGS}
+HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
+    study: paper.HEADLINE for study, paper in _PAPERS.items()
+}
+"""The headline of each study: in the report, README, explorer and `benchbook number`."""
 
 _WORKERS: Final = 2
-PAGE: Final = "page"
+PAGE_FOLDER: Final = "page"
 """The folder, beside the figures, of their drawings for the report's page."""
 
+VERDICT_FIGURE: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
+"""Names of figures of claims."""
+
 _DRAWN_FROM: Final[list[tuple[Analysis, Path, str]]] = []
-VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
-"""Figures of claims."""
+"""What a process draws from: `_begin_worker` fills it."""
 
-# whatever draws a series asks for its look by the name alone
+# A series is drawn in the style of its name, so all papers' styles are in one table.
 for _paper in _PAPERS.values():
-    style.LOOKS.update(getattr(_paper, "LOOKS", {}))
-
-
-def overview(analysis: Analysis) -> Exhibit:
-    """Draw each paper's headline on one sheet."""
-    return ratios.overview(analysis, HEADLINES)
+    style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
 
 
 def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
-    """Return the verdict on the claim that stands for a study; its estimate is NaN where nothing was compared."""
-    (verdict,) = ClaimVerdict.of(where(analysis.verdicts, id=HEADLINES[study].claim))
+    """Return the verdict on a study's headline claim.
+
+    Its estimate is NaN where nothing was compared.
+    """
+    (verdict,) = ClaimVerdict.from_frame(select_rows(analysis.verdicts, id=HEADLINES[study].claim))
     return verdict
 
 
-def say_headline(study: str, verdict: ClaimVerdict, ratio: str = "") -> str:
-    """Return a study's headline as a sentence, with the ratio and its interval where none is given."""
-    written = ratio or f"{estimate(verdict.estimate, verdict.low, verdict.high)} times"
+def write_headline(study: str, verdict: ClaimVerdict, ratio: str = "") -> str:
+    """Return a study's headline as a sentence, with the ratio as given or with its interval."""
+    written = ratio or f"{format_estimate(verdict.estimate, verdict.low, verdict.high)} times"
     says: str = HEADLINES[study].says
     return says.format(written, b=verdict.b)
 
 
-FIGURES: Final[dict[str, Maker]] = {"verdicts": verdicts.counts, "overview": overview}
-"""Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
+FIGURES: Final[dict[str, Maker]] = {
+    "verdicts": claim_lines.make_verdict_bars,
+    "overview": partial(ratio_plot.draw_overview, headlines=HEADLINES),
+}
+"""Every figure: its name, which begins with its study, and the function that makes it.
+
+The name of a figure of all studies has no underscore.
+"""
 
 TABLES: Final[dict[str, Maker]] = {}
-"""Every table; as `FIGURES`."""
+"""Every table, as `FIGURES`."""
 
 for _paper in _PAPERS.values():
     FIGURES.update(_paper.FIGURES)
     TABLES.update(_paper.TABLES)
 
 
-def draw_all(analysis: Analysis, folder: Path, run: str, names: Sequence[str] = (*FIGURES, *TABLES)) -> list[Path]:
-    """Make tables and figures, write each with its data and provenance, and return what was written.
+def draw_all(
+    analysis: Analysis, folder: Path, run: str, names: Sequence[str] = (*FIGURES, *TABLES)
+) -> list[Path]:
+    """Write figures and tables with their data and provenance; return the files.
 
-    Files are named as in `FIGURES` and `TABLES`, of which all are made; studies may be missing from what was observed.
+    Parameters
+    ----------
+    analysis
+        Of a run; studies may be missing.
+    folder
+        Where the files are written.
+    run
+        The profile that ran, or `benchbook.paths.REFERENCE`.
+    names
+        Of `FIGURES` and `TABLES`, also the names of the files; all of them by default.
     """
-    (folder / PAGE).mkdir(parents=True, exist_ok=True)
-    # computed once, here: the workers are given it
-    for part in ("published", "comparisons", "verdicts", "tables", "measured"):
+    (folder / PAGE_FOLDER).mkdir(parents=True, exist_ok=True)
+    # Compute them once, before the analysis is sent to the workers.
+    for part in ("published", "comparisons", "verdicts", "tables", "studies"):
         getattr(analysis, part)
-    with workers.start_pool(_WORKERS, _begin, analysis, folder, run) as pool:
-        return [path for paths in pool.map(_write, names) for path in paths]
+    with processes.start_worker_pool(_WORKERS, _begin_worker, analysis, folder, run) as pool:
+        written: list[Path] = []
+        for files in pool.map(_write_exhibit, names):
+            written += files
+        return written
 
 
-def _begin(analysis: Analysis, folder: Path, run: str) -> None:
-    """Keep, in a process that draws, what all exhibits are drawn from: it is sent once."""
+def _begin_worker(analysis: Analysis, folder: Path, run: str) -> None:
+    """Keep the analysis in a process that draws: it is sent once for all exhibits."""
     _DRAWN_FROM.append((analysis, folder, run))
 
 
-def _write(name: str) -> list[Path]:
-    """Write one exhibit."""
-    from benchbook.plots.save import save, save_for_page  # matplotlib is slow to import, and numbers need none
+def _write_exhibit(name: str) -> list[Path]:
+    # Matplotlib is slow to import, and numbers need none.
+    from benchbook.plots.save import save_exhibit, save_for_page
 
     ((analysis, folder, run),) = _DRAWN_FROM
-    exhibit = made(analysis, name)
-    save_for_page(exhibit, folder / PAGE, name)
-    return save(exhibit, folder / name, about(analysis, name, run))
+    exhibit = make_exhibit(analysis, name)
+    save_for_page(exhibit, folder / PAGE_FOLDER, name)
+    return save_exhibit(exhibit, folder / name, describe_exhibit(analysis, name, run))
 
 
-def made(analysis: Analysis, name: str) -> Exhibit:
-    """Return one figure or table, with a note where blocks were left out."""
-    exhibit = {**FIGURES, **TABLES}[name](analysis)
-    note = _noisy(analysis, name)
+def make_exhibit(analysis: Analysis, name: str) -> Exhibit:
+    """Return one figure or table, with a note where noisy cells were left out."""
+    exhibit = (FIGURES | TABLES)[name](analysis)
+    note = _describe_noisy(analysis, name)
     return replace(exhibit, notes=(*exhibit.notes, note)) if note else exhibit
 
 
-def _noisy(analysis: Analysis, name: str) -> str:
-    """Return how many of a study's cells other programs disturbed; nothing of figures of all studies."""
+def _describe_noisy(analysis: Analysis, name: str) -> str:
+    """Return a note with the number of a study's noisy cells; empty for exhibits of all studies."""
     if "_" not in name:
         return ""
-    means = where(analysis.means, study=name.partition("_")[0])
+    means = select_rows(analysis.means, study=name.partition("_")[0])
     cells = means.groupby(["cell_id", "block"])["noisy"].any()
     if not cells.any():
         return ""
@@ -111,17 +136,21 @@ def _noisy(analysis: Analysis, name: str) -> str:
     return f"left out: {which} cells of this study, beside which other programs ran"
 
 
-def about(analysis: Analysis, name: str, run: str) -> Mapping[str, Any]:
-    """Return the provenance of one figure or table, and the note on the blocks that it leaves out."""
-    return {**measured(analysis, studies_of(name), run), "left_out": _noisy(analysis, name)}
+def describe_exhibit(analysis: Analysis, name: str, run: str) -> Mapping[str, Any]:
+    """Return the provenance of one figure or table, with the note on noisy cells."""
+    provenance = get_provenance(analysis, find_studies(name), run)
+    return {**provenance, "left_out": _describe_noisy(analysis, name)}
 
 
 @lru_cache(maxsize=16)
-def measured(analysis: Analysis, studies: tuple[str, ...], run: str) -> Provenance:
-    """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
-    return provenance(where(analysis.means, study=list(studies)), run)
+def get_provenance(analysis: Analysis, studies: tuple[str, ...], run: str) -> Provenance:
+    """Return the provenance of some studies' values.
+
+    Exhibits of the same studies share it: do not change it.
+    """
+    return describe_provenance(select_rows(analysis.means, study=list(studies)), run)
 
 
-def studies_of(name: str) -> tuple[str, ...]:
+def find_studies(name: str) -> tuple[str, ...]:
     """Return the studies that a figure or table shows, by its name."""
     return (name.partition("_")[0],) if "_" in name else tuple(SLUGS)

@@ -1,36 +1,46 @@
 """JSON and XML documents replicated one way (study `replication`).
 
-In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
-``TABLES`` at the end.
+Begin with ``FIGURES`` and ``TABLES`` at the end.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import networks
-from benchbook.analysis import Analysis, claim_files
-from benchbook.analysis.claims import Tested, several
-from benchbook.papers.setups import HERE, Facts, setup
-from benchbook.plots import names, style
+from benchbook.analysis import claim_files
+from benchbook.analysis.claims import MeasuredClaim, list_levels
+from benchbook.analysis.runs import Analysis
+from benchbook.plots import labels, style
+from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
-from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
-from benchbook.plots.ratios import Headline, Ratios, quantity, sides
-from benchbook.plots.verdicts import sheets
+from benchbook.plots.points import (
+    choose_levels,
+    describe_points,
+    get_measured_table,
+    join_points,
+    make_measured_points,
+    make_printed_points,
+    select_printed,
+    select_rows,
+)
+from benchbook.plots.provenance import MACHINE_FACTS, SetupFacts, make_setup_table
+from benchbook.plots.ratio_plot import Headline, RatioFigure, describe_quantity, name_a_over_b
+from benchbook.servers import networks
 
 N: Final = (2000, 4000, 6000, 8000, 10000)
-PAPERS_WAY: Final[dict[str, str | int]] = {
+PAPER_LEVELS: Final[dict[str, str | int]] = {
     "topology": "replicated",
     "process": "together",
     "durability": "default",
     "network": "none",
 }
-THEIRS: Final = " (published)"
+PUBLISHED_SUFFIX: Final = " (published)"
 
-CALLED: Final = {
+LEVEL_NAMES: Final = {
     "model": {
         "document": "JSON, a document",
         "json_text": "JSON as text",
@@ -38,12 +48,12 @@ CALLED: Final = {
         "xml_text": "XML as text",
     }
 }
-"""What levels of its factors are called in print, by factor."""
+"""Names of levels in print, by factor."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One of the paper's figures: a quantity of a node's database process in the window of a replication."""
+class NodeFigure:
+    """One of the paper's figures: a quantity of a node's database process during a replication."""
 
     name: str
     quantity: str
@@ -52,65 +62,103 @@ class Part:
     log: bool
 
 
-PARTS: Final = {
-    15: Part("bandwidth", "data transfer", "Kbps", "bandwidth", True),
-    16: Part("cpu", "CPU, share of all processors", "%", "cpu_percent", False),
-    17: Part("memory", "resident memory", "MB", "memory_rss_mb", False),
-    18: Part("time", "execution time (system and user CPU)", "s", "cpu_time", True),
+NODE_FIGURES: Final = {
+    15: NodeFigure("bandwidth", "data transfer", "Kbps", "bandwidth", True),
+    16: NodeFigure("cpu", "CPU, share of all processors", "%", "cpu_percent", False),
+    17: NodeFigure("memory", "resident memory", "MB", "memory_rss_mb", False),
+    18: NodeFigure("time", "execution time (system and user CPU)", "s", "cpu_time", True),
 }
 
 
-def averages(analysis: Analysis, *, figure: int) -> Exhibit:
+def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
     """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
-    part = PARTS[figure]
-    rows = paper(analysis, "replication", f"Fig. {figure}")
-    published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
-    way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
-    way = {factor: wanted for factor, wanted in way.items() if factor != "network"}
-    measured, notes = chosen(where(wide(analysis, "replication"), process=way["process"]), way)
-    measured, places, averaged = as_judged(
-        where(measured, role=("primary", "replica"), operation="insert"), part.metric
+    figure = NODE_FIGURES[number]
+    printed = select_printed(analysis, "replication", f"Fig. {number}")
+    level = printed["row"] + PUBLISHED_SUFFIX
+    published = make_printed_points(
+        printed, unit=figure.unit, level=level, series=printed["column"]
     )
-    level = measured["database"].map(names.database) + ", " + measured["role"]
-    series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
-    points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
-    notes = [*remarks(points, {}), *averaged, *notes, "the paper does not say which node it shows"]
-    title = "; ".join([f"replication, Fig. {figure}: {part.quantity}, {part.unit}", *places])
-    order = _order_rows(points, {*rows["row"], *measured["database"].map(names.database)})
-    drawing = Dots(f"{part.quantity}, {part.unit}", order, log=part.log)
+
+    # Memory is that of a process that ran one format only.
+    levels = {**PAPER_LEVELS}
+    if figure.metric == "memory_rss_mb":
+        levels["process"] = "apart"
+    del levels["network"]  # chosen below, for each database
+    table = get_measured_table(analysis, "replication")
+    rows, notes = choose_levels(select_rows(table, process=levels["process"]), levels)
+    rows = select_rows(rows, role=("primary", "replica"), operation="insert")
+    rows, places, missing = select_as_judged(rows, figure.metric)
+
+    databases = rows["database"].map(labels.name_database)
+    measured = make_measured_points(
+        rows,
+        figure.metric,
+        unit=figure.unit,
+        over="n",
+        level=databases + ", " + rows["role"],
+        series=rows["model"].map(lambda name: LEVEL_NAMES["model"].get(name, name)),
+    )
+    points = join_points(published, measured)
+    notes = [
+        *describe_points(points, {}),
+        *missing,
+        *notes,
+        "the paper does not say which node it shows",
+    ]
+    title = "; ".join([f"replication, Fig. {number}: {figure.quantity}, {figure.unit}", *places])
+    order = _order_rows(points, {*printed["row"], *databases})
+    drawing = Dots(f"{figure.quantity}, {figure.unit}", order, log=figure.log)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Keep of each database the network and the numbers of records that its claims are judged in.
+def select_as_judged(
+    measured: pd.DataFrame, metric: str
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Keep the network and numbers of records in which each database's claims are judged.
 
-    The network is the one in which most of the paper's numbers ran; of several the first that the claims name. Without
-    any of the paper's numbers all that ran are kept. Returned beside are the networks with the numbers of records, for
-    the title, and how these differ from the paper's, for the notes.
+    It is the network in which most of the paper's numbers ran; of several the first that the
+    claims name. Without any of the paper's numbers all that ran are kept.
+
+    Returns
+    -------
+    tuple
+        The rows; the networks with their numbers of records, for the title; and notes with the
+        paper's numbers that are missing.
     """
-    claims = [claim for claim in claim_files.claims("replication") if isinstance(claim, Tested)]
-    of_metric = [claim for claim in claims if claim.quantity.metric == metric]
-    named = [str(network) for claim in of_metric for network in several(claim.at.get("network", networks.NONE))]
+    claimed = _list_claimed_networks(metric)
     kept: list[pd.DataFrame] = []
     databases: dict[tuple[Any, ...], list[str]] = {}
     for database, rows in measured.groupby("database", sort=False):
-        by_network = {
-            str(network): sorted({int(n) for n in of_network["n"]}) for network, of_network in rows.groupby("network")
-        }
-        of_paper = {network: [n for n in ran if n in N] for network, ran in by_network.items()}
-        order = [*named, *by_network]
-        network = sorted(by_network, key=lambda network: (-len(of_paper[network]), order.index(network)))[0]
-        ran = of_paper[network] or by_network[network]
-        kept.append(where(rows, network=network, n=ran))
-        databases.setdefault((network, *ran), []).append(names.database(str(database)))
+        ran, of_paper = {}, {}
+        for name, of_network in rows.groupby("network"):
+            ran[str(name)] = sorted({int(n) for n in of_network["n"]})
+            of_paper[str(name)] = [n for n in ran[str(name)] if n in N]
+        most = max(len(numbers) for numbers in of_paper.values())
+        network = next(
+            name for name in (*claimed, *ran) if name in ran and len(of_paper[name]) == most
+        )
+        numbers = of_paper[network] or ran[network]
+        kept.append(select_rows(rows, network=network, n=numbers))
+        databases.setdefault((network, *numbers), []).append(labels.name_database(str(database)))
+
     places, notes = [], []
-    for (network, *ran), of_them in databases.items():
-        whose = f"{', '.join(of_them)}: " if len(databases) > 1 else ""
-        places.append(f"{whose}{names.network(network)}, mean over n = {list_numbers(ran)}")
-        absent = [n for n in N if n not in ran]
-        if absent:
-            notes.append(f"{whose}the paper's mean is over n = {list_numbers(absent)}, too")
+    for (network, *numbers), names in databases.items():
+        prefix = f"{', '.join(names)}: " if len(databases) > 1 else ""
+        over = list_numbers(numbers)
+        places.append(f"{prefix}{labels.name_network(network)}, mean over n = {over}")
+        missing = [n for n in N if n not in numbers]
+        if missing:
+            notes.append(f"{prefix}the paper's mean is over n = {list_numbers(missing)}, too")
     return pd.concat(kept) if kept else measured, places, notes
+
+
+def _list_claimed_networks(metric: str) -> list[str]:
+    """Return the networks that claims on a metric name, in their order."""
+    claimed: list[str] = []
+    for claim in claim_files.load_claims("replication"):
+        if isinstance(claim, MeasuredClaim) and claim.quantity.metric == metric:
+            claimed += map(str, list_levels(claim.at.get("network", networks.NO_NETWORK)))
+    return claimed
 
 
 def list_numbers(numbers: Sequence[int]) -> str:
@@ -121,49 +169,67 @@ def list_numbers(numbers: Sequence[int]) -> str:
 
 
 def _order_rows(points: pd.DataFrame, databases: set[str]) -> list[str]:
-    """Return the rows that have points: of each database, in the papers' order, the published one before its nodes."""
-    rows = [
-        f"{database}{place}" for database in names.ordered(databases) for place in (THEIRS, ", primary", ", replica")
-    ]
-    return [row for row in rows if row in set(points["level"])]
+    """Return the rows that have points: of each database the published one, then its nodes."""
+    levels = set(points["level"])
+    suffixes = (PUBLISHED_SUFFIX, ", primary", ", replica")
+    rows = map("".join, product(labels.sort_databases(databases), suffixes))
+    return [row for row in rows if row in levels]
 
 
-LOOKS: Final = {
-    "JSON, a document": style.Look(style.BLUE, "o"),
-    "JSON as text": style.Look(style.BLUE, "^"),
-    "XML, field by field": style.Look(style.VERMILION, "s"),
-    "XML as text": style.Look(style.VERMILION, "D"),
-    "XML (text) / JSON (text)": style.Look(style.BLUE, "o"),
-    "XML (text) / JSON (document)": style.Look(style.BLUE, "^"),
-    "XML (fields) / JSON (text)": style.Look(style.VERMILION, "D"),
-    "XML (fields) / JSON (document)": style.Look(style.VERMILION, "s"),
+SERIES_STYLES: Final = {
+    "JSON, a document": style.SeriesStyle(style.BLUE, "o"),
+    "JSON as text": style.SeriesStyle(style.BLUE, "^"),
+    "XML, field by field": style.SeriesStyle(style.VERMILION, "s"),
+    "XML as text": style.SeriesStyle(style.VERMILION, "D"),
+    "XML (text) / JSON (text)": style.SeriesStyle(style.BLUE, "o"),
+    "XML (text) / JSON (document)": style.SeriesStyle(style.BLUE, "^"),
+    "XML (fields) / JSON (text)": style.SeriesStyle(style.VERMILION, "D"),
+    "XML (fields) / JSON (document)": style.SeriesStyle(style.VERMILION, "s"),
 }
-"""The looks of the paper's own series, in the order of legends."""
+"""How the paper's own series are drawn, in the order of legends."""
 
 _ratios = partial(
-    Ratios, "replication", "XML against JSON", row=quantity, way=PAPERS_WAY, one_n=True, abreast=3, series=sides
+    RatioFigure,
+    "replication",
+    "XML against JSON",
+    row=describe_quantity,
+    levels=PAPER_LEVELS,
+    one_n=True,
+    most_columns=3,
+    series=name_a_over_b,
 )
 
 FIGURES: Final[dict[str, Maker]] = {
-    **sheets("replication"),
-    **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
+    **list_claim_sheets("replication"),
+    **{
+        f"replication_fig{number}_{figure.name}": partial(draw_averages, number=number)
+        for number, figure in NODE_FIGURES.items()
+    },
     "replication_ratios": _ratios(
-        title="XML compared with JSON", panel=lambda row: names.database(row.settings["database"])
+        title="XML compared with JSON",
+        panel=lambda row: labels.name_database(row.settings["database"]),
     ),
     "replication_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
-        panel=lambda row: f"{names.database(row.settings['database'])}, {names.network(row.settings['network'])}",
-        across="network",
+        panel=lambda row: (
+            f"{labels.name_database(row.settings['database'])}, "
+            f"{labels.name_network(row.settings['network'])}"
+        ),
+        factor="network",
     ),
 }
-_SETUP: Final = partial(setup, study="replication", nodes=("master", "slave", "client"))
-_SOFTWARE: Final[Facts] = {
-    "operating system, Ubuntu": HERE["operating system"],
+_SETUP: Final = partial(make_setup_table, study="replication", nodes=("master", "slave", "client"))
+_SOFTWARE: Final[SetupFacts] = {
+    "operating system, Ubuntu": MACHINE_FACTS["operating system"],
     "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
 }
 TABLES: Final[dict[str, Maker]] = {
-    "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software", here=_SOFTWARE),
-    "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware", hardware_alone=True),
+    "replication_table1_setup": partial(
+        _SETUP, source="Table I", about="Table I: software", facts=_SOFTWARE
+    ),
+    "replication_table2_setup": partial(
+        _SETUP, source="Table II", about="Table II: hardware", hardware_only=True
+    ),
 }
 HEADLINE: Final = Headline(
     claim="replication.bandwidth.mongodb",
@@ -171,4 +237,3 @@ HEADLINE: Final = Headline(
     says="Replicating JSON documents in MongoDB used {} the bandwidth of XML.",
     label="JSON / XML, bandwidth, MongoDB",
 )
-"""What stands for the study wherever it is named."""

@@ -1,32 +1,80 @@
-"""One line per claim, the same on every page, and how many claims have which verdict."""
+"""Claims as every page and figure shows them: one line per claim, and counts of verdicts.
+
+`write_line` gives the parts of a claim's line, `make_claim_sheet` and `make_verdict_bars` the
+figures.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from functools import partial
+from math import ceil, isnan
 from typing import Final
 
 import pandas as pd
 
-from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, Counts
-from benchbook.digits import NAN, difference, estimate, number, plural
-from benchbook.plots import names
-from benchbook.plots.points import each, where
-from benchbook.plots.ratios import METRICS, place
-from benchbook.studies import SLUGS
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
+from benchbook.plots import labels, style
+from benchbook.plots.exhibit import Bars, ClaimSheet, Exhibit, Maker
+from benchbook.plots.labels import METRICS
+from benchbook.plots.points import (
+    POINT_COLUMNS,
+    describe_missing_studies,
+    frame_points,
+    iterate_rows,
+    select_rows,
+)
+from benchbook.plots.ratio_plot import describe_place, list_marks
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.number_format import (
+    NAN,
+    format_comparison,
+    format_count,
+    format_number,
+)
 
-ALL: Final = "all"
+ALL_STUDIES: Final = "all"
 """The last line of `count_verdicts`."""
 
-NOISY: Final = "noisy: no verdict"
-"""What stands beside a ratio of noisy blocks."""
+NOISY_NOTE: Final = "noisy: no verdict"
+"""The note beside a ratio of noisy blocks."""
 
-_PRINTED: Final = {
-    **names.FORMATS,
-    **{name: names.codec(name) for name in ("jackson", "jaxb", "moxy", "xmldecoder", "dom")},
-    **{"mongoose": "Mongoose", "mongoclient": "MongoClient", "document": "JSON", "xml_fields": "XML"},
+_LEVEL_NAMES: Final = {
+    **labels.FORMATS,
+    **{name: labels.name_codec(name) for name in ("jackson", "jaxb", "moxy", "xmldecoder", "dom")},
+    "mongoose": "Mongoose",
+    "mongoclient": "MongoClient",
+    "document": "JSON",
+    "xml_fields": "XML",
 }
-"""Levels that are called another thing in print."""
+
+VERDICT_STYLES: Final[dict[str, style.SeriesStyle]] = {
+    "holds": style.SeriesStyle(style.BLUE, "o"),
+    "mostly holds": style.SeriesStyle(style.SKY, "p"),
+    "does not hold": style.SeriesStyle(style.VERMILION, "X"),
+    "mixed": style.SeriesStyle(style.ORANGE, "D"),
+    "undecided": style.SeriesStyle(style.FAINT, "s"),
+    "not comparable": style.SeriesStyle("#bdbdbd", "v"),
+    "not run": style.SeriesStyle("#ececec", "."),
+}
+"""How each verdict is marked: colour and shape, either of which tells it apart."""
+
+_CLAIM_COLUMNS: Final = (
+    "verdict",
+    "words",
+    "kind",
+    "smallest",
+    "largest",
+    "noisy_estimate",
+    "published_source",
+    "size",
+    "machine_days",
+)
+"""Columns of a claim sheet's points, besides those of all points."""
+
+_SHEET_ROWS: Final = 14
+"""Claims that fit a printed page."""
 
 
 @dataclass(frozen=True)
@@ -53,68 +101,69 @@ def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
     is_noisy = not ran and not isnan(claim.noisy_estimate)
     here, measured, extremes = "", "", list[str]()
     if ran:
-        here = _amount(claim, claim.estimate, claim.low, claim.high)
+        here = _write_amount(claim, claim.estimate, claim.low, claim.high)
     elif is_noisy:
-        here, measured = _amount(claim, claim.noisy_estimate), NOISY
+        here, measured = _write_amount(claim, claim.noisy_estimate), NOISY_NOTE
     if ran and claim.smallest < claim.largest:
-        extremes = [_amount(claim, end) for end in (claim.smallest, claim.largest)]
+        extremes = [_write_amount(claim, end) for end in (claim.smallest, claim.largest)]
     if claim.blocks:
-        blocks, days = plural(claim.blocks, "block"), plural(claim.machine_days, "machine-day")
-        measured = f"{blocks}, {days}"
+        days = format_count(claim.machine_days, "machine-day")
+        measured = f"{format_count(claim.blocks, 'block')}, {days}"
     return ClaimLine(
         verdict=claim.verdict,
         counts=claim.words,
         says=claim.says.rstrip("."),
         here=here,
-        printed="" if isnan(claim.published) else number(claim.published),
+        printed="" if isnan(claim.published) else format_number(claim.published),
         size=claim.size,
         measured=measured,
         range=" to ".join(extremes),
         why=claim.why,
         divided=name_ratio(claim),
-        place=place(claim) if ran or is_noisy else "",
+        place=describe_place(claim) if ran or is_noisy else "",
         notes=tuple(notes),
     )
 
 
-def _amount(claim: ClaimVerdict, value: float, low: float = NAN, high: float = NAN) -> str:
+def _write_amount(claim: ClaimVerdict, value: float, low: float = NAN, high: float = NAN) -> str:
     """Return a ratio, or a difference in its unit, with its interval."""
-    if claim.kind == "difference":
-        return difference(value, low, high, claim.unit)
-    return estimate(value, low, high)
+    return format_comparison(claim.kind, value, low, high, claim.unit)
 
 
 def name_ratio(claim: ClaimVerdict) -> str:
-    """Return what a claim divides, or subtracts, and of which quantity: ``XML / JSON, time``."""
+    """Return the two sides and the quantity of a claim: ``XML / JSON, time``."""
     if not claim.a:
         return ""
     sign = "−" if claim.kind == "difference" else "/"
-    sides = re.sub(r"[a-z_]+", lambda word: _PRINTED.get(word[0], word[0]), f"{claim.a} {sign} {claim.b}")
-    sides = re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", sides).replace("=", " = ")
+    ratio = re.sub(r"[a-z_]+", _name_level, f"{claim.a} {sign} {claim.b}")
     quantity = METRICS.get(claim.metric, claim.metric.replace("_", " "))
-    return f"{sides}, {quantity}"
+    return f"{labels.write_settings(ratio)}, {quantity}"
+
+
+def _name_level(word: "re.Match[str]") -> str:
+    return _LEVEL_NAMES.get(word[0], word[0])
 
 
 def number_notes(comparisons: pd.DataFrame, claims: Iterable[ClaimVerdict]) -> dict[str, list[str]]:
-    """Return each reason why something is not comparable, in their order, with the claims that it is about.
+    """Return each reason why something is not comparable, with the ids of its claims.
 
     Parameters
     ----------
     comparisons
-        As `benchbook.analysis.claim_comparisons` returns them.
+        As `benchbook.analysis.claim_comparisons.compare_claims` returns them.
     claims
         Of one study.
     """
     notes: dict[str, list[str]] = {}
-    apart = where(comparisons, stands="not comparable")
+    apart = select_rows(comparisons, stands="not comparable")
     for claim in claims:
-        rows = where(apart, name=claim.id, language=claim.language)
-        for reason in dict.fromkeys(row.reason for row in each(rows)):
+        rows = select_rows(apart, name=claim.id, language=claim.language)
+        for reason in dict.fromkeys(row.reason for row in iterate_rows(rows)):
             notes.setdefault(reason, []).append(claim.id)
     return notes
 
 
-def notes_of(claim: ClaimVerdict, notes: Mapping[str, Sequence[str]]) -> list[int]:
+def list_note_numbers(claim: ClaimVerdict, notes: Mapping[str, Sequence[str]]) -> list[int]:
     """Return the numbers, from 1, of the notes that are about a claim."""
     return [at for at, claims in enumerate(notes.values(), 1) if claim.id in claims]
 
@@ -130,17 +179,18 @@ def count_verdicts(verdicts: pd.DataFrame, studies: Sequence[str] = SLUGS) -> pd
     Parameters
     ----------
     verdicts
-        As `benchbook.analysis.verdicts` returns them.
+        As `benchbook.analysis.verdicts.judge_claims` returns them.
 
     Returns
     -------
     pandas.DataFrame
-        One row per study and one for `ALL`, with the columns ``study, claims``, one per verdict, and ``noisy``: how
-        many of the undecided ones have noisy blocks only.
+        One row per study and one for `ALL_STUDIES`. Columns: ``study, claims``, one per verdict,
+        and ``noisy``, the number of undecided claims with noisy blocks only.
     """
     rows = []
-    for study in (*studies, ALL):
-        counts = Counts.of(verdicts if study == ALL else verdicts[verdicts["study"] == study])
+    for study in (*studies, ALL_STUDIES):
+        of_study = verdicts[verdicts["study"] == study]
+        counts = VerdictCounts.count(verdicts if study == ALL_STUDIES else of_study)
         about = {"study": study, "claims": counts.claims, "noisy": counts.noisy}
         rows.append({**about, **counts.by_verdict})
     return pd.DataFrame(rows, columns=["study", "claims", *VERDICTS, "noisy"])
@@ -148,4 +198,97 @@ def count_verdicts(verdicts: pd.DataFrame, studies: Sequence[str] = SLUGS) -> pd
 
 def list_failed(verdicts: pd.DataFrame) -> list[ClaimVerdict]:
     """Return the claims that do not hold, in the papers' order."""
-    return [claim for claim in ClaimVerdict.of(verdicts) if claim.verdict == "does not hold"]
+    return [
+        claim for claim in ClaimVerdict.from_frame(verdicts) if claim.verdict == "does not hold"
+    ]
+
+
+def list_claim_sheets(study: str, sheets: int = 1) -> dict[str, Maker]:
+    """Return the figures of a paper's claims, on so many sheets that each fits a printed page."""
+    makers: dict[str, Maker] = {}
+    for sheet in range(1, sheets + 1):
+        name = f"{study}_verdicts" + (f"_{sheet}" if sheet > 1 else "")
+        makers[name] = partial(make_claim_sheet, study=study, sheet=sheet, sheets=sheets)
+    return makers
+
+
+def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int) -> Exhibit:
+    """Draw one sheet of a paper's claims, by verdict: those that were judged and have a number.
+
+    Parameters
+    ----------
+    sheet, sheets
+        The number of the sheet, from 1, and how many sheets there are at most.
+    """
+    table = select_rows(analysis.verdicts, study=study)
+    drawn = sort_by_verdict(claim for claim in ClaimVerdict.from_frame(table) if _is_drawn(claim))
+
+    # As few sheets as are needed, of about the same length.
+    used = min(sheets, ceil(len(drawn) / _SHEET_ROWS)) or 1
+    size = ceil(len(drawn) / used)
+    rows = drawn[(sheet - 1) * size : sheet * size]
+    number = f" (sheet {sheet} of {used})" if used > 1 else ""
+
+    nothing = "not run in this profile"
+    if drawn:
+        nothing = f"{study}: all claims stand on the sheets before"
+    elif study in analysis.studies:
+        nothing = f"{study}: no claim was judged"
+    notes = _write_notes(rows, left_out=len(table) - len(drawn)) if rows else [nothing]
+    title = f"{study}: {describe_decided(table)}{number}"
+    return Exhibit(title, _make_points(rows), tuple(notes), ClaimSheet(rows, nothing))
+
+
+def _is_drawn(claim: ClaimVerdict) -> bool:
+    """Return whether a claim was judged and has a number."""
+    if claim.verdict in ("not comparable", "not run"):
+        return False
+    return not isnan(claim.estimate) or not isnan(claim.noisy_estimate)
+
+
+def _write_notes(rows: Sequence[ClaimVerdict], left_out: int) -> list[str]:
+    notes = [
+        "in the grey area the claim holds",
+        "thin line: the range over all comparisons of the claim",
+    ]
+    if len({name_ratio(row) for row in rows}) > 1:
+        notes.append("a row that divides something else than the axis names says so")
+    if any(isnan(row.estimate) for row in rows):
+        notes.append("hollow: noisy blocks, no verdict")
+    count = format_count(left_out, "claim")
+    return [*notes, f"not drawn: {count} not comparable, not run or without a number"]
+
+
+def _make_points(rows: Sequence[ClaimVerdict]) -> pd.DataFrame:
+    """Return the points of claims: the published values and this machine's."""
+    points: list[dict[str, object]] = []
+    for row in rows:
+        shared = {
+            "level": row.says,
+            "claim": row.id,
+            "series": row.verdict,
+            "unit": row.unit or "ratio",
+            "divided": name_ratio(row),
+            **{name: getattr(row, name) for name in _CLAIM_COLUMNS},
+        }
+        marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
+        points += [shared | mark for mark in marks]
+    columns = [*POINT_COLUMNS, "claim", "divided", *_CLAIM_COLUMNS]
+    return frame_points(points).reindex(columns=columns)
+
+
+def make_verdict_bars(analysis: Analysis) -> Exhibit:
+    """Draw how many claims of each paper have which verdict."""
+    bars = []
+    for study in SLUGS:
+        by_verdict = VerdictCounts.count(select_rows(analysis.verdicts, study=study)).by_verdict
+        bars += [{"level": study, "series": name, "value": by_verdict[name]} for name in VERDICTS]
+    points = frame_points(bars, source="here", unit="claims")
+    title, notes = describe_decided(analysis.verdicts), describe_missing_studies(analysis)
+    return Exhibit(title, points, tuple(notes), Bars())
+
+
+def describe_decided(verdicts: pd.DataFrame) -> str:
+    """Return how many of some claims are decided."""
+    counts = VerdictCounts.count(verdicts)
+    return f"{counts.decided} of {counts.claims} claims decided here"

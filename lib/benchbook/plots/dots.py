@@ -1,7 +1,12 @@
-"""Dot plots: a row a thing compared, a panel a level, a printed number hollow over the filled one of this machine."""
+"""Dot plots: one row per thing compared, one panel per level.
+
+A printed number is hollow, over the filled one of this machine.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,121 +16,138 @@ from numpy.typing import NDArray
 
 from benchbook.plots import style
 from benchbook.plots.exhibit import Dots, Exhibit
-from benchbook.plots.points import FrameRow, each
+from benchbook.plots.points import FrameRow, iterate_rows
 from benchbook.plots.sheet import (
+    compute_tick_gap,
     draw_marks,
-    legend,
-    log_scale,
-    panel_title,
+    estimate_height,
+    estimate_width,
+    find_mark_limits,
+    list_legend_handles,
+    set_log_scale,
     start_sheet,
-    text_height,
-    text_width,
-    tick_gap,
-    within_reach,
-    wrap,
+    wrap_text,
+    write_panel_title,
 )
 from benchbook.plots.style import Layout
 
 _ROW_INCHES = 0.23
-_LEAST_ROOM = 0.68  # of a narrow screen's width: names that leave less stand above their rows
+_LEAST_SHARE = 0.68  # of a narrow screen's width: names that leave less are above their rows
 _PANEL_INCHES = 0.7
-"""Panels that would be narrower stand below one another."""
+"""Panels that would be narrower are below one another."""
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where the rows and panels of a dot plot are, in inches."""
+
+    labels: list[str]  # of rows, in lines
+    above: bool  # whether they are above their rows
+    row: float  # height of a row with one line of text
+    heights: NDArray[np.float64]  # of the rows
+    lines: int  # of panels
+    columns: int
+    panel: float  # width of a panel
 
 
 def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
-    """Draw an exhibit's points as dots in panels; to be called inside `style.applied`."""
+    """Draw an exhibit's points as dots in panels; call it inside `style.use_style`."""
     points, panels, rc = exhibit.frame, dots.panels, layout.rc
-    series = style.ordered(points["series"]) or [""]
-    # the names of rows, and how much room they leave for panels
-    share = 0.44 if layout.narrow else 0.62
-    labels = [wrap(row, layout.width * share, rc["ytick.labelsize"]) for row in dots.rows]
-    room = layout.width - text_width(labels, rc["ytick.labelsize"]) - 0.2
-    above = layout.labels_above and room < _LEAST_ROOM * layout.width
-    if above:
-        room = layout.width - 0.3
-        labels = [wrap(row, room, rc["ytick.labelsize"]) for row in dots.rows]
-    lines, columns = _arrange(panels, dots.columns or len(panels), room, layout)
-    inches = room / columns
-    # titles of panels, and how high all is
+    series = style.sort_series(points["series"]) or [""]
+    grid = _arrange(points, dots, layout)
+
+    # The sheet, as high as its rows and the panels' titles.
     ran = {*points.loc[points["source"] == "here", "panel"]}
-    titles = [panel_title(panel, inches, layout, ran=panel in ran) for panel in panels]
-    row = _row_inches(points, layout)
-    heights = _row_heights(labels, row, layout, above=above)
-    title_inches = max(text_height(title, rc["axes.titlesize"]) for title in titles)
+    titles = [write_panel_title(panel, grid.panel, layout, ran=panel in ran) for panel in panels]
+    title_inches = max(estimate_height(title, rc["axes.titlesize"]) for title in titles)
     under, between = (0.3, 0.1) if layout.narrow else (0.45, 0.17)
-    height = under + lines * (between + title_inches + heights.sum())
-    figure = start_sheet(exhibit, layout, legend(points, series, layout, line=False), height)
-    # the panels
-    middles = heights.cumsum() - (row / 2 if above else heights / 2)
+    height = under + grid.lines * (between + title_inches + grid.heights.sum())
+    handles = list_legend_handles(points, series, layout, line=False)
+    figure = start_sheet(exhibit, layout, handles, height)
+
+    middles = grid.heights.cumsum() - (grid.row / 2 if grid.above else grid.heights / 2)
     places = dict(zip(dots.rows, middles, strict=False))
-    grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
-    gap = tick_gap(inches, layout)
-    for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
+    all_axes = figure.subplots(grid.lines, grid.columns, sharey=True, sharex=True, squeeze=False)
+    gap = compute_tick_gap(grid.panel, layout)
+    for rank, (axes, panel) in enumerate(zip(all_axes.flat, panels, strict=False)):
         axes.set_title(titles[rank])
-        axes.set_yticks([*places.values()], [] if above else labels)
-        axes.set_ylim(heights.sum() + 0.02, -0.02)
+        axes.set_yticks([*places.values()], [] if grid.above else grid.labels)
+        axes.set_ylim(grid.heights.sum() + 0.02, -0.02)
         axes.tick_params(axis="y", length=0)
-        if above and rank % columns == 0:
-            _write_above(axes, labels, heights, layout)
-        _draw_panel(axes, points[points["panel"] == panel], places, series, row, layout.marks)
+        if grid.above and rank % grid.columns == 0:
+            _write_labels(axes, grid, layout)
+        _draw_panel(axes, points[points["panel"] == panel], places, series, grid.row, layout.marks)
         _scale(axes, points, dots, gap)
-        lowest = rank + columns >= len(panels)
-        axes.set_xlabel(wrap(dots.axis, inches, rc["axes.labelsize"]) if lowest else "")
+        lowest = rank + grid.columns >= len(panels)
+        axes.set_xlabel(wrap_text(dots.axis, grid.panel, rc["axes.labelsize"]) if lowest else "")
         axes.tick_params(labelbottom=lowest)
-    for spare in grid.flat[len(panels) :]:
+    for spare in all_axes.flat[len(panels) :]:
         spare.set_visible(False)
     return figure
 
 
-def _write_above(axes: Axes, labels: Sequence[str], heights: NDArray[np.float64], layout: Layout) -> None:
-    """Write each row's name above its marks, over all panels that stand side by side."""
+def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _Grid:
+    """Return where rows and panels are: as many panels side by side as their titles fit."""
+    size = layout.rc["ytick.labelsize"]
+    share = 0.44 if layout.narrow else 0.62
+    labels = [wrap_text(row, layout.width * share, size) for row in dots.rows]
+    width = layout.width - estimate_width(labels, size) - 0.2
+    above = layout.labels_above and width < _LEAST_SHARE * layout.width
+    if above:
+        width = layout.width - 0.3
+        labels = [wrap_text(row, width, size) for row in dots.rows]
+
+    # A row is higher, the more series it has.
+    crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
+    row = _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
+    names = [estimate_height(label, size) + 0.5 * size / 72 for label in labels]
+    # A name above its row is nearer to its own marks than to those of the row before.
+    heights = [row + name + 0.5 * size / 72 if above else max(row, name) for name in names]
+
+    title = estimate_width(dots.panels, layout.rc["axes.titlesize"], "bold")
+    widest = min(title + 0.04, 1.0 if layout.narrow else 1.6)
+    fitting = max(1, int(width / max(_PANEL_INCHES, widest)))
+    count = len(dots.panels)
+    lines = math.ceil(count / min(dots.columns or count, fitting))
+    columns = math.ceil(count / lines)
+    return _Grid(labels, above, row, np.array(heights or [row]), lines, columns, width / columns)
+
+
+def _write_labels(axes: Axes, grid: _Grid, layout: Layout) -> None:
+    """Write each row's name above its marks, over all panels that are side by side."""
     size = layout.rc["ytick.labelsize"]
     axes.set_zorder(1)
     axes.patch.set_visible(False)
-    across = axes.get_yaxis_transform()
-    for top, label in zip(heights.cumsum() - heights, labels, strict=False):
-        text = axes.text(0.0, top + 0.7 * size / 72, label, va="top", fontsize=size, transform=across)
+    about: dict[str, Any] = {"va": "top", "fontsize": size, "transform": axes.get_yaxis_transform()}
+    tops = grid.heights.cumsum() - grid.heights
+    for top, label in zip(tops, grid.labels, strict=False):
+        text = axes.text(0.0, top + 0.7 * size / 72, label, **about)
         text.set_in_layout(False)
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
 
 
-def _arrange(panels: Sequence[str], abreast: int, room: float, layout: Layout) -> tuple[int, int]:
-    """Return in how many lines and columns panels stand: at most so many abreast, as their titles fit."""
-    title = text_width(panels, layout.rc["axes.titlesize"], "bold")
-    widest = min(title + 0.04, 1.0 if layout.narrow else 1.6)
-    columns = min(abreast, max(1, int(room / max(_PANEL_INCHES, widest))))
-    lines = math.ceil(len(panels) / columns)
-    return lines, math.ceil(len(panels) / lines)
-
-
-def _row_inches(points: pd.DataFrame, layout: Layout) -> float:
-    """Return how high a row is whose name takes one line: the higher, the more series stand in one."""
-    crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
-    return _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
-
-
-def _row_heights(labels: Sequence[str], least: float, layout: Layout, *, above: bool) -> NDArray[np.float64]:
-    """Return how many inches high each row is, so that its name has room; without rows, of one."""
-    size = layout.rc["ytick.labelsize"]
-    names = [text_height(label, size) + 0.5 * size / 72 for label in labels]
-    # Above, a name is nearer to its own marks than to those of the row before.
-    heights = [least + name + 0.5 * size / 72 if above else max(least, name) for name in names]
-    return np.array(heights or [least])
-
-
 def _draw_panel(
-    axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series: Sequence[str], row: float, size: float
+    axes: Axes,
+    points: pd.DataFrame,
+    places: Mapping[str, float],
+    series: Sequence[str],
+    row: float,
+    size: float,
 ) -> None:
     """Draw the points of one panel, the series of a level around the middle of its row."""
     for level, y in places.items():
         at_level = points[points["level"] == level]
         present = [name for name in series if name in set(at_level["series"])]
-        for point in each(at_level):
-            _draw_point(axes, point, y + row * _shift(present.index(point.series), len(present)), size)
+        for point in iterate_rows(at_level):
+            shift = _shift(present.index(point.series), len(present))
+            _draw_point(axes, point, y + row * shift, size)
 
 
 def _shift(rank: int, count: int) -> float:
-    """Return where one of a row's series lies around the row's line: nearer to its fellows than to the next row."""
+    """Return how far a series is from the middle of its row, as a share of the row's height.
+
+    The series of a row are nearer to each other than to those of the next row.
+    """
     if count == 1:
         return 0.0
     reach = 1 / (2 + 3 / (count - 1))
@@ -133,42 +155,43 @@ def _shift(rank: int, count: int) -> float:
 
 
 def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
-    look = style.look(point.series)
+    look = style.get_series_style(point.series)
     if point.source == "published":
-        draw_marks(
-            axes, point.value, y, look if point.series else style.Look(style.INK, look.marker), size, hollow=True
-        )
+        hollow = look if point.series else style.SeriesStyle(style.INK, look.marker)
+        draw_marks(axes, point.value, y, hollow, size, hollow=True)
         return
     if pd.notna(point.low):
+        bar: dict[str, Any] = {"color": look.colour, "zorder": 3}
         ends = [point.low, point.high]
-        axes.plot(ends, [y, y], color=look.colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3)
-        axes.plot(ends, [y, y], "|", color=look.colour, markersize=6 * size, zorder=3)
+        axes.plot(ends, [y, y], linewidth=1.6 * size, solid_capstyle="butt", **bar)
+        axes.plot(ends, [y, y], "|", markersize=6 * size, **bar)
     shape = ">" if point.timed_out else look.marker
-    draw_marks(axes, point.value, y, style.Look(look.colour, shape), size)
+    draw_marks(axes, point.value, y, style.SeriesStyle(look.colour, shape), size)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
     """Scale x to hold every point of all panels."""
     if dots.log and (points["value"] > 0).any():
-        log_scale(axes, "x", *_find_limits(points, dots.reference), gap)
+        set_log_scale(axes, "x", *_find_limits(points, dots.reference), gap)
         axes.grid(visible=True, which="major", axis="x")
     elif not dots.log:
-        axes.set_xlim(left=min(0.0, float(points["low"].min()) if points["low"].notna().any() else 0.0))
+        lowest = float(points["low"].min()) if points["low"].notna().any() else 0.0
+        axes.set_xlim(left=min(0.0, lowest))
     if dots.reference is not None:
         axes.axvline(dots.reference, color=style.INK, linewidth=0.9, zorder=1)
 
 
 def _find_limits(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
-    """Return limits between which every mark has room, and the reference line; and intervals, up to their reach.
+    """Return the limits of all marks, the reference line, and intervals up to `sheet.REACH`.
 
-    Two blocks can give intervals over many powers of ten: in full they would press all marks into one.
+    Two blocks can give intervals over many powers of ten, which would press all marks into one.
     """
-    marks = np.append(_above_zero(points[["value"]]), reference or [])
-    low, high = within_reach(marks, _above_zero(points[["low", "high"]]))
+    marks = np.append(_list_positive(points[["value"]]), reference or [])
+    low, high = find_mark_limits(marks, _list_positive(points[["low", "high"]]))
     margin = max((high / low) ** 0.06, 1.08)
     return low / margin, high * margin
 
 
-def _above_zero(columns: pd.DataFrame) -> NDArray[np.float64]:
+def _list_positive(columns: pd.DataFrame) -> NDArray[np.float64]:
     values: NDArray[np.float64] = columns.to_numpy(dtype=float).ravel()
     return np.extract(np.isfinite(values) & (values > 0), values)

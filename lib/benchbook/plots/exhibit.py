@@ -1,21 +1,31 @@
-"""A table or a figure as data: a frame, what must be said beneath it, and how a figure's points are to be drawn.
+"""Exhibits: a table or a figure as data, with its title, its notes and how its points are drawn.
 
-Nothing here draws: `benchbook.plots.save` does, so that a number or a caption needs no drawing library.
+Nothing here draws: `benchbook.plots.save` does, so that a number or a caption needs no drawing
+library. `set_table` makes a table of points, in the form that the papers' tables have.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import product
+from typing import Final, TypeAlias
 
 import pandas as pd
 
-from benchbook.analysis import Analysis
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.plots.labels import EXPERIMENTAL, LANGUAGES
+from benchbook.plots.points import FrameRow, iterate_rows, join_points
+from benchbook.text.number_format import NOT_PRINTED, format_interval, format_parts
+
+SOURCES: Final = ("published", "here")
+NOT_RUN: Final = "not run"
+"""A table's cell without a value of this machine."""
 
 
 @dataclass(frozen=True)
 class Dots:
-    """Points as dots: a row per level, a panel per part; the columns of points are `points.COLUMNS`."""
+    """Points as dots: a row per level, a panel per part; the columns are `points.POINT_COLUMNS`."""
 
     axis: str  # the quantity and its unit
     rows: Sequence[str]  # levels in their order
@@ -35,8 +45,9 @@ class Lines:
     log: tuple[bool, bool] = (True, True)  # of x and y
     limits: tuple[float, float] | None = None  # of y
     height: float = 2.25  # of a panel, in inches
-    alike: bool = False  # whether the panels of one row share their scale of y
-    heads: Mapping[str, str] = field(default_factory=dict)  # titles of panels that are not their names
+    shared_scale: bool = False  # whether the panels of one row share their scale of y
+    # Titles of panels that are not their names.
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class ClaimSheet:
     """A row per claim: its sentence, its ratio beside the published one, its verdict."""
 
     rows: Sequence[ClaimVerdict]
-    nothing: str  # what stands there instead where there is no claim
+    nothing: str  # the text of a sheet without claims
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ Drawing: TypeAlias = Dots | Lines | ClaimSheet | Bars
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What is shown and what is said of it."""
+    """A figure or a table."""
 
     title: str  # study, the paper's own number of it, quantity and unit
     frame: pd.DataFrame  # a table as it is set, a figure's points as they are drawn
@@ -66,4 +77,78 @@ class Exhibit:
 
 
 Maker = Callable[[Analysis], Exhibit]
-"""From all that a run's observations say to an exhibit."""
+
+
+def set_table(
+    points: pd.DataFrame,
+    *,
+    corner: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    sources: Sequence[str] = SOURCES,
+) -> pd.DataFrame:
+    """Return points as a table of text: one row per level, one column per panel and source.
+
+    Parameters
+    ----------
+    points
+        With the columns `points.POINT_COLUMNS`.
+    corner
+        The name of the first column.
+    rows, columns
+        Levels and panels, in order.
+    sources
+        The sources of each panel, in order.
+    """
+    cells = {}
+    for point in iterate_rows(points):
+        cells[str(point.level), str(point.panel), str(point.source)] = _write_cell(point)
+    table: dict[str, list[str]] = {corner: list(rows)}
+    for column, source in product(columns, sources):
+        empty = NOT_PRINTED if source == "published" else NOT_RUN
+        table[f"{column}, {source}"] = [cells.get((row, column, source), empty) for row in rows]
+    return pd.DataFrame(table)
+
+
+def _write_cell(point: FrameRow) -> str:
+    """Return a point as text: as printed, with separators, or the mean with its 99 % interval."""
+    if point.printed:
+        return group_digits(str(point.printed))
+    text = ("> " if point.timed_out else "") + format_parts(point.value, point.low, point.high)[0]
+    ends = format_interval(point.value, point.low, point.high, point.unit)
+    if ends:
+        text += f" ({ends})"
+    return f"{text} {EXPERIMENTAL}" if point.caveat else text
+
+
+def group_digits(printed: str) -> str:
+    """Return a printed number with a comma every three digits, as ours have; other texts as is."""
+    parts = re.fullmatch(r"(-?)(\d{4,})(\.\d+)?( \*)?", printed)
+    if parts is None:
+        return printed
+    return f"{parts[1]}{int(parts[2]):,}{parts[3] or ''}{parts[4] or ''}"
+
+
+def list_misprints(rows: pd.DataFrame) -> list[str]:
+    """Return the notes on published numbers, which a table marks with asterisks."""
+    places: dict[str, list[str]] = {}
+    for row, column, note in zip(rows["row"], rows["column"], rows["note"], strict=True):
+        if note:
+            places.setdefault(str(note), []).append(f"{row}, {column}")
+    return [f"* {'; '.join(of_note)}: {note}" for note, of_note in places.items()]
+
+
+def name_sources(by_language: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return each language's part by its source in a table: ``here`` where only Python ran."""
+    if list(by_language) == [LANGUAGES["python"]]:
+        return {"here": by_language[LANGUAGES["python"]]}
+    return {f"{language}, here": measured for language, measured in by_language.items()}
+
+
+def join_sources(
+    published: pd.DataFrame, by_language: Mapping[str, pd.DataFrame]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points for a table, each language's with its own source; and the sources."""
+    parts = name_sources(by_language)
+    measured = [points.assign(source=source) for source, points in parts.items()]
+    return join_points(published, *measured), ["published", *parts]

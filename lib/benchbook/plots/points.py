@@ -1,25 +1,29 @@
-"""What figures draw and tables set, one row a mark: a printed number, or the mean of this machine's blocks.
+"""Points: one row per mark of a figure, a printed number or the mean of this machine's blocks.
 
-Tables have the papers' form: every printed number beside this machine's, which carries its interval.
+`make_printed_points` and `make_measured_points` make them, `join_points` puts them together, and
+`describe_points` says in notes what did not run. Nothing here draws.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from benchbook import studies
-from benchbook.analysis import Analysis
-from benchbook.analysis.block_means import CHANGES, COUNTED
-from benchbook.analysis.intervals import MIN_BLOCKS, Interval, mean_interval, positive_interval
-from benchbook.analysis.sides import IN_TURN
-from benchbook.digits import NOT_PRINTED, interval, plural, rounded
-from benchbook.plots.names import STACKS, caveats, mark
+from benchbook.analysis.intervals import (
+    MIN_BLOCKS,
+    Interval,
+    compute_geometric_interval,
+    compute_interval,
+)
+from benchbook.analysis.quantities import COUNTED_METRICS, SIGNED_METRICS
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import ALTERNATING_SETTINGS
+from benchbook.plots.labels import LANGUAGES, list_caveats
+from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.number_format import format_count
 
-COLUMNS: Final = (
+POINT_COLUMNS: Final = (
     "panel",  # the part of the figure
     "level",  # the row of a dot plot, the x of a line plot
     "series",
@@ -30,81 +34,89 @@ COLUMNS: Final = (
     "blocks",  # 0 for a printed number
     "unit",
     "timed_out",
-    "caveat",  # what must be said of the server or its adapter
-    "printed",  # a printed number as it stands in the paper
+    "caveat",  # a warning about the server or its adapter
+    "printed",  # a printed number, its characters
 )
 """Columns of the points of every figure, and of its CSV."""
 
-Way: TypeAlias = Mapping[str, str | int]
-"""The level of each factor that a figure does not show."""
+BLOCK_COLUMNS: Final = ("number", "machine_day", "noisy", "timed_out")
+"""Columns that `make_measured_points` reads, besides a point's value and place."""
 
-SOURCES: Final = ("published", "here")
-NOT_RUN: Final = "not run"
-"""What stands in a table's cell for what this machine has not."""
-
-_PLACE: Final = ["panel", "level", "series"]
-OF_A_BLOCK: Final = ("number", "machine_day", "noisy", "timed_out")
-"""Columns that `here` reads, besides a point's value and place."""
-_UNSAID: Final[dict[str, Any]] = {
-    **{"panel": "", "series": "", "blocks": 0},
-    **{"timed_out": False, "caveat": "", "printed": ""},
+_PLACE_COLUMNS: Final = ["panel", "level", "series"]
+_DEFAULTS: Final[dict[str, Any]] = {
+    "panel": "",
+    "series": "",
+    "blocks": 0,
+    "timed_out": False,
+    "caveat": "",
+    "printed": "",
 }
 
+Levels: TypeAlias = Mapping[str, str | int]
+"""The level of each factor that a figure does not show."""
 
 FrameRow: TypeAlias = Any
-"""A frame's row, as `each` yields it: a named tuple whose fields' types pandas cannot tell."""
+"""A frame's row, as `iterate_rows` yields it: a named tuple whose types pandas does not know."""
 
 Column: TypeAlias = "pd.Series[Any] | str"
-"""What each row has, or what all have."""
+"""A value per row, or one for all rows."""
 
 
-def each(table: pd.DataFrame) -> Iterator[FrameRow]:
+def iterate_rows(table: pd.DataFrame) -> Iterator[FrameRow]:
     """Yield a frame's rows as named tuples."""
     yield from table.itertuples()
 
 
-def where(table: pd.DataFrame, **levels: object) -> pd.DataFrame:
+def select_rows(table: pd.DataFrame, **levels: object) -> pd.DataFrame:
     """Return the rows in which each column has that level, or one of those levels."""
     for name, level in levels.items():
         table = table[table[name].isin(level if isinstance(level, list | tuple) else [level])]
     return table
 
 
-def paper(analysis: Analysis, study: str, source: str) -> pd.DataFrame:
+def select_printed(analysis: Analysis, study: str, source: str) -> pd.DataFrame:
     """Return the numbers that one table, figure or section of a paper prints."""
-    return where(analysis.published, study=study, source=source)
+    return select_rows(analysis.published, study=study, source=source)
 
 
-def wide(analysis: Analysis, study: str) -> pd.DataFrame:
-    """Return a study's block means as `benchbook.analysis.sides.Measured.table`: not to be changed, figures share it.
+def get_measured_table(analysis: Analysis, study: str) -> pd.DataFrame:
+    """Return a study's block means as `benchbook.analysis.study_means.StudyMeans.table`.
 
-    Metrics are those stored and those derived from them, of arm a.
+    Metrics are those stored and those derived from them, of arm a. Figures share the table: do not
+    change it.
     """
-    if study in analysis.measured:
-        return analysis.measured[study].table
-    columns = [*analysis.means, "number", *studies.load(study).Parameters.model_fields]
+    if study in analysis.studies:
+        return analysis.studies[study].table
+    columns = [*analysis.means, "number", *load_study(study).Parameters.model_fields]
     return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
-def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
-    """Keep one level of each factor that a figure does not show: the paper's where it ran, else one that did.
+def choose_levels(table: pd.DataFrame, preferred: Levels) -> tuple[pd.DataFrame, list[str]]:
+    """Keep one level of each factor that a figure does not show.
 
-    With a note for every factor whose level is not the paper's.
+    It is the preferred level where that ran, else the first that did. Return the rows that are
+    kept, and a note for every factor with another level than the preferred one.
     """
     notes = []
     for factor, wanted in preferred.items():
         if table.empty or factor not in table:
             continue
         present = table[factor].dropna().unique()
-        level = wanted if wanted in present or not len(present) else sorted(present, key=str)[0]
+        level = wanted
+        if len(present) and wanted not in present:
+            level = sorted(present, key=str)[0]
         if level != wanted:
-            name = f"{factor.removeprefix('cell_')} in turn" if factor in IN_TURN else factor
+            name = (
+                f"{factor.removeprefix('cell_')} in turn"
+                if factor in ALTERNATING_SETTINGS
+                else factor
+            )
             notes.append(f"here {name} = {level}, in the paper {wanted}")
         table = table[table[factor].isna() | (table[factor] == level)]
     return table, notes
 
 
-def here(
+def make_measured_points(
     table: pd.DataFrame,
     metric: str,
     *,
@@ -113,206 +125,185 @@ def here(
     over: str | None = None,
     **places: Column,
 ) -> pd.DataFrame:
-    """Return the points of this machine: geometric mean of the blocks' means with its 99 % interval.
+    """Return this machine's points: the geometric mean over blocks, with its 99 % interval.
 
-    Of `CHANGES`, which can be negative, it is the arithmetic mean. Blocks that other
-    programs disturbed are left out.
+    A metric of `SIGNED_METRICS` can be negative: its mean is arithmetic. Noisy blocks are left out.
 
     Parameters
     ----------
     table
-        Rows from `wide`, already `chosen`.
+        Rows of `get_measured_table`, after `choose_levels`.
     metric
-        The column that is drawn; it may be missing.
+        The column that is drawn; without that column there are no points.
     unit, scale
-        The unit drawn, and how many of it one of the column's is.
+        The unit of the points, and how many of it one of the column's is.
     over
-        A factor whose levels are averaged in each block with equal weight, in blocks that have them all.
+        A factor whose levels are averaged with equal weight in each block that has them all.
     places
         ``panel``, ``level`` and ``series`` of each row, or one for all.
     """
     if metric not in table:
-        return joined()
-    asked = [name for name in (*OF_A_BLOCK, over) if name in table]
-    places = {name: places.get(name, "") for name in _PLACE}
-    rows = table[asked].assign(drawn=table[metric] * scale, **places).dropna(subset=["drawn", "level"])
-    if metric not in COUNTED:
+        return join_points()
+    rows = table[[name for name in (*BLOCK_COLUMNS, over) if name in table]]
+    columns = ["drawn", *rows]
+    rows = rows.assign(drawn=table[metric] * scale)
+    rows = rows.assign(**{name: places.get(name, "") for name in _PLACE_COLUMNS})
+    rows = rows.dropna(subset=["drawn", "level"])
+    if metric not in COUNTED_METRICS:
         rows = rows[~rows["noisy"].fillna(False).astype(bool)]
-    make_interval = mean_interval if metric in CHANGES else positive_interval
-    ran = table.reindex(columns=["database"])
-    caveat_of = caveats(ran)
+
+    make_interval = compute_interval if metric in SIGNED_METRICS else compute_geometric_interval
+    databases = table.reindex(columns=["database"])
+    caveats = list_caveats(databases)
     points = []
-    # what is grouped has no texts: each group copies its rows, and of texts that takes longest
-    for place, group in rows[["drawn", *asked]].groupby([rows[name] for name in _PLACE], sort=False):
-        databases = ran.loc[group.index, "database"].unique()
-        caveat = "; ".join(caveat_of[database] for database in sorted(caveat_of) if database in databases)
-        about = dict(zip(_PLACE, place, strict=True))
-        points.append({**about, **_point(group, over, make_interval), "unit": unit, "caveat": caveat})
-    return pd.DataFrame(points, columns=list(COLUMNS))
+    keys = [rows[name] for name in _PLACE_COLUMNS]
+    # The groups have no texts: copying texts takes longest.
+    for place, group in rows[columns].groupby(keys, sort=False):
+        present = databases.loc[group.index, "database"].unique()
+        caveat = "; ".join(caveats[name] for name in sorted(caveats) if name in present)
+        points.append({
+            **dict(zip(_PLACE_COLUMNS, place, strict=True)),
+            **_average_blocks(group, over, make_interval),
+            "unit": unit,
+            "caveat": caveat,
+        })  # fmt: skip
+    return pd.DataFrame(points, columns=list(POINT_COLUMNS))
 
 
-def _point(group: pd.DataFrame, over: str | None, make_interval: Callable[..., Interval]) -> dict[str, object]:
+def _average_blocks(
+    group: pd.DataFrame, over: str | None, make_interval: Callable[..., Interval]
+) -> dict[str, object]:
     """Return the mean of some blocks with its interval."""
     blocks = group.groupby(["number", over] if over else "number")["drawn"].mean()
     if over:
         blocks = blocks.unstack(over).dropna().mean(axis=1)
     days = group.drop_duplicates("number").set_index("number")["machine_day"]
-    found = make_interval(blocks.to_numpy(dtype=float), days[blocks.index].to_numpy())
+    mean = make_interval(blocks.to_numpy(dtype=float), days[blocks.index].to_numpy())
     return {
         "source": "here",
-        "value": found.estimate,
-        "low": found.low,
-        "high": found.high,
-        "blocks": found.blocks,
+        "value": mean.estimate,
+        "low": mean.low,
+        "high": mean.high,
+        "blocks": mean.blocks,
         "timed_out": bool(group["timed_out"].any()),
         "printed": "",
     }
 
 
-def printed(rows: pd.DataFrame, *, unit: str, **places: Column) -> pd.DataFrame:
-    """Return the points of the paper, of rows as `benchbook.analysis.published` returns them; misprints get a star."""
-    points = rows[["value"]].astype(float).assign(low=np.nan, high=np.nan, source="published", unit=unit)
-    return points.assign(**_UNSAID | places | {"printed": starred(rows)})[list(COLUMNS)].reset_index(drop=True)
+def make_printed_points(rows: pd.DataFrame, *, unit: str, **places: Column) -> pd.DataFrame:
+    """Return the paper's points of published rows; misprints get a star."""
+    values = rows[["value"]].astype(float)
+    points = values.assign(low=np.nan, high=np.nan, source="published", unit=unit)
+    points = points.assign(**_DEFAULTS | places | {"printed": mark_misprints(rows)})
+    return points[list(POINT_COLUMNS)].reset_index(drop=True)
 
 
-def starred(rows: pd.DataFrame) -> "pd.Series[str]":
-    """Return published numbers as printed, with a star behind each that has a note, as `misprints` lists them."""
+def mark_misprints(rows: pd.DataFrame) -> "pd.Series[str]":
+    """Return published numbers as printed, with a star behind each that has a note."""
     return rows["printed"].where(rows["note"].fillna("") == "", rows["printed"] + " *")
 
 
-def framed(rows: Iterable[Mapping[str, object]], **about: object) -> pd.DataFrame:
-    """Return points of which each row says what is its own, and `about` what all have; of the rest nothing is said."""
-    points = pd.DataFrame([{**_UNSAID, **about, **row} for row in rows])
-    return points.reindex(columns=[*dict.fromkeys([*COLUMNS, *points])])
+def frame_points(rows: Iterable[Mapping[str, object]], **shared: object) -> pd.DataFrame:
+    """Return rows as points, with the fields that all share and defaults for the others."""
+    points = pd.DataFrame([{**_DEFAULTS, **shared, **row} for row in rows])
+    return points.reindex(columns=[*dict.fromkeys([*POINT_COLUMNS, *points])])
 
 
-def joined(*parts: pd.DataFrame) -> pd.DataFrame:
+def join_points(*parts: pd.DataFrame) -> pd.DataFrame:
     """Return all points as one frame, in the order given."""
     full = [part for part in parts if len(part)]
-    return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=list(COLUMNS))
+    return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=list(POINT_COLUMNS))
 
 
-def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
-    """Say what a figure's reader must know: blocks, missing levels, timed-out values.
+def describe_points(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
+    """Return notes for a figure's reader: blocks, missing levels, timed-out values, caveats.
 
-    The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.
+    Parameters
+    ----------
+    points
+        Of the figure.
+    levels
+        The paper's levels by their names in print, each a ``panel`` or a ``level`` of its points.
     """
     measured = points[points["source"] == "here"]
     if measured.empty:
         return ["not run in this profile: nothing of this machine to show"]
     present = {*measured["level"], *measured["panel"]}
-    absent = [name for name, level in levels.items() if level not in present]
-    sentences = [f"here: {counted(measured['blocks'])}", *not_run(absent)]
-    sentences += ["an arrow marks a wait that ran out: the true value is larger"] if measured["timed_out"].any() else []
-    return sentences + sorted(set(measured["caveat"]) - {""})
+    missing = [name for name, level in levels.items() if level not in present]
+    notes = [f"here: {describe_blocks(measured['blocks'])}", *describe_missing(missing)]
+    if measured["timed_out"].any():
+        notes.append("an arrow marks a wait that ran out: the true value is larger")
+    return notes + sorted(set(measured["caveat"]) - {""})
 
 
-def counted(blocks: Iterable[float]) -> str:
-    """Say of how many blocks values are, the fewest and the most, and how many an interval needs."""
+def describe_blocks(blocks: Iterable[float]) -> str:
+    """Return how many blocks values have, from the fewest to the most: ``5 to 8 blocks``."""
     counts = [int(count) for count in blocks]
     fewest, most = min(counts), max(counts)
-    text = plural(most, "block") if fewest == most else f"{fewest} to {most} blocks"
+    text = format_count(most, "block") if fewest == most else f"{fewest} to {most} blocks"
     return text + (f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else "")
 
 
-def not_run(absent: Sequence[str]) -> list[str]:
-    """Say what did not run; nothing when all did."""
-    return [f"not run in this profile: {'; '.join(absent)}"] if absent else []
+def describe_missing(names: Sequence[str]) -> list[str]:
+    """Return a note with the names of what did not run; no note without names."""
+    return [f"not run in this profile: {'; '.join(names)}"] if names else []
 
 
-def not_run_of(analysis: Analysis) -> list[str]:
-    """Say which studies did not run; nothing when all did."""
-    missing = [study for study in studies.SLUGS if study not in set(analysis.means["study"])]
-    return not_run([", ".join(missing)] if missing else [])
+def describe_missing_studies(analysis: Analysis) -> list[str]:
+    """Return a note with the studies that did not run; no note when all did."""
+    missing = [study for study in SLUGS if study not in set(analysis.means["study"])]
+    return describe_missing([", ".join(missing)] if missing else [])
 
 
-def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the rows of each stack that ran, by its name in print; of Python none when nothing ran at all."""
-    by_stack = {name: table[table["language"] == language] for language, name in STACKS.items()}
-    return {name: rows for name, rows in by_stack.items() if len(rows)} or {STACKS["python"]: table}
+def split_by_language(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of each language that ran, by its name in print; Python's when none did."""
+    tables = {name: table[table["language"] == key] for key, name in LANGUAGES.items()}
+    ran = {name: rows for name, rows in tables.items() if len(rows)}
+    return ran or {LANGUAGES["python"]: table}
 
 
-def settled(
-    table: pd.DataFrame, way: Way, own: Mapping[str, Way] | None = None
+def choose_levels_by_language(
+    table: pd.DataFrame, preferred: Levels, by_language: Mapping[str, Levels] | None = None
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Keep of each stack's rows one level of each factor not shown (`own`: a stack's), as `chosen` does."""
+    """Choose levels for each language as `choose_levels` does.
+
+    Parameters
+    ----------
+    table
+        Rows with a column ``language``.
+    preferred
+        The level of each factor.
+    by_language
+        Levels that one language prefers, by its name in print.
+    """
     kept, notes = {}, []
-    for stack, rows in ran(table).items():
-        kept[stack], stack_notes = chosen(rows, {**way, **(own or {}).get(stack, {})})
-        notes += stack_notes if stack == STACKS["python"] else [f"{stack}: {note}" for note in stack_notes]
+    for language, rows in split_by_language(table).items():
+        levels = {**preferred, **(by_language or {}).get(language, {})}
+        kept[language], language_notes = choose_levels(rows, levels)
+        prefix = "" if language == LANGUAGES["python"] else f"{language}: "
+        notes += [f"{prefix}{note}" for note in language_notes]
     return kept, notes
 
 
-def side_by_side(
-    published: pd.DataFrame, by_stack: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
+def split_panels_by_language(
+    published: pd.DataFrame, by_language: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points with a panel for each stack beside the next, the paper's in all of them; and the panels.
+    """Return points with a panel per language, the paper's in each of them; and the panels.
 
-    Where Python alone ran, panels keep their names.
+    Panels keep their names where only Python ran.
     """
-    if list(by_stack) == [STACKS["python"]]:
-        return joined(published, *by_stack.values()), list(panels)
-
-    def named(panel: str, stack: str) -> str:
-        return f"{panel}, {stack}" if panel else stack
-
-    parts = [
-        part.assign(panel=[named(panel, stack) for panel in part["panel"]])
-        for stack, measured in by_stack.items()
-        for part in (published, measured)
-    ]
-    return joined(*parts), [named(panel, stack) for panel in panels for stack in by_stack]
-
-
-def headed(by_stack: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return each stack's part by what it is headed with in a table: ``here`` where Python alone ran."""
-    alone = list(by_stack) == [STACKS["python"]]
-    return {"here" if alone else f"{stack}, here": measured for stack, measured in by_stack.items()}
+    if list(by_language) == [LANGUAGES["python"]]:
+        return join_points(published, *by_language.values()), list(panels)
+    parts = []
+    for language, measured in by_language.items():
+        for part in (published, measured):
+            names = [_join_panel(panel, language) for panel in part["panel"]]
+            parts.append(part.assign(panel=names))
+    split = []
+    for panel in panels:
+        split += [_join_panel(panel, language) for language in by_language]
+    return join_points(*parts), split
 
 
-def by_source(published: pd.DataFrame, by_stack: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points for a table, each stack's with a source of its own; and the sources."""
-    heads = headed(by_stack)
-    return joined(published, *(measured.assign(source=head) for head, measured in heads.items())), ["published", *heads]
-
-
-def table(
-    points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Sequence[str], sources: Sequence[str] = SOURCES
-) -> pd.DataFrame:
-    """Return points as a table of text: a row a level, a column a source (published, here) of each panel.
-
-    Rows are levels and columns are panels, in order; the corner is the first column's name.
-    """
-    cells = {(str(p.level), str(p.panel), str(p.source)): _text(p) for p in each(points)}
-    body = {
-        f"{column}, {source}": [
-            cells.get((row, column, source), NOT_PRINTED if source == "published" else NOT_RUN) for row in rows
-        ]
-        for column, source in product(columns, sources)
-    }
-    return pd.DataFrame({corner: list(rows), **body})
-
-
-def _text(point: FrameRow) -> str:
-    """Return a point as text: as printed, with separators, or the mean with its 99 % interval."""
-    if point.printed:
-        return group_digits(str(point.printed))
-    text = ("> " if point.timed_out else "") + rounded(point.value, point.low, point.high)[0]
-    ends = interval(point.value, point.low, point.high, point.unit)
-    text += f" ({ends})" if ends else ""
-    return f"{text} {mark(point.caveat)}".rstrip()
-
-
-def group_digits(printed: str) -> str:
-    """Return a printed number with a separator every three digits, as ours have; any other text as it is."""
-    parts = re.fullmatch(r"(-?)(\d{4,})(\.\d+)?( \*)?", printed)
-    return f"{parts[1]}{int(parts[2]):,}{parts[3] or ''}{parts[4] or ''}" if parts else printed
-
-
-def misprints(rows: pd.DataFrame) -> list[str]:
-    """Return what the published numbers' notes say, one sentence a note, for the asterisks of a table."""
-    places: dict[str, list[str]] = {}
-    for row, column, note in zip(rows["row"], rows["column"], rows["note"], strict=True):
-        if note:
-            places.setdefault(str(note), []).append(f"{row}, {column}")
-    return [f"* {'; '.join(where)}: {note}" for note, where in places.items()]
+def _join_panel(panel: str, language: str) -> str:
+    return f"{panel}, {language}" if panel else language

@@ -1,111 +1,219 @@
-"""Where numbers come from: machine, dates, versions and profile, as they stand beside each figure."""
+"""Provenance: the machine, dates, versions and profile that numbers come from.
+
+`describe_provenance` is written beside each figure; `make_setup_table` sets what a paper measured
+on and with, this machine beside it.
+"""
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
 from benchbook import paths
-from benchbook.analysis import DERIVED, reference
-from benchbook.digits import size
-from benchbook.plots.names import versions
-from benchbook.plots.points import where
-from benchbook.suite import suite
+from benchbook.analysis.quantities import DERIVED
+from benchbook.analysis.runs import Analysis, read_reference_profile
+from benchbook.plots import labels
+from benchbook.plots.exhibit import Exhibit, list_misprints
+from benchbook.plots.points import mark_misprints, select_printed, select_rows
+from benchbook.text.number_format import NOT_PRINTED, format_size
+from benchbook.version import describe_version
 
 Environments: TypeAlias = list[dict[str, Any]]
-"""What cells say of the machines and programs that ran them, as JSON holds it."""
+"""What cells record of the machines and programs that ran them, as JSON has it."""
 
 Provenance: TypeAlias = dict[str, object]
-"""Where a figure's numbers come from, as it stands in the file beside it."""
+"""The provenance of a figure, as in the file beside it."""
 
 RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
-"""What runs the programs of other stacks, by language."""
+"""What runs the programs of other languages."""
 
-NOT_TOLD: Final = "not recorded"
-_DERIVED: Final = frozenset(derived.metric for derived in DERIVED)
-_FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
+NOT_RECORDED: Final = "not recorded"
+_DERIVED_METRICS: Final = frozenset(derived.metric for derived in DERIVED)
+_CHANGING_KEYS: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
 
-def environments(means: pd.DataFrame) -> Environments:
-    """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
+def list_environments(means: pd.DataFrame) -> Environments:
+    """Return the distinct environments of cells, without what changes from moment to moment."""
     by_text = {}
     for text in means["environment"].dropna().unique():
-        stable = {key: value for key, value in json.loads(text).items() if key not in _FLEETING}
+        stable = json.loads(text)
+        for key in _CHANGING_KEYS:
+            stable.pop(key, None)
         by_text[json.dumps(stable, sort_keys=True)] = stable
     return [by_text[key] for key in sorted(by_text)]
 
 
-def distinct(cells: Environments, key: str) -> str:
+def join_distinct(environments: Environments, key: str) -> str:
     """Return the values of one key, joined; empty when none is known."""
-    return ", ".join({str(cell[key]): None for cell in cells if cell.get(key) not in (None, "")})
+    values = [environment.get(key) for environment in environments]
+    known = [str(value) for value in values if value not in (None, "")]
+    return ", ".join(dict.fromkeys(known))
 
 
-def measured_by(suites: str) -> str:
-    """Return in a few words which suites measured, as `distinct` lists them: ``benchbook 0.1.0 (9 commits)``."""
-    commits = suites.replace(NOT_TOLD, "by a benchbook not recorded").split(", ")
-    releases = dict.fromkeys(commit.partition(" (")[0] for commit in commits)
-    return ", ".join(commits) if len(commits) < 3 else f"{' and '.join(releases)} ({len(commits)} commits)"
+def describe_suites(suites: str) -> str:
+    """Return in a few words which suites measured: ``benchbook 0.1.0 (9 commits)``.
 
-
-def memory(cells: Environments) -> str:
-    """Return how much memory the machines have."""
-    return ", ".join(sorted({size(cell["memory"]) for cell in cells if cell.get("memory")}))
-
-
-def software(means: pd.DataFrame) -> dict[str, str]:
-    """Return what ran the cells, by its name in print: Python, the JVM and Node.js with their largest heaps, the suite.
-
-    The suite is the one that measured; of results that do not tell it, the one at hand, and that it is.
+    Parameters
+    ----------
+    suites
+        As `join_distinct` lists them.
     """
-    cells = environments(means)
-    named = {"Python": distinct(cells, "python")}
+    commits = suites.replace(NOT_RECORDED, "by a benchbook not recorded").split(", ")
+    if len(commits) < 3:
+        return ", ".join(commits)
+    releases = dict.fromkeys(commit.partition(" (")[0] for commit in commits)
+    return f"{' and '.join(releases)} ({len(commits)} commits)"
+
+
+def describe_memory(environments: Environments) -> str:
+    """Return how much memory the machines have."""
+    sizes = [environment.get("memory") for environment in environments]
+    return ", ".join(sorted({format_size(size) for size in sizes if size}))
+
+
+def list_software(means: pd.DataFrame) -> dict[str, str]:
+    """Return the versions of what ran the cells: Python, the JVM, Node.js, their heaps, the suite.
+
+    The suite is the one that measured; where results do not record it, the one that draws.
+    """
+    environments = list_environments(means)
+    versions = {"Python": join_distinct(environments, "python")}
+    heaps = set()
     for language, name in RUNTIMES.items():
-        language_levels = where(means, language=language)
-        known = sorted({str(text).removeprefix(f"{name} ") for text in language_levels["runtime"].dropna()})
-        named[name] = ", ".join(known) if known or language_levels.empty else NOT_TOLD
-    limited = (
-        where(means, language=list(RUNTIMES))
-        .dropna(subset=["heap_limit"])[["language", "heap_limit"]]
-        .drop_duplicates()
-    )
-    limits = sorted((RUNTIMES[language], limit) for language, limit in limited.itertuples(index=False))
-    named["heap"] = ", ".join(f"{name} maximum: {size(limit)}" for name, limit in limits)
-    if cells:
-        named["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
-    return {name: text for name, text in named.items() if text}
+        rows = select_rows(means, language=language)
+        known = {str(text).removeprefix(f"{name} ") for text in rows["runtime"].dropna()}
+        versions[name] = ", ".join(sorted(known))
+        if len(rows) and not known:
+            versions[name] = NOT_RECORDED
+        heaps |= {(name, limit) for limit in rows["heap_limit"].dropna()}
+    limits = [f"{name} maximum: {format_size(limit)}" for name, limit in sorted(heaps)]
+    versions["heap"] = ", ".join(limits)
+    if environments:
+        measured_by = join_distinct(environments, "suite")
+        versions["suite"] = measured_by or f"{NOT_RECORDED}; this table is by {describe_version()}"
+    return {name: text for name, text in versions.items() if text}
 
 
-def span(means: pd.DataFrame) -> list[pd.Timestamp]:
-    """Return when the first and the last value's measuring began; nothing without values."""
+def find_time_span(means: pd.DataFrame) -> list[pd.Timestamp]:
+    """Return when the first and the last value were begun to be measured; empty without values."""
     first = means["started_at"].dropna()
     return [first.min(), means["last_started_at"].max()] if len(first) else []
 
 
-def provenance(means: pd.DataFrame, run: str) -> Provenance:
-    """Return what is written beside each figure, of observations and the code that draws them, not of the time.
+def describe_provenance(means: pd.DataFrame, run: str) -> Provenance:
+    """Return the provenance of a figure: of its observations and the code that draws it.
+
+    It has no date of drawing, so that the same results give the same file.
 
     Parameters
     ----------
     means
-        What was measured.
+        The block means that are drawn.
     run
         The profile that ran, or `benchbook.paths.REFERENCE`.
     """
-    machine = environments(means)
+    environments = list_environments(means)
+    measured_by = join_distinct(environments, "suite")
+    if environments and not measured_by:
+        measured_by = NOT_RECORDED
     return {
-        "profile": reference.profile() if run == paths.REFERENCE else run,
+        "profile": read_reference_profile() if run == paths.REFERENCE else run,
         "reference": run == paths.REFERENCE,
-        "measured_by": distinct(machine, "suite") or (NOT_TOLD if machine else ""),
-        "drawn_by": suite(),
+        "measured_by": measured_by,
+        "drawn_by": describe_version(),
         "hosts": sorted({str(host) for host in means["host"].dropna().unique()}),
         "machine_days": sorted(means["machine_day"].dropna().unique()),
-        "host_cpu": distinct(machine, "cpu"),
-        "cores": distinct(machine, "cores_usable"),
-        "kernel": distinct(machine, "kernel"),
-        "python": distinct(machine, "python"),
-        "file_system": distinct(machine, "file_system"),
-        "measured": [f"{moment:%Y-%m-%d}" for moment in span(means)],
-        "database_versions": versions(means),
+        "host_cpu": join_distinct(environments, "cpu"),
+        "cores": join_distinct(environments, "cores_usable"),
+        "kernel": join_distinct(environments, "kernel"),
+        "python": join_distinct(environments, "python"),
+        "file_system": join_distinct(environments, "file_system"),
+        "measured": [f"{moment:%Y-%m-%d}" for moment in find_time_span(means)],
+        "database_versions": labels.list_versions(means),
         "blocks": sorted({int(block) for block in means["block"].dropna().unique()}),
-        "values": int(means.loc[~means["metric"].isin(_DERIVED), "rows"].sum()),
+        "values": int(means.loc[~means["metric"].isin(_DERIVED_METRICS), "rows"].sum()),
     }
+
+
+SetupFacts: TypeAlias = Mapping[str, Callable[[Environments], str]]
+"""This machine's text for a row of a paper's set-up, from the environments of its cells."""
+
+MACHINE_FACTS: Final[dict[str, Callable[[Environments], str]]] = {
+    "processor": lambda environments: join_distinct(environments, "cpu"),
+    "processors": lambda environments: join_distinct(environments, "cores_usable"),
+    "cores": lambda environments: join_distinct(environments, "cores"),
+    "memory": describe_memory,
+    "operating system": lambda environments: join_distinct(environments, "kernel"),
+    "disk": lambda environments: join_distinct(environments, "file_system"),
+}
+
+
+def make_setup_table(
+    analysis: Analysis,
+    *,
+    study: str,
+    source: str,
+    about: str,
+    rows: Sequence[str] = (),
+    nodes: Sequence[str] = (),
+    facts: SetupFacts = MappingProxyType({}),
+    hardware_only: bool = False,
+) -> Exhibit:
+    """Set the paper's set-up in a table, this machine's beside it.
+
+    Parameters
+    ----------
+    source, rows
+        The paper's section or table, and its rows; all rows when empty.
+    about
+        The set-up in words, for the title.
+    nodes
+        The columns of the paper's own table, where it has one per node.
+    facts
+        This machine's texts for rows that only this paper has.
+    hardware_only
+        Whether software is left out.
+    """
+    printed = select_printed(analysis, study, source)
+    if rows:
+        printed = select_rows(printed, row=rows)
+    frame = _set_printed_setup(printed, nodes)
+
+    means = select_rows(analysis.means, study=study)
+    environments = list_environments(means)
+    software, notes = ({}, []) if hardware_only else _list_all_software(means)
+    here = software | {row: fact(environments) for row, fact in {**MACHINE_FACTS, **facts}.items()}
+    frame["This machine"] = frame["Item"].map(here).fillna("").replace("", NOT_PRINTED)
+
+    # Software that the paper does not name has rows of its own.
+    items = set(frame["Item"])
+    missing = [name for name in software if name not in items]
+    extra = [{"Item": name, "This machine": software[name]} for name in missing]
+    if extra:
+        frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
+    if not environments:
+        notes = ["not run in this profile"]
+    title = f"{study}, {about}, theirs and this one"
+    return Exhibit(title, frame, (*notes, *list_misprints(printed)))
+
+
+def _list_all_software(means: pd.DataFrame) -> tuple[dict[str, str], list[str]]:
+    """Return the versions of databases and of what ran the cells, and the databases' caveats."""
+    versions = labels.list_versions(means)
+    databases = {labels.name_database(name): text for name, text in versions.items()}
+    return databases | list_software(means), [*labels.list_caveats(means).values()]
+
+
+def _set_printed_setup(printed: pd.DataFrame, nodes: Sequence[str]) -> pd.DataFrame:
+    """Return a paper's set-up as a table: one row per item, one column or one per node."""
+    texts = printed.assign(text=mark_misprints(printed))
+    if not nodes:
+        texts["text"] = texts["column"] + ": " + texts["text"]
+        joined = texts["text"].groupby(texts["row"], sort=False).agg("; ".join)
+        return pd.DataFrame({"Item": joined.index, "Published": joined.to_numpy()})
+    frame = texts.pivot(index="row", columns="column", values="text")
+    frame = frame.reindex(list(dict.fromkeys(texts["row"]))).fillna(NOT_PRINTED)
+    frame = frame[[node for node in nodes if node in frame]].rename(columns=str.capitalize)
+    return frame.rename_axis("Item").reset_index().rename_axis(None, axis=1)

@@ -1,4 +1,8 @@
-"""Drawing exhibits, and writing them with their data, caption and provenance."""
+"""Drawing exhibits, and writing them with their data, caption and provenance.
+
+`draw_exhibit` returns a figure, `save_exhibit` writes the files of an exhibit, `save_for_page`
+those of a report's page.
+"""
 
 import hashlib
 import json
@@ -11,25 +15,25 @@ from typing import Any, Final
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from benchbook import atomic
+from benchbook.files import atomic
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
 from benchbook.plots.dots import draw_dots
 from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Exhibit, Lines
 from benchbook.plots.lines import draw_lines
-from benchbook.plots.sheet import settle
-from benchbook.plots.style import PAGE, REPORT, Layout
-from benchbook.results.spreadsheet import to_csv
+from benchbook.plots.sheet import fix_layout
+from benchbook.plots.style import PAGE_LAYOUTS, REPORT_LAYOUT, Layout
+from benchbook.results.views import format_csv
 
-DRAWN: Final = ("pdf", "svg", "png")
-WRITTEN: Final = ("tex", "csv", "json")
-"""The formats of drawings, and those of tables and of a figure's points, caption and provenance."""
+DRAWING_FORMATS: Final = ("pdf", "svg", "png")
+DATA_FORMATS: Final = ("tex", "csv", "json")
+"""Formats of tables, and of a figure's points, caption and provenance."""
 
 
-def draw(exhibit: Exhibit, layout: Layout = REPORT) -> Figure:
+def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
     """Return the drawing of a figure's points; a ValueError where the exhibit is a table."""
     drawing = exhibit.drawing
-    with style.applied(layout):
+    with style.use_style(layout):
         match drawing:
             case Dots():
                 figure = draw_dots(exhibit, drawing, layout)
@@ -41,69 +45,73 @@ def draw(exhibit: Exhibit, layout: Layout = REPORT) -> Figure:
                 figure = draw_bars(exhibit, layout)
             case None:
                 raise ValueError(f"{exhibit.title} is a table: it has no drawing")
-        settle(figure)
+        fix_layout(figure)
     return figure
 
 
-def save(
+def save_exhibit(
     exhibit: Exhibit,
     stem: Path,
     provenance: Mapping[str, Any],
     formats: Sequence[str] = ("csv", "svg"),
-    layout: Layout = REPORT,
+    layout: Layout = REPORT_LAYOUT,
 ) -> list[Path]:
-    """Write the exhibit in some formats, and beside them its provenance (``.json``); return the files.
+    """Write an exhibit in some formats and its provenance (``.json``); return the files.
 
-    The same exhibit gives the same bytes: no date, no version of the drawing library, fixed identifiers. Each file but
-    a CSV holds title and provenance, too.
+    The same exhibit gives the same bytes: no date, no version of the drawing library, fixed
+    identifiers. Each file but a CSV also has title and provenance.
 
     Parameters
     ----------
+    stem
+        The path of the files without their suffix.
+    provenance
+        As `benchbook.plots.provenance.describe_provenance` returns it.
     formats
-        Of `DRAWN` and `WRITTEN`; those of drawings are left out where there is no drawing.
+        Of `DRAWING_FORMATS` and `DATA_FORMATS`; a table has no drawings.
+    layout
+        Of the drawings.
     """
-    data = to_csv(exhibit.frame)
+    data = format_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
     about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
-    texts = {"csv": data, "json": json.dumps(about, indent=1, ensure_ascii=False) + "\n"}
-    figure = draw(exhibit, layout) if exhibit.drawing and {*formats} & {*DRAWN} else None
+    contents: dict[str, str | bytes] = {"csv": data}
+    if "tex" in formats:
+        contents["tex"] = _write_latex(exhibit, stem.name, about, layout)
+    drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
+    if exhibit.drawing and drawings:
+        figure = draw_exhibit(exhibit, layout)
+        contents |= {kind: _encode(figure, kind, about, layout) for kind in drawings}
+    contents["json"] = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+
     written = []
     for kind in dict.fromkeys([*formats, "json"]):
-        path = stem.with_name(f"{stem.name}.{kind}")
-        if kind in DRAWN:
-            if figure is None:
-                continue
-            atomic.write(path, _encode(figure, kind, about, layout))
-        elif kind == "tex":
-            atomic.write(path, _latex(exhibit, stem.name, about, layout))
-        else:
-            atomic.write(path, texts[kind])
-        written.append(path)
+        if kind in contents:
+            path = stem.with_name(f"{stem.name}.{kind}")
+            atomic.write_file(path, contents[kind])
+            written.append(path)
     return written
 
 
 def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
-    """Write a figure's drawings for the report's page, ``NAME.wide.svg`` and ``NAME.narrow.svg``; of a table none."""
+    """Write a figure for the report's page as ``NAME.wide.svg`` and ``NAME.narrow.svg``."""
     if exhibit.drawing is None:
         return
-    for screen, layout in PAGE.items():
+    for screen, layout in PAGE_LAYOUTS.items():
         file = BytesIO()
-        figure = draw(exhibit, layout)
-        with style.applied(layout), rc_context({"svg.fonttype": "none"}):
+        figure = draw_exhibit(exhibit, layout)
+        with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
-        atomic.write(folder / f"{name}.{screen}.svg", shrink(file.getvalue().decode()).encode())
+        svg = shrink_svg(file.getvalue().decode())
+        atomic.write_file(folder / f"{name}.{screen}.svg", svg.encode())
 
 
-def shrink(svg: str) -> str:
-    """Return a drawing without what only its file needs: a third of the bytes, and few of them spaces."""
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>", "", svg, flags=re.DOTALL)
-
-    def shorten(path: "re.Match[str]") -> str:
-        data = re.sub(r"\s*([A-Za-z])\s*", r"\1", path[1])
-        data = re.sub(r"\s+", ",", data.strip())
-        return f' d="{data}"'
-
-    svg = re.sub(r'\sd="([^"]*)"', shorten, _compact(svg))
+def shrink_svg(svg: str) -> str:
+    """Return a drawing for a page without what only a file needs: a third of the bytes."""
+    only_of_files = r"<metadata>.*?</metadata>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>"
+    svg = re.sub(only_of_files, "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\sd="([^"]*)"', _shorten_path, _compact_svg(svg))
+    # Identifiers stay where something refers to them.
     named = set(re.findall(r'#([^")]+)[")]', svg))
     svg = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in named else "", svg)
     # A reader's machine may have no DejaVu Sans; Verdana's letters are as wide.
@@ -113,43 +121,54 @@ def shrink(svg: str) -> str:
     return re.sub(r">\s+<", "><", svg).strip()
 
 
+def _shorten_path(path: "re.Match[str]") -> str:
+    data = re.sub(r"\s*([A-Za-z])\s*", r"\1", path[1])
+    data = re.sub(r"\s+", ",", data.strip())
+    return f' d="{data}"'
+
+
 def _encode(figure: Figure, kind: str, about: Mapping[str, Any], layout: Layout) -> bytes:
     """Return a drawing as the content of a file of that format."""
     file = BytesIO()
-    with style.applied(layout):
-        figure.savefig(file, format=kind, metadata=_metadata(kind, about))
+    with style.use_style(layout):
+        figure.savefig(file, format=kind, metadata=_list_metadata(kind, about))
     drawn = file.getvalue()
-    return _compact(drawn.decode()).encode() if kind == "svg" else drawn
+    return _compact_svg(drawn.decode()).encode() if kind == "svg" else drawn
 
 
-def _metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a drawing's file says of itself, under the names that its format has for it."""
-    suite = about.get("drawn_by")
-    origin = json.dumps({name: value for name, value in about.items() if name not in ("title", "notes")})
-    notes = ". ".join(about["notes"])
+def _list_metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a drawing's title, notes and provenance, under the names that its format has."""
+    title, notes, suite = about["title"], ". ".join(about["notes"]), about.get("drawn_by")
+    rest = {name: value for name, value in about.items() if name not in ("title", "notes")}
+    origin = json.dumps(rest)
     if kind == "pdf":
-        named = {"Title": about["title"], "Subject": notes, "Keywords": origin, "Creator": suite}
+        named = {"Title": title, "Subject": notes, "Keywords": origin, "Creator": suite}
         return {**named, "Producer": None, "CreationDate": None}
     if kind == "svg":
-        return {"Title": about["title"], "Description": f"{notes} {origin}".strip(), "Creator": suite, "Date": None}
-    return {"Title": about["title"], "Description": notes, "Source": origin, "Software": suite}
+        description = f"{notes} {origin}".strip()
+        return {"Title": title, "Description": description, "Creator": suite, "Date": None}
+    return {"Title": title, "Description": notes, "Source": origin, "Software": suite}
 
 
-def _latex(exhibit: Exhibit, name: str, about: Mapping[str, Any], layout: Layout) -> str:
-    """Return what a manuscript's ``input`` takes: a table, or a figure's drawing with its caption."""
+def _write_latex(exhibit: Exhibit, name: str, about: Mapping[str, Any], layout: Layout) -> str:
+    """Return the LaTeX of a table, or of a figure's drawing with its caption."""
+    caption: dict[str, Any] = {"title": exhibit.title, "notes": exhibit.notes}
     if exhibit.drawing is None:
-        return latex.table(exhibit.frame, title=exhibit.title, notes=exhibit.notes, name=name, about=about)
-    return latex.figure(
-        exhibit.title, exhibit.notes, name=name, about=about, width=layout.width, wide=not layout.narrow
-    )
+        return latex.write_table(exhibit.frame, **caption, name=name, about=about)
+    wide = not layout.narrow
+    return latex.write_figure(**caption, name=name, about=about, width=layout.width, wide=wide)
 
 
-def _compact(svg: str) -> str:
-    """Return the drawing with its paths on one line each and its coordinates to a hundredth: half the size."""
+def _compact_svg(svg: str) -> str:
+    """Return a drawing of half the size: coordinates to a hundredth, each path on one line."""
+    svg = re.sub(r'\b(?:d|x|y)="[^"]+"|translate\([^)]+\)', _round_coordinates, svg)
+    return re.sub(r'(<use [^>]*?) transform="translate\(([\d.]+) 0\)"', r'\1 x="\2"', svg)
 
-    def shorter(where: "re.Match[str]") -> str:
-        short = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), where[0])
-        return re.sub(r"\s*\n", " ", short).replace(' "', '"')
 
-    places = re.sub(r'\b(?:d|x|y)="[^"]+"|translate\([^)]+\)', shorter, svg)
-    return re.sub(r'(<use [^>]*?) transform="translate\(([\d.]+) 0\)"', r'\1 x="\2"', places)
+def _round_coordinates(attribute: "re.Match[str]") -> str:
+    rounded = re.sub(r"\d+\.\d{3,}", _round_coordinate, attribute[0])
+    return re.sub(r"\s*\n", " ", rounded).replace(' "', '"')
+
+
+def _round_coordinate(number: "re.Match[str]") -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

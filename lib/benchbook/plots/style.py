@@ -1,30 +1,46 @@
-"""One look for every figure: a paper's numbers hollow, this machine's filled, legible in black and white."""
+"""Style: the colours, marks and sizes of every figure, legible in black and white.
+
+A figure is drawn inside `use_style`, for a `Layout`: a file, or a wide or narrow screen.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-WIDTH: Final = 7.4
-"""Inches: the width of a report's column."""
+REPORT_WIDTH: Final = 7.4
+"""The width of a report's column in inches."""
 
-NARROW: Final = 6.8
-"""Inches below which a figure is laid out as for one column of a journal's page."""
+NARROW_WIDTH: Final = 6.8
+"""The width in inches below which a figure is laid out for one column of a journal."""
 
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
 
-BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "//", "linewidth": 0}
-"""Where a paper says that its values lie."""
+BOUND_STYLE: Final[dict[str, Any]] = {
+    "facecolor": "#f1f1f1",
+    "edgecolor": "#bdbdbd",
+    "hatch": "//",
+    "linewidth": 0,
+}
+"""The range between a paper's bounds."""
 
-BLUE, ORANGE, GREEN, VERMILION, PINK, SKY = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9"
-"""Of seaborn's palette for the colour-blind, and below of its style ``ticks``: to import it takes a second and more."""
+BLUE, ORANGE, GREEN, VERMILION, PINK, SKY = (
+    "#0173b2",
+    "#de8f05",
+    "#029e73",
+    "#d55e00",
+    "#cc78bc",
+    "#56b4e9",
+)
+"""Seaborn's palette for the colour-blind; importing seaborn takes more than a second."""
 
-RC: Final[dict[str, Any]] = {
+RC_PARAMS: Final[dict[str, Any]] = {
     "lines.solid_capstyle": "round",
     "patch.edgecolor": "w",
     "patch.force_edgecolor": True,
-    "font.family": ["DejaVu Sans"],  # ships with matplotlib: the same glyphs, so the same bytes, on every machine
+    # Ships with matplotlib: the same glyphs, so the same bytes, on every machine.
+    "font.family": ["DejaVu Sans"],
     "font.size": 9,
     "figure.titlesize": 11,
     "axes.titlesize": 9.5,
@@ -55,13 +71,14 @@ RC: Final[dict[str, Any]] = {
     "svg.hashsalt": "benchbook",
     "pdf.fonttype": 42,
 }
-"""Matplotlib settings.
+"""Matplotlib settings, those of seaborn's style ``ticks`` among them.
 
-The fixed salt makes the SVG's identifiers, and so its bytes, repeatable. An SVG's text is drawn as outlines, which look
-alike everywhere and need no font; a PDF embeds its font as TrueType, which journals ask for and which can be searched.
+The fixed salt makes the SVG's identifiers, and so its bytes, repeatable. An SVG's text is drawn as
+outlines, which look alike everywhere and need no font; a PDF embeds its font as TrueType, which
+journals ask for and which can be searched.
 """
 
-_ONE_COLUMN: Final[dict[str, Any]] = {
+_ONE_COLUMN_PARAMS: Final[dict[str, Any]] = {
     "font.size": 7,
     "figure.titlesize": 8,
     "axes.titlesize": 7,
@@ -81,56 +98,61 @@ _ONE_COLUMN: Final[dict[str, Any]] = {
     "lines.markersize": 4.5,
     "lines.linewidth": 0.9,
 }
-"""What is another in one column of a journal's page: nothing is below 6.5 points, which is also the printed size."""
+"""Settings that differ in one column of a journal's page.
+
+Nothing is below 6.5 points, which is also the printed size.
+"""
 
 
 @dataclass(frozen=True)
-class Look:
-    """How one series is drawn: colour, marker shape and line dash, any of which is enough to tell it apart."""
+class SeriesStyle:
+    """How one series is drawn: colour, marker shape and line dash; each alone tells it apart."""
 
     colour: str
     marker: str
     dash: Literal["-", "--", ":"] = "-"
 
 
-PLAIN: Final = Look(BLUE, "o")
+PLAIN_STYLE: Final = SeriesStyle(BLUE, "o")
 
-LOOKS: Final[dict[str, Look]] = {
-    "JSON": Look(BLUE, "o"),
-    "XML": Look(VERMILION, "s", "--"),
-    "Python": Look(BLUE, "o"),
-    "Java": Look(VERMILION, "s"),
-    "XML / JSON": Look(BLUE, "o"),
+SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
+    "JSON": SeriesStyle(BLUE, "o"),
+    "XML": SeriesStyle(VERMILION, "s", "--"),
+    "Python": SeriesStyle(BLUE, "o"),
+    "Java": SeriesStyle(VERMILION, "s"),
+    "XML / JSON": SeriesStyle(BLUE, "o"),
 }
-"""The look of each series, by its name and in the order of legends; what is not listed is `PLAIN`.
+"""The style of each series by its name, in the order of legends; others have `PLAIN_STYLE`.
 
-A paper's own series are in its folder, and `benchbook.papers.exhibits` adds them.
+`benchbook.papers.exhibits` adds the papers' own series.
 """
 
 
-def look(series: str) -> Look:
-    """Return the look of a series."""
-    return LOOKS.get(series, PLAIN)
+def get_series_style(series: str) -> SeriesStyle:
+    """Return the style of a series."""
+    return SERIES_STYLES.get(series, PLAIN_STYLE)
 
 
-def ordered(series: Iterable[str]) -> list[str]:
-    """Return the names once each, those of `LOOKS` first and in its order."""
+def sort_series(series: Iterable[str]) -> list[str]:
+    """Return the names once each, those of `SERIES_STYLES` first and in its order."""
     names = list(dict.fromkeys(series))
-    return [name for name in LOOKS if name in names] + [name for name in names if name not in LOOKS]
+    return [name for name in SERIES_STYLES if name in names] + [
+        name for name in names if name not in SERIES_STYLES
+    ]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How wide a figure is, in inches, and whether title and notes stand on it or in a caption."""
+    """A figure's width in inches, and whether title and notes are drawn or in a caption."""
 
-    width: float = WIDTH
+    width: float = REPORT_WIDTH
     titled: bool = True
-    labels_above: bool = False  # whether long names of rows stand above their rows, not to the left
+    labels_above: bool = False  # whether long names of rows are above their rows, not at the left
 
     @property
     def narrow(self) -> bool:
         """Whether it is one column of a journal's page: smaller text, fewer panels side by side."""
-        return self.width < NARROW
+        return self.width < NARROW_WIDTH
 
     @property
     def small(self) -> float:
@@ -139,30 +161,34 @@ class Layout:
 
     @property
     def marks(self) -> float:
-        """How large marks are, times those of a report."""
+        """The size of marks, as a multiple of a report's."""
         return 0.75 if self.narrow else 1.0
 
     @property
     def rc(self) -> dict[str, Any]:
         """Matplotlib's settings."""
-        return {**RC, **_ONE_COLUMN} if self.narrow else RC
+        return {**RC_PARAMS, **_ONE_COLUMN_PARAMS} if self.narrow else RC_PARAMS
 
 
-REPORT: Final = Layout()
+REPORT_LAYOUT: Final = Layout()
 """How figures are laid out in a file."""
 
-PAGE: Final = {"wide": Layout(titled=False), "narrow": Layout(3.5, titled=False, labels_above=True)}
-"""How they are laid out in a report's page, which has title and notes as text: on a wide and on a narrow screen."""
+PAGE_LAYOUTS: Final = {
+    "wide": Layout(titled=False),
+    "narrow": Layout(3.5, titled=False, labels_above=True),
+}
+"""Layouts on a report's page, which has title and notes as text: for two widths of screens."""
 
 
 @contextmanager
-def applied(layout: Layout = REPORT) -> Iterator[None]:
-    """Draw in the style of figures inside the context, and leave the caller's settings alone.
+def use_style(layout: Layout = REPORT_LAYOUT) -> Iterator[None]:
+    """Draw in the style of figures inside the context; the caller's settings come back after it.
 
-    What the first figure of a kernel sets lasts: its backend is loaded then and makes plots show by themselves, which
-    `matplotlib.rc_context` would take back.
+    `matplotlib.rc_context` does not do: it would take back that plots show themselves, which the
+    first figure of a kernel sets when its backend is loaded.
     """
-    import matplotlib  # here: it takes an eighth of a second, and points need none
+    # Importing it takes an eighth of a second, and points do not need it.
+    import matplotlib
 
     settings: Any = matplotlib.rcParams
     before = {name: settings[name] for name in layout.rc}

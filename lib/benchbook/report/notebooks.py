@@ -1,4 +1,8 @@
-"""What a study's notebook shows: its answer, its values in readable units, and its ratio at several sizes."""
+"""What a study's notebook shows.
+
+Begin with `show_answer`, the ratios of its run. `show_values` writes all values in readable units,
+and `draw_sizes` draws the ratios at several sizes.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,55 +11,88 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 from IPython.display import Image, Markdown
 from IPython.utils.capture import capture_output
+from pandas.io.formats.style import Styler
 
-from benchbook import grid, paths, results
-from benchbook.analysis import Analysis, Comparison
+from benchbook import paths
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
-from benchbook.analysis.run_diff import comparison_key
-from benchbook.analysis.runs import Run
-from benchbook.digits import NOT_PRINTED, interval, number, plural, quantity, rounded
-from benchbook.inputs import InputError
-from benchbook.papers import reference
+from benchbook.analysis.run_diff import make_comparison_key
+from benchbook.analysis.runs import Analysis, Run
+from benchbook.files.inputs import InputError
+from benchbook.grid.cells import list_finished_ids
+from benchbook.papers.catalogue import load_citation
 from benchbook.plots.exhibit import Exhibit, Lines
-from benchbook.plots.names import STACKS
-from benchbook.plots.points import framed, joined, where
-from benchbook.plots.ratios import METRICS, sides
-from benchbook.results.folder import joined as joined_rows
+from benchbook.plots.labels import LANGUAGES, METRICS
+from benchbook.plots.points import frame_points, join_points, select_rows
+from benchbook.plots.ratio_plot import name_a_over_b
+from benchbook.results.folder import join_cell
+from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.cell import CellParameters
+from benchbook.text.number_format import (
+    NOT_PRINTED,
+    format_count,
+    format_interval,
+    format_number,
+    format_parts,
+    format_quantity,
+)
 
-if TYPE_CHECKING:
-    from pandas.io.formats.style import Styler
-
-_GROUPS: Final = ("database", "driver", "model", "format", "codec", "arm", "operation", "role", "metric")
+_GROUP_COLUMNS: Final = (
+    "database",
+    "driver",
+    "model",
+    "format",
+    "codec",
+    "arm",
+    "operation",
+    "role",
+    "metric",
+)
 """Columns whose combinations of levels are the lines of `show_values`."""
 
-_PIXELS: Final = 100
-"""Of a drawn inch on the page."""
+_PIXELS_PER_INCH: Final = 100
+"""Pixels of the page for an inch of a drawing."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class NotebookRun:
     """A run that was made in this process: its parameters and its rows."""
 
     parameters: CellParameters
     rows: pd.DataFrame
 
 
-def measure_other(study: ModuleType, own: Mapping[str, Any], **levels: Any) -> Measured:
-    """Run the study once more with other levels of some parameters: the other side of a question."""
+def measure_other(study: ModuleType, own: Mapping[str, Any], **levels: Any) -> NotebookRun:
+    """Run a study once more with other levels of some parameters, for the other side of a ratio.
+
+    Parameters
+    ----------
+    study
+        The study's module, such as `benchbook.studies.crud`.
+    own
+        The notebook's names (``globals()``), among them the study's parameters.
+    levels
+        The other levels, by parameter.
+    """
     parameters = study.Parameters.of({**own, **levels})
-    return Measured(parameters, study.run(parameters))
+    return NotebookRun(parameters, study.run(parameters))
 
 
-def answer(
-    study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any], other: Measured | None = None
+def show_answer(
+    study: ModuleType,
+    observations: pd.DataFrame,
+    own: Mapping[str, Any],
+    other: NotebookRun | None = None,
 ) -> Markdown:
-    """Return a notebook's answer: every ratio of its run with its interval, beside what follows from the paper.
+    """Return every ratio of a run with its interval, beside the paper's and those of batch runs.
+
+    The unit is a repetition in this process, so an interval holds for this process only; a batch
+    run compares blocks.
 
     Parameters
     ----------
@@ -66,72 +103,119 @@ def answer(
     own
         The notebook's names (``globals()``), among them the study's parameters.
     other
-        A second run, where one run has only one side of the question.
-
-    The unit is a repetition of this one process, an interval says nothing beyond it; a batch run compares blocks.
+        A second run, where one run has only one side of the ratio.
     """
-    slug = _name(study)
-    asked = study.Parameters.of(own)
-    measured = [Measured(asked, observations), *([other] if other else [])]
-    comparisons = _compare(study, measured)
+    slug = _name_study(study)
+    parameters = study.Parameters.of(own)
+    runs = [NotebookRun(parameters, observations), *([other] if other else [])]
+    comparisons = _compare(study, runs)
     if not comparisons:
-        return Markdown("**No ratio:** this run has only one side of the question.")  # type: ignore[no-untyped-call]
+        return _to_markdown("**No ratio:** this run has only one side of the question.")
 
     # The same comparisons in runs of blocks.
-    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": _load_reference()}
-    tables = {name: Comparison.of(where(run.analysis.tables, study=slug)) for name, run in runs.items()}
-    blocks = {name: {comparison_key(row): row for row in rows} for name, rows in tables.items() if rows}
+    batch_runs = {
+        "batch runs here": Run.read_results(slug, list_finished_ids(slug)),
+        "reference run": _load_reference(),
+    }
+    tables = {
+        name: Comparison.from_frame(select_rows(run.analysis.tables, study=slug))
+        for name, run in batch_runs.items()
+    }
+    columns = {
+        name: {make_comparison_key(row): row for row in rows}
+        for name, rows in tables.items()
+        if rows
+    }
 
-    # One line per comparison; the head names the ratio where all have the same sides.
-    roles = {row.role for row in comparisons}
-    ratios = list(dict.fromkeys(map(sides, comparisons)))
-    labels = ratios if len(ratios) == 1 else ["ratio", "of"]
-    names = [*labels, "this run", "99 % interval", "the paper", *blocks]
-    head = [f"| {' | '.join(names)} |", f"{'|---' * len(labels)}{'|--:' * (len(names) - len(labels))}|"]
-    lines = []
-    for row in comparisons:
-        of = [METRICS[row.metric], row.operation.replace("_", " "), *([row.role] if len(roles) > 1 else [])]
-        label = [", ".join(of)] if len(ratios) == 1 else [sides(row), ", ".join(of)]
-        ratio, ends = rounded(row.estimate, row.low, row.high)[0], interval(row.estimate, row.low, row.high)
-        beside = [of_run.get(comparison_key(row)) for of_run in blocks.values()]
-        others = [_write_blocks(found) for found in beside]
-        cells = [*label, f"**{ratio}**", ends or NOT_PRINTED, number(row.published), *others]
-        lines.append(f"| {' | '.join(cells)} |")
+    lines = _write_comparisons(comparisons, columns)
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})
-    caption = _write_caption(slug, asked, languages)
-    return Markdown("\n".join([*head, *lines, "", caption]))  # type: ignore[no-untyped-call]
+    caption = _write_caption(slug, parameters, languages)
+    return _to_markdown("\n".join([*lines, "", caption]))
 
 
-def show_values(observations: pd.DataFrame) -> "Styler":
-    """Return what a run measured, a line per quantity over its repetitions, each value in a unit with few digits."""
-    several = {name for name in _GROUPS if name in observations and observations[name].nunique() > 1}
-    by: list[str] = [name for name in _GROUPS if name in several | {"operation", "metric"}]
+def _to_markdown(text: str) -> Markdown:
+    return Markdown(text)  # type: ignore[no-untyped-call]
+
+
+def _write_comparisons(
+    comparisons: Sequence[Comparison],
+    columns: Mapping[str, Mapping[tuple[object, ...], Comparison]],
+) -> list[str]:
+    """Return a table of Markdown, one line per comparison.
+
+    Parameters
+    ----------
+    comparisons
+        Those of this run.
+    columns
+        The same comparisons in other runs, by the runs' names.
+    """
+    # The heading names the ratio where all comparisons have the same sides.
+    ratios = list(dict.fromkeys(map(name_a_over_b, comparisons)))
+    labels = ratios if len(ratios) == 1 else ["ratio", "of"]
+    names = [*labels, "this run", "99 % interval", "the paper", *columns]
+    rule = "|---" * len(labels) + "|--:" * (len(names) - len(labels))
+    lines = [f"| {' | '.join(names)} |", f"{rule}|"]
+
+    has_roles = len({row.role for row in comparisons}) > 1
+    for row in comparisons:
+        quantity = f"{METRICS[row.metric]}, {row.operation.replace('_', ' ')}"
+        if has_roles:
+            quantity += f", {row.role}"
+        cells = [quantity] if len(ratios) == 1 else [name_a_over_b(row), quantity]
+        ratio, _, _ = format_parts(row.estimate, row.low, row.high)
+        interval = format_interval(row.estimate, row.low, row.high)
+        cells += [f"**{ratio}**", interval or NOT_PRINTED, format_number(row.published)]
+        key = make_comparison_key(row)
+        cells += [_write_blocks(of_run.get(key)) for of_run in columns.values()]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def show_values(observations: pd.DataFrame) -> Styler:
+    """Return a run's measured quantities, one line each, in units with few digits."""
+    present = [name for name in _GROUP_COLUMNS if name in observations]
+    varying = {name for name in present if observations[name].nunique() > 1}
+    by = [name for name in present if name in varying | {"operation", "metric"}]
     lines = []
     for levels, rows in observations.groupby(by, sort=False, dropna=False):
-        unit, values = rows["unit"].iloc[0], rows["value"].dropna()
         line: dict[str, Any] = dict(zip(by, levels, strict=True))
         line["metric"] = str(line["metric"]).replace("_", " ")
-        if values.empty:
-            line["mean"] = rows["source"].iloc[0]  # why nothing was measured
-        else:
-            first = rows.loc[rows["repetition"] == rows["repetition"].min(), "value"].iloc[0]
-            found = {"first": first, "median": values.median(), "mean": values.mean()}
-            found |= {"least": values.min(), "most": values.max()}
-            line |= {name: _write_value(value, unit) for name, value in found.items()}
-            step = rows["resolution"].iloc[0]
-            line |= {"source": rows["source"].iloc[0], "smallest step": _write_value(step, unit)}
+        line |= _summarise_values(rows)
         if rows["timed_out"].any():
-            line["timed out"] = plural(int(rows["timed_out"].sum()), "repetition")
+            line["timed out"] = format_count(int(rows["timed_out"].sum()), "repetition")
         lines.append(line)
     return _align(pd.DataFrame(lines), [*by, "source"]).format(na_rep="")
 
 
-def show_table(table: pd.DataFrame) -> "Styler":
-    """Return a table whose numbers have few digits; a cell without a value is empty, and text stands at the left."""
+def _summarise_values(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the first value, mean, median and ends of one quantity, or why there is none."""
+    source, unit = str(rows["source"].iloc[0]), rows["unit"].iloc[0]
+    values = rows["value"].dropna()
+    if values.empty:
+        # The source of a value that could not be measured says why.
+        return {"mean": source}
+    is_first = rows["repetition"] == rows["repetition"].min()
+    numbers = {
+        "first": rows.loc[is_first, "value"].iloc[0],
+        "median": values.median(),
+        "mean": values.mean(),
+        "least": values.min(),
+        "most": values.max(),
+    }
+    texts = {name: _write_value(value, unit) for name, value in numbers.items()}
+    step = _write_value(rows["resolution"].iloc[0], unit)
+    return texts | {"source": source, "smallest step": step}
+
+
+def show_table(table: pd.DataFrame) -> Styler:
+    """Return a table whose numbers have few digits; text is at the left, a missing value empty."""
     texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    return _align(table, texts).format(
-        lambda value: number(value) if isinstance(value, float) else str(value), na_rep=""
-    )
+
+    def write(value: object) -> str:
+        return format_number(value) if isinstance(value, float) else str(value)
+
+    return _align(table, texts).format(write, na_rep="")
 
 
 def draw_sizes(
@@ -142,126 +226,172 @@ def draw_sizes(
     operations: Sequence[str] = (),
     **other: Any,
 ) -> Image:
-    """Run the study at several sizes in this process and draw its ratios beside the paper's.
+    """Run a study at several sizes in this process and draw its ratios beside the paper's.
 
     Parameters
     ----------
-    study, own, other
-        As of `answer`; only ``n`` and ``repetitions`` are others, the latter as few as an interval takes.
+    study, own
+        As of `show_answer`; ``n`` varies, and there are as few repetitions as an interval needs.
     sizes
         The levels of ``n``.
     metrics, operations
-        Whose ratios are drawn, each operation, metric and role in a panel; all operations when empty.
+        Whose ratios are drawn, one panel per operation, metric and role; all operations when empty.
+    other
+        The levels of a second run, as of `measure_other`; without them there is only one run.
     """
-    # Here because it imports matplotlib.
-    from benchbook.plots.save import draw
-
-    slug = _name(study)
-    few = {"repetitions": MIN_BLOCKS}
-    rows = []
-    for n in sizes:
-        with capture_output():  # each run would say that it ended
-            measured = [measure_other(study, own, n=n, **few)]
-            if other:
-                measured.append(measure_other(study, own, n=n, **few, **other))
-        rows += _compare(study, measured)
-    rows = [row for row in rows if row.metric in metrics and (row.operation in operations or not operations)]
+    slug = _name_study(study)
+    rows = [row for row in _measure_sizes(study, own, sizes, other) if row.metric in metrics]
+    if operations:
+        rows = [row for row in rows if row.operation in operations]
     if not rows:
-        raise InputError("parameters", "no ratio at any size: one side of the question runs alone: take both sides")
+        reason = "no ratio at any size: one side of the question runs alone"
+        raise InputError("parameters", f"{reason}: take both sides")
 
-    # The paper's ratios, at the sizes that it printed: they stand beside the comparisons of the reference run.
+    # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = where(_load_reference().analysis.tables, study=slug).dropna(subset="published")
-    papers = [row for row in Comparison.of(printed) if _key_without_n(row) in keys]
+    printed = select_rows(_load_reference().analysis.tables, study=slug).dropna(subset="published")
+    papers = [row for row in Comparison.from_frame(printed) if _key_without_n(row) in keys]
 
-    # One panel per operation, metric and role.
-    several = len({sides(row) for row in rows}) > 1
-    points = joined(
-        *(_place(row, "here", several) for row in rows), *(_place(row, "published", several) for row in papers)
+    return _draw_ratios(slug, rows, papers)
+
+
+def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Comparison]) -> Image:
+    """Return a picture of ratios over ``n``, one panel per operation, metric and role.
+
+    Parameters
+    ----------
+    rows, papers
+        The comparisons of this process, and those with a ratio that the paper prints.
+    """
+    # Imported here, because matplotlib is slow to import and other cells need no figure.
+    from benchbook.plots.save import draw_exhibit
+
+    has_several = len({name_a_over_b(row) for row in rows}) > 1
+    points = join_points(
+        *(_place_point(row, "here", has_several) for row in rows),
+        *(_place_point(row, "published", has_several) for row in papers),
     )
-    axis = "the first named over the second" if several else sides(rows[0])
+    axis = "the first named over the second" if has_several else name_a_over_b(rows[0])
     panels = list(dict.fromkeys(points["panel"]))
     drawing = Lines(("n", axis), sorted({*points["level"]}), panels)
     notes = [f"here: {MIN_BLOCKS} repetitions in one process: no verdict"]
     if not papers:
         notes.append("the paper prints no ratio of these")
-    figure = draw(Exhibit(f"{slug}: the ratio over n", points, tuple(notes), drawing))
+    figure = draw_exhibit(Exhibit(f"{slug}: the ratio over n", points, tuple(notes), drawing))
     for axes in figure.axes[len(panels) :]:
         axes.axis("off")
 
-    # A picture: IPython shows a figure only once pyplot has drawn another.
+    # A picture, because IPython shows a figure only once pyplot has drawn another.
     drawn = BytesIO()
-    figure.savefig(drawn, format="png", dpi=2 * _PIXELS)
-    return Image(drawn.getvalue(), width=int(_PIXELS * figure.get_figwidth()), alt=f"{slug}: ratio over n")  # type: ignore[no-untyped-call]
+    figure.savefig(drawn, format="png", dpi=2 * _PIXELS_PER_INCH)
+    width, alt = int(_PIXELS_PER_INCH * figure.get_figwidth()), f"{slug}: ratio over n"
+    return Image(drawn.getvalue(), width=width, alt=alt)  # type: ignore[no-untyped-call]
 
 
-def _align(table: pd.DataFrame, texts: Sequence[Any]) -> "Styler":
-    """Return a table for the page: columns of text stand at the left, and rows that are only counted have no number."""
+def _measure_sizes(
+    study: ModuleType, own: Mapping[str, Any], sizes: Sequence[int], other: Mapping[str, Any]
+) -> list[Comparison]:
+    """Run a study at several sizes, and return its ratios."""
+    few = {"repetitions": MIN_BLOCKS}
+    rows = []
+    for n in sizes:
+        # Each run would print that it ended.
+        with capture_output():
+            runs = [measure_other(study, own, n=n, **few)]
+            if other:
+                runs.append(measure_other(study, own, n=n, **few, **other))
+        rows += _compare(study, runs)
+    return rows
+
+
+def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
+    """Return a table for the page: text is at the left, and a counted index is not shown."""
     left = [name for name in texts if name in table]
-    heads: Any = {name: [{"selector": "th.col_heading", "props": "text-align: left"}] for name in left}
-    styler = table.style.set_properties(subset=left, **{"text-align": "left"}).set_table_styles(heads)
+    heading = {"selector": "th.col_heading", "props": "text-align: left"}
+    headings: Any = {name: [heading] for name in left}
+    styler = table.style.set_properties(subset=left, **{"text-align": "left"})
+    styler = styler.set_table_styles(headings)
     return styler.hide(axis="index") if isinstance(table.index, pd.RangeIndex) else styler
 
 
 @cache
 def _load_reference() -> Run:
-    """Return the committed run, whose comparisons take seconds to make."""
-    return Run.of_reference()
+    """Return the reference run; its comparisons take seconds to compute."""
+    return Run.read_reference()
 
 
-def _name(study: ModuleType) -> str:
+def _name_study(study: ModuleType) -> str:
     """Return a study's name from its module."""
     return study.__name__.rpartition(".")[2]
 
 
-def _compare(study: ModuleType, measured: Iterable[Measured]) -> list[Comparison]:
-    """Return the ratios of runs that were made in this process, each repetition taken as a block."""
-    table = pd.concat([_join_levels(study, one) for one in measured])
-    table = Analysis.of(table.assign(block=table["repetition"])).tables
-    return [row for row in Comparison.of(table) if row.kind == "ratio" and row.metric in METRICS and row.estimate > 0]
+def _compare(study: ModuleType, runs: Iterable[NotebookRun]) -> list[Comparison]:
+    """Return the ratios of runs in this process; each repetition is taken as a block."""
+    table = pd.concat([_join_levels(study, run) for run in runs])
+    table = Analysis.from_observations(table.assign(block=table["repetition"])).tables
+    rows = [
+        row for row in Comparison.from_frame(table) if row.kind == "ratio" and row.metric in METRICS
+    ]
+    return [row for row in rows if row.estimate > 0]
 
 
-def _join_levels(study: ModuleType, measured: Measured) -> pd.DataFrame:
-    """Return a run's rows beside what a runner would say of its cell."""
-    asked = measured.parameters
-    named = asked.model_dump(mode="json")
-    known: dict[str, object] = {name: named[name] for name in results.OF_AN_ARM if name in named}
+def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
+    """Return a run's rows with the columns that a batch run writes for its cell."""
+    parameters = run.parameters
+    levels = parameters.model_dump(mode="json")
+    known: dict[str, object] = {
+        name: levels[name] for name in ALTERNATING_COLUMNS if name in levels
+    }
     if known.get("format") == "both":
         del known["format"]
-    known |= asked.as_columns()
-    cell = str(named.get("database", _name(study)))
-    known |= {"study": _name(study), "cell_id": cell, "block": 0, "state": "done", "host": "here"}
-    known |= {"topology": study.deployment(asked)[1]}
-    rows: pd.DataFrame = joined_rows(known, measured.rows).to_pandas()
+    slug = _name_study(study)
+    known |= parameters.as_columns()
+    known |= {
+        "study": slug,
+        "cell_id": str(levels.get("database", slug)),
+        "block": 0,
+        "state": "done",
+        "host": "here",
+        "topology": study.deployment(parameters)[1],
+    }
+    rows: pd.DataFrame = join_cell(known, run.rows).to_pandas()
     return rows
 
 
-def _write_caption(slug: str, asked: CellParameters, languages: Iterable[str]) -> str:
-    """Return what an answer does not say, in which languages the reference run has blocks, and where more stands."""
-    few = "" if asked.repetitions >= MIN_BLOCKS else f" An interval takes {MIN_BLOCKS} repetitions."
-    where_it_ran = f"in one process, in {STACKS[asked.language]}"
-    lines = [f"{plural(asked.repetitions, 'repetition')} {where_it_ran}: no verdict. Another day may differ.{few}"]
+def _write_caption(slug: str, parameters: CellParameters, languages: Iterable[str]) -> str:
+    """Name the limits of the ratios, and link the verdicts.
 
-    # Verdicts are of blocks: the reference run's, and this machine's.
-    named = " and ".join(STACKS[language] for language in languages)
+    Parameters
+    ----------
+    languages
+        In which the reference run has blocks.
+    """
+    repetitions = format_count(parameters.repetitions, "repetition")
+    ran = f"in one process, in {LANGUAGES[parameters.language]}"
+    sentences = [f"{repetitions} {ran}: no verdict. Another day may differ."]
+    if parameters.repetitions < MIN_BLOCKS:
+        sentences.append(f"An interval takes {MIN_BLOCKS} repetitions.")
+
+    # Only blocks have verdicts: the reference run's, and this machine's.
+    named = " and ".join(LANGUAGES[language] for language in languages)
     if named:
         report = _link("report", paths.reference() / "report.html", slug)
-        lines.append(f"The reference run has blocks in {named}: its {report} has the verdicts.")
+        sentences.append(f"The reference run has blocks in {named}: its {report} has the verdicts.")
     report = _link("report", paths.figures("quick") / "report.html", slug)
     explorer = _link("explorer", paths.figures("explorer") / "index.html", f"study={slug}")
-    lines.append(f"For your own: `benchbook run {slug}`, then the {report} or the {explorer}.")
-    return f"{' '.join(lines)}\n\nThe paper: {reference(slug)}"
+    sentences.append(f"For your own: `benchbook run {slug}`, then the {report} or the {explorer}.")
+    return f"{' '.join(sentences)}\n\nThe paper: {load_citation(slug)}"
 
 
 def _link(name: str, page: Path, fragment: str) -> str:
-    """Return a link to a part of a page, seen from the notebook's folder; before it is made, its command."""
+    """Return a link to a part of a page from the notebook's folder, or the page's command."""
     if not page.is_file():
         return f"{name} (`benchbook {'explore' if name == 'explorer' else name}`)"
     return f"[{name}]({os.path.relpath(page, Path.cwd())}#{fragment})"
 
 
 def _write_blocks(row: Comparison | None) -> str:
-    """Return the ratio of a run's blocks, or in a word or two why there is none."""
+    """Return the ratio of a run's blocks, or why there is none."""
     if row is None:
         return "not run"
     if row.blocks:
@@ -271,19 +401,24 @@ def _write_blocks(row: Comparison | None) -> str:
 
 def _write_value(value: float, unit: str) -> str:
     """Return a value in a unit with few digits; a missing one is empty."""
-    return "" if pd.isna(value) else quantity(value, unit)
+    return "" if pd.isna(value) else format_quantity(value, unit)
 
 
-def _place(row: Comparison, source: str, several: bool) -> pd.DataFrame:
+def _place_point(row: Comparison, source: str, has_several: bool) -> pd.DataFrame:
     """Return a comparison's point over ``n``: its ratio here, or the paper's."""
     panel = f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}, {row.role}"
-    about = {"panel": panel, "level": row.n, "series": sides(row) if several else "", "unit": "ratio"}
+    about = {
+        "panel": panel,
+        "level": row.n,
+        "series": name_a_over_b(row) if has_several else "",
+        "unit": "ratio",
+    }
     here = {"value": row.estimate, "low": row.low, "high": row.high, "blocks": row.blocks}
     point = here if source == "here" else {"value": row.published}
-    return framed([{"source": source, **point}], **about)
+    return frame_points([{"source": source, **point}], **about)
 
 
 def _key_without_n(row: Comparison) -> tuple[object, ...]:
-    """Return what a comparison has in common with the same one at another size."""
+    """Return the key that a comparison shares with the same one at another size."""
     levels = {name: level for name, level in row.settings.items() if name != "n"}
-    return comparison_key(replace(row, settings=levels))
+    return make_comparison_key(replace(row, settings=levels))

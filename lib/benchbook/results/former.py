@@ -1,6 +1,7 @@
-"""Results of earlier versions: the one place that knows their columns.
+"""Results of earlier versions, read under today's names.
 
-Until 0.2 a cell's parameters stood in one column, as JSON, and some columns had other names.
+Begin with `convert_columns`. Until 0.2 a cell's parameters were one column, in JSON, and some
+columns had other names.
 """
 
 import json
@@ -9,21 +10,21 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchbook.inputs import FORMER_NAMES
-from benchbook.results.schema import merge_schemas, parameter_column, with_parameters
+from benchbook.results.schema import build_schema, merge_schemas, name_parameter_column
+from benchbook.text.suggestions import FORMER_NAMES
 
-NAMES: Final[dict[str, str]] = {
+CURRENT_NAMES: Final[dict[str, str]] = {
     **FORMER_NAMES,
     "engine_version": "database_version",
     "censored": "timed_out",
     "disturbed": "noisy",
     "foreign_load": "background_load",
 }
-"""What columns and parameters were called, and what they are called now."""
+"""Today's name of each column and parameter that had another one."""
 
 _GONE: Final = ("campaign", "link", "parameters", "stand_in")
 _GONE_PARAMETERS: Final = {"fault": "none", "probe_rate": 0}
-"""Parameters that no study has any more, each with the level that made a cell the same as one without it."""
+"""Removed parameters, each with the level at which a cell is the same as without it."""
 
 
 def is_former(schema: pa.Schema) -> bool:
@@ -31,11 +32,15 @@ def is_former(schema: pa.Schema) -> bool:
     return {"parameters", "lane", "repetition"} <= {*schema.names}
 
 
-def with_current_columns(table: pa.Table) -> pa.Table:
-    """Return observations of an earlier version with the columns that they would have now; others as they are.
+def convert_columns(table: pa.Table) -> pa.Table:
+    """Return observations of an earlier version with today's columns; others as they are.
 
-    Rows of stand-ins, which other programs than the product gave, are left out. Raises `ValueError` where a cell's
-    parameters are no JSON object.
+    Rows of stand-ins, programs that played a product, are left out.
+
+    Raises
+    ------
+    ValueError
+        When a cell's parameters are not a JSON object.
     """
     if not is_former(table.schema):
         return table
@@ -45,38 +50,42 @@ def with_current_columns(table: pa.Table) -> pa.Table:
     cells: list[dict[str, object]] = [_read_columns(text) for text in texts.dictionary.to_pylist()]
 
     # One column per parameter: each row takes the levels of its text.
-    schema = merge_schemas(with_parameters(cell) for cell in cells)
-    table = table.rename_columns([NAMES.get(name, name) for name in table.column_names])
+    schema = merge_schemas(build_schema(cell) for cell in cells)
+    table = table.rename_columns([CURRENT_NAMES.get(name, name) for name in table.column_names])
     columns = {name: table[name] for name in table.column_names if name not in _GONE}
     for field in schema:
-        levels = pa.array([_as_type(cell.get(field.name), field.type) for cell in cells], field.type)
+        levels = pa.array(
+            [_as_type(cell.get(field.name), field.type) for cell in cells], field.type
+        )
         stated = levels.take(texts.indices)
         own = columns.get(field.name)
         columns[field.name] = stated if own is None else pc.coalesce(own.cast(field.type), stated)
     for name, (level, studies) in _ADDED.items():
         if name in columns:
-            ran_without = pc.and_(pc.is_null(columns[name]), pc.is_in(table["study"], pa.array(studies)))
+            ran_without = pc.and_(
+                pc.is_null(columns[name]), pc.is_in(table["study"], pa.array(studies))
+            )
             columns[name] = pc.if_else(ran_without, level, columns[name])
     return pa.table({name: columns[name] for name in schema.names}, schema=schema)
 
 
-def read_levels(text: str | None) -> dict[str, object]:
-    """Return the levels of a cell's parameters, by the names that they have now, from JSON of an earlier version."""
+def read_former_levels(text: str | None) -> dict[str, object]:
+    """Return a cell's parameters by today's names, from JSON of an earlier version."""
     given = json.loads(text or "{}")
     if not isinstance(given, dict):
         raise ValueError(f"parameters is not a JSON object: {str(text)[:40]!r}")
     levels: dict[str, object] = {}
     for former, level in given.items():
         if level is not None and _GONE_PARAMETERS.get(former) != level:
-            levels[NAMES.get(former, str(former))] = level
+            levels[CURRENT_NAMES.get(former, str(former))] = level
     return levels
 
 
 def _read_columns(text: str | None) -> dict[str, object]:
-    """Return the levels in a cell's parameters by the columns that they have now."""
+    """Return the levels of a cell's parameters by today's columns."""
     columns = {}
-    for name, level in read_levels(text).items():
-        columns[parameter_column(name)] = str(level) if name in _MIXED else level
+    for name, level in read_former_levels(text).items():
+        columns[name_parameter_column(name)] = str(level) if name in _MIXED else level
     return columns
 
 
@@ -84,7 +93,7 @@ _ADDED: Final = {
     "arrays": ("json", ("crud",)),
     "network": ("none", ("bookstore", "tcp", "crud", "replication")),
 }
-"""Parameters that came later, each with what cells of some studies ran with before there was a choice."""
+"""Parameters that came later, each with the level of earlier cells and their studies."""
 
 _MIXED: Final = ("batch", "comments_per_article")
 """Parameters whose levels are numbers as well as texts: results have them as texts."""

@@ -1,10 +1,10 @@
-"""The columns of what is written, and the enumerated metrics with their units.
+"""The columns of results, and the metrics with their units.
 
-There are two tables: `CELLS` has a row for each cell and block, with a column for each parameter; `VALUES` has a row
-for each measured value. A file holds one cell in one block, each value joined with its cell's columns (Parquet's
-run-length encoding makes the repetition free), so that reading a profile is one scan. Raw quantities only: rates,
-percentages and means are derived when they are read. What each column and metric means stands in
-``data/dictionary.csv``.
+There are two tables: `CELLS` has a row for each cell and block, with a column for each parameter;
+`VALUES` has a row for each measured value. A file holds one cell in one block, each value joined
+with its cell's columns (Parquet's run-length encoding makes the repetition free), so that reading a
+profile is one scan. Raw quantities only: rates, percentages and means are derived when they are
+read. What each column and metric means stands in ``data/dictionary.csv``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,10 +12,10 @@ from typing import Final
 
 import pyarrow as pa
 
-TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
-"""What an operation took; the others are what it used meanwhile."""
+TIME_METRICS: Final = ("wall_time", "catch_up_time", "elapsed_time")
+"""Metrics of time; the others are what an operation used meanwhile."""
 
-UNITS: Final = {
+METRIC_UNITS: Final = {
     "wall_time": "ns",
     "catch_up_time": "ns",
     "elapsed_time": "ns",
@@ -56,7 +56,7 @@ VALUES: Final = pa.schema(
         ("started_at", _TIME),
     ]
 )
-"""What a study returns, one row per value; it may add any column of `CELLS` that differs from row to row."""
+"""What a study returns, one row per value, perhaps with columns of `CELLS` that differ by row."""
 
 CELLS: Final = pa.schema(
     [
@@ -66,7 +66,8 @@ CELLS: Final = pa.schema(
         ("run_id", pa.string()),
         ("host", pa.string()),
         ("study", pa.string()),
-        # What a row was measured with. A study's parameters of these names, those of `OF_AN_ARM` apart, are the same.
+        # What a row was measured with. A study's parameters of these names, those of `OF_AN_ARM`
+        # apart, are the same.
         ("language", pa.string()),
         ("arm", pa.string()),
         ("database", pa.string()),
@@ -99,44 +100,55 @@ CELLS: Final = pa.schema(
         ("cell_ended_at", _TIME),
     ]
 )
-"""What the runner knows of a cell. Each further parameter of its study is one more column: `with_parameters`."""
+"""What the runner knows of a cell. `build_schema` adds a column for each further parameter."""
 
-OF_AN_ARM: Final = ("database", "driver", "model", "format", "codec", "arm")
-"""Columns that tell the arms of one cell apart, where it takes several in turn: each row has its own level."""
+ALTERNATING_COLUMNS: Final = ("database", "driver", "model", "format", "codec", "arm")
+"""Columns whose levels may alternate within a cell: each row has its own level."""
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """The columns of every study's files: each value beside its cell."""
 
 
-def parameter_column(name: str) -> str:
+def name_parameter_column(name: str) -> str:
     """Return the column of a parameter.
 
-    It has the parameter's name. Where a cell may take several levels in turn, such as both formats, a row's own level
-    has that name, and the cell's level stands in ``cell_format``.
+    It has the parameter's name. Where levels may alternate within a cell, such as both formats, the
+    row's own level has that name, and the cell's level is in ``cell_format``.
     """
-    return f"cell_{name}" if name in OF_AN_ARM else name
+    return f"cell_{name}" if name in ALTERNATING_COLUMNS else name
 
 
 def merge_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """Return the columns of several files: those of `OBSERVATIONS`, and all columns of parameters by their names.
+    """Return the columns of several files: those of `OBSERVATIONS`, and of all parameters, sorted.
 
-    A parameter that one study states as a number and another as a text is a text.
+    A parameter that is a number in one file and a text in another is a text.
     """
     columns: dict[str, pa.DataType] = {}
     for schema in schemas:
         for field in schema:
-            if field.name not in OBSERVATIONS.names and columns.setdefault(field.name, field.type) != field.type:
+            if field.name in OBSERVATIONS.names:
+                continue
+            if columns.setdefault(field.name, field.type) != field.type:
                 columns[field.name] = pa.string()
     added = [pa.field(name, columns[name]) for name in sorted(columns)]
     return pa.schema([*CELLS, *added, *VALUES])
 
 
-def with_parameters(levels: Mapping[str, object]) -> pa.Schema:
+def build_schema(levels: Mapping[str, object]) -> pa.Schema:
     """Return the columns of a file whose parameters have these levels, by their columns.
 
     A column's type is that of its level: a number, true or false, or a text.
     """
-    return merge_schemas([pa.schema([(name, _KINDS.get(type(level), pa.string())) for name, level in levels.items()])])
+    return merge_schemas(
+        [
+            pa.schema(
+                [
+                    (name, _ARROW_TYPES.get(type(level), pa.string()))
+                    for name, level in levels.items()
+                ]
+            )
+        ]
+    )
 
 
-_KINDS: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_ARROW_TYPES: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}

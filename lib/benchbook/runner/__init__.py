@@ -1,6 +1,5 @@
-"""Executes a plan through papermill: one timing slot, a fresh kernel a cell, resumed and tried again.
+"""Runs the cells of a plan: one at a time, each in a fresh kernel, resumed after a stop.
 
-In come the cells of `benchbook.grid.plan`; out goes a file for each in the results' folder. Begin with `Batch` in
-`batch`: it makes a `visit` to each deployment, and runs each cell's `notebook` in a fresh kernel.
-A run until claims are decided adds blocks to the cells that `undecided` claims read.
+Begin with `Batch` in `batch`: it starts each deployment (`block_deployment`), waits until the
+machine is quiet (`load_monitor`), and executes each cell's `notebook` in a `kernel`.
 """

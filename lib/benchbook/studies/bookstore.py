@@ -1,18 +1,21 @@
 """Study `bookstore`: marshalling and unmarshalling a Bookstore, in JSON and in XML.
 
-As the paper did: in each repetition the object is built anew (untimed), marshalled to a file and unmarshalled from it,
-in one format after the other inside one process (``process: together``); the published time is the sum of the two.
-Which format goes first is not printed: XML does in even repetitions, JSON in odd ones. ``process: apart`` gives a
-format a process of its own. The round trip is compared with the object, outside the timing, in every repetition.
+As in the paper, each repetition builds the object anew (untimed), marshals it to a file and
+unmarshals it from there. It does so in one format after the other, inside one process (``process:
+together``). The published time is the sum of the two. The paper does not say which format goes
+first; here XML does in even repetitions, JSON in odd ones. With ``process: apart`` each format has
+a process of its own. The round trip is compared with the object in every repetition, outside the
+timing.
 
-In a `network` it is the scenario of the paper's introduction, services over a local network: what the client has
-marshalled is sent to a server, across the network's cable, which unmarshals it
-(`benchbook.studies.bookstore_receiver`). ``send`` begins with the marshalled document, in the client's file or
-memory, and ends when the server's acknowledgement is back: then all of it is in the server's. The round trip is the
-sum of the three; its processor time is both processes'. There is one connection, open before any clock starts.
+A `network` is the scenario of the paper's introduction: services in a local network. The client
+sends the marshalled document to a server over the emulated link, and the server unmarshals it
+(`benchbook.studies.bookstore_receiver`). ``send`` begins with the marshalled document, in the
+client's file or memory. It ends when the server has acknowledged that it has the whole document.
+The round trip is the sum of the three; its processor time is that of both processes. There is one
+connection, which is opened before any clock starts.
 
-Repetition 0 pays for whatever a library prepares at first use, and is kept. Garbage collection stays on, as in normal
-use: with both formats in one process, one may pay for the other's garbage.
+Repetition 0 includes what a library prepares at first use, and is kept. Garbage collection stays
+on, as in normal use; with both formats in one process, one may collect the other's garbage.
 """
 
 import hashlib
@@ -22,6 +25,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
 from xml.etree import ElementTree
@@ -29,14 +33,18 @@ from xml.etree import ElementTree
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import formats, networks
-from benchbook.datasets import Dataset
-from benchbook.datasets.books import KEYS, bookstore_builder, flat
-from benchbook.deployment import Topology
-from benchbook.folders import Folder
-from benchbook.formats import Codec
-from benchbook.measure import Meter, Reading, client_meters, timed
-from benchbook.schemas import AnyBookstore, Record
+from benchbook import codecs
+from benchbook.codecs import Codec
+from benchbook.codecs.codec import CodecCheck, JsonName, XmlName
+from benchbook.datasets.books import KEYS, generate_records, make_bookstore_builder
+from benchbook.datasets.dataset import Dataset
+from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.measure import Meter, Reading, make_client_meters, time_action
+from benchbook.schema import AnyBookstore, Record
+from benchbook.servers import networks
+from benchbook.servers.deployment import Topology
+from benchbook.sockets import protocol
+from benchbook.sockets.client import Connection, open_connection, start_server
 from benchbook.studies.cell import (
     Columns,
     Count,
@@ -45,13 +53,11 @@ from benchbook.studies.cell import (
     Output,
     Repetitions,
     Rows,
-    in_turn,
-    passes,
+    iterate_repetitions,
+    order_turns,
     run_in_language,
     state_parameters,
 )
-from benchbook.wire import protocol
-from benchbook.wire.client import Connection, connected, started
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,237 +68,325 @@ T = TypeVar("T")
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
-SENT: Final = {("send", "client", metric) for metric in ("card_bytes_sent", "card_bytes_received")}
-"""In a network: what the client's card counts, whole frames."""
+CARD_OUTPUTS: Final = {
+    ("send", "client", metric) for metric in ("card_bytes_sent", "card_bytes_received")
+}
+"""In a network: the bytes of whole frames that the client's network card counts."""
 
 RECEIVER: Final = "benchbook.studies.bookstore_receiver"
-"""The server's program, in a network."""
+"""The module that is the server in a network."""
 
-LIMIT: Final = 2**32 - 1
-"""Bytes of the largest document that can be sent, in one frame."""
+MAX_DOCUMENT_BYTES: Final = 2**32 - 1
+"""Bytes of the largest document that one frame can have."""
 
-JAVA: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
-"""What language ``java`` has, and each one's format."""
+JAVA_CODECS: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
+"""The codecs of language ``java``, with their formats."""
 
-NESTING: Final = {"orjson", "json", "lxml", "etree"}
-"""The codecs that have the book with a level more, as they bind no class to a document."""
+NESTING_CODECS: Final = {"orjson", "json", "lxml", "etree"}
+"""The codecs that read and write case 3, because they do not bind a class to a document."""
 
 _XML_RECORD: Final = b"<record>"
 
 
 class RoundTripError(RuntimeError):
-    """What was read back is not what was written: its times mean nothing."""
+    """The object that was read back differs from the written one: its times mean nothing."""
 
 
 class Parameters(FormatParameters):
-    """One cell: a case of the paper, the formats and how they share a process, a number of books.
+    """One cell: a case of the paper, formats and how they share a process, and a number of books.
 
-    Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
-    ``case`` means nothing. ``keys: short`` and ``long`` write case 1 as such records, its fields named by a letter or
-    by some thirty, and ``keys: nested`` its author's name one level deeper. Language ``java`` has Jackson and JAXB,
-    as the paper, and ``moxy``, which writes JSON by JAXB's binding, as the paper tried first; ``binding: each`` makes
-    their mapper and context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM
-    a cell, cold. ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition
-    is one of its iterations of 1 s, and its value the mean of all round trips in it. A ``network`` is of language
-    ``python``.
+    Parameters
+    ----------
+    language
+        ``java`` has the paper's Jackson and JAXB, and ``moxy``: the JSON of JAXB's binding, which
+        the paper tried first. It runs one cold JVM per cell.
+    case
+        The paper's test case. It does not matter with a `dataset_file`, whose n records are then
+        written one after the other as one document.
+    keys
+        ``short`` and ``long`` write case 1 as records with field names of one letter or about
+        thirty; ``nested`` has the author's name one level deeper.
+    process
+        ``warm``, only in Java, is steady state in memory: JMH warms up for 5 s, a repetition is one
+        of its iterations of 1 s, and its value is the mean of all its round trips.
+    binding
+        ``each``, only in Java, makes mapper and context inside every call.
+    sink
+        Where documents are written to and read from.
+    network
+        An emulated network between client and server, only in Python.
     """
 
     language: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
     keys: Literal["paper", "short", "long", "nested"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
-    json_codec: Literal[formats.JsonName, "jackson", "moxy"] = "orjson"
-    xml_codec: Literal[formats.XmlName, "jaxb"] = "lxml"
+    json_codec: Literal[JsonName, "jackson", "moxy"] = "orjson"
+    xml_codec: Literal[XmlName, "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
     n: Count = 1000
     sink: Literal["file", "memory"] = "file"
-    network: NetworkName = networks.NONE
+    network: NetworkName = networks.NO_NETWORK
     repetitions: Repetitions = 100
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_combination(self) -> Self:
         if (self.process == "apart") == (self.format == "both"):
             raise ValueError(
-                "process: together and process: warm take format: both; process: apart takes format: json or xml"
+                "process: together and process: warm take format: both;"
+                " process: apart takes format: json or xml"
             )
-        if self.process == "warm" and (self.language != "java" or self.sink != "memory"):
-            raise ValueError("process: warm is for language: java, and takes sink: memory")
-        java = (self.language == "java", self.json_codec in JAVA, self.xml_codec in JAVA)
-        if any(java) != all(java):
-            raise ValueError(
-                "language: java takes json_codec: jackson or moxy, and xml_codec: jaxb, and no other language does"
-            )
-        if self.language == "java" and self.dataset_file:
-            raise ValueError("language: java marshals the paper's classes, not own records (dataset_file)")
-        if self.keys != "paper" and (self.language != "python" or self.case != 1 or self.dataset_file):
-            raise ValueError(
-                f"keys: {self.keys} is for language: python and case: 1, not for own records (dataset_file)"
-            )
+        self._check_language()
+        if self.keys != "paper":
+            is_fit = self.language == "python" and self.case == 1 and not self.dataset_file
+            if not is_fit:
+                raise ValueError(
+                    f"keys: {self.keys} is for language: python and case: 1,"
+                    " not for own records (dataset_file)"
+                )
         if self.case != 1 and self.dataset_file:
             raise ValueError("case: 2 is not for own records (dataset_file)")
-        if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING:
-            raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING))}")
-        if self.language != "java" and self.binding != "once":
-            raise ValueError("binding: each is for language: java")
-        if self.language == "java" and self.network != networks.NONE:
-            raise ValueError(
-                f"network: {self.network} is for language: python (--set language=python); language: java sends nothing"
-            )
+        if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING_CODECS:
+            raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING_CODECS))}")
         return self
 
+    def _check_language(self) -> None:
+        is_java = self.language == "java"
+        if self.process == "warm" and (not is_java or self.sink != "memory"):
+            raise ValueError("process: warm is for language: java, and takes sink: memory")
+        if any((codec in JAVA_CODECS) != is_java for codec in (self.json_codec, self.xml_codec)):
+            raise ValueError(
+                "language: java takes json_codec: jackson or moxy, and xml_codec: jaxb,"
+                " and no other language does"
+            )
+        if is_java and self.dataset_file:
+            raise ValueError(
+                "language: java marshals the paper's classes, not own records (dataset_file)"
+            )
+        if not is_java and self.binding != "once":
+            raise ValueError("binding: each is for language: java")
+        if is_java and self.network != networks.NO_NETWORK:
+            raise ValueError(
+                f"network: {self.network} is for language: python (--set language=python);"
+                " language: java sends nothing"
+            )
+
     def file(self, folder: Path, name: str, codec: Codec) -> Path | None:
-        """Return a codec's file in a folder; None where the sink is memory."""
+        """Return the path of a codec's file in a folder; None when the sink is memory."""
         return folder / f"{name}.{codec.format}" if self.sink == "file" else None
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return that the cell needs no server."""
+    """Return that the cell needs no database server."""
     return "none", "none"
 
 
 def dataset(parameters: Parameters) -> str:
     """Return the name of the cell's object."""
-    return parameters.named(f"bookstore-{parameters.case if parameters.keys == 'paper' else parameters.keys}")
+    variant = parameters.case if parameters.keys == "paper" else parameters.keys
+    return parameters.name_dataset(f"bookstore-{variant}")
 
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
-    """Return what the cell imports by name: its codecs, and the one that its object's digest is made with."""
-    codecs = parameters.codecs() if parameters.language == "python" else ()
-    receiver = () if parameters.network == networks.NONE else (RECEIVER,)
-    return *map(formats.module, ["orjson", *codecs]), *receiver
+    """Return the modules that the cell imports by name: its codecs, and its object's digest's."""
+    names = parameters.codecs() if parameters.language == "python" else ()
+    receiver = () if parameters.network == networks.NO_NETWORK else (RECEIVER,)
+    return *map(codecs.find_module, ["orjson", *names]), *receiver
 
 
-def checks(parameters: Parameters) -> list[formats.RoundTrip]:
-    """Return what own records are held against: each codec writes and reads them."""
-    return [formats.RoundTrip(name) for name in parameters.codecs()]
+def checks(parameters: Parameters) -> list[CodecCheck]:
+    """Return the checks of a user's records: each codec writes and reads them."""
+    return [CodecCheck(name) for name in parameters.codecs()]
 
 
 def expected(parameters: Parameters) -> set[Output]:
-    """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
-    exact = ("cpu_total",) if parameters.language == "java" else ()
-    metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
-    sizes = ("size",) if parameters.process == "warm" else ("size", "markup_size")
-    owed = {("marshal", "client", metric) for metric in sizes}
-    if parameters.network == networks.NONE:
-        return owed | {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
-    at_client = {(operation, "client", metric) for operation in ("marshal", "send", "round_trip") for metric in metrics}
-    return owed | at_client | SENT | {("unmarshal", "server", metric) for metric in metrics}
+    """Return the operation, role and metric of each value of a repetition, for each format."""
+    if parameters.process == "warm":
+        metrics: tuple[str, ...] = ("wall_time",)
+        sizes: tuple[str, ...] = ("size",)
+    else:
+        metrics = (*METRICS, "cpu_total") if parameters.language == "java" else METRICS
+        sizes = ("size", "markup_size")
+    outputs = {("marshal", "client", metric) for metric in sizes}
+    if parameters.network == networks.NO_NETWORK:
+        for operation in OPERATIONS:
+            outputs |= {(operation, "client", metric) for metric in metrics}
+        return outputs
+    for operation in ("marshal", "send", "round_trip"):
+        outputs |= {(operation, "client", metric) for metric in metrics}
+    outputs |= {("unmarshal", "server", metric) for metric in metrics}
+    return outputs | CARD_OUTPUTS
 
 
-_IN_A_NETWORK: Final = Parameters(network=next(iter(networks.NAMED)))
-EVERY: Final = expected(Parameters()) | expected(Parameters(language="java")) | expected(_IN_A_NETWORK)
-"""What some cell of the study delivers: operation, role and metric."""
+_NETWORK_PARAMETERS: Final = Parameters(network=next(iter(networks.NAMED_NETWORKS)))
+ALL_OUTPUTS: Final = (
+    expected(Parameters()) | expected(Parameters(language="java")) | expected(_NETWORK_PARAMETERS)
+)
+"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 @state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
-    """Time each format's round trip as often as asked.
+    """Time each format's round trip in every repetition.
 
-    Raises `RoundTripError` when an object that was read back differs from the one that was written; another language's
-    harness fails for the same reason, with `benchbook.languages.LanguageError`.
+    Raises `RoundTripError` when an object that was read back differs from the one that was written.
+    Another language's harness fails for the same reason, with
+    `benchbook.languages.harness.LanguageError`.
     """
-    document = document_of(parameters)
+    document = build_object(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
     about: Columns = {"dataset": dataset(parameters), "dataset_sha256": digest}
     if parameters.language != "python":
         return _run_in_language(parameters, about, document.json())
-    codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
-    with ExitStack() as open_:
-        folder = open_.enter_context(Folder("cell"))
-        trips = [RoundTrip(document, codec, parameters.file(folder, "document", codec)) for codec in codecs]
-        if parameters.network != networks.NONE:
-            network = open_.enter_context(networks.standing(parameters.network, ("client", "server")))
-            server = open_.enter_context(_served(parameters, folder, network))
-            cards = [meter for meter in networks.card_meters(network.places) if meter.role == "client"]
-            trips = [_RoundTripOverNetwork(trip.document, trip.codec, trip.file, server, cards) for trip in trips]
-        turns = [(trip, arm) for arm in parameters.identical_arms() for trip in trips]
-        for trip, _ in turns if len(turns) > len(trips) else ():
-            trip.measure(document.build())
-        for repetition in passes(parameters.repetitions):
+    rows = Rows()
+    with ExitStack() as stack:
+        trips = _open_trips(parameters, document, stack)
+        turns = list(product(parameters.aa_arms(), trips))
+        # What a first use costs must not be in only one arm of an A/A check.
+        if len(turns) > len(trips):
+            for _, trip in turns:
+                trip.measure(document.build())
+        for repetition in iterate_repetitions(parameters.repetitions):
             thing = document.build()
-            for trip, arm in in_turn(turns, repetition):
+            for arm, trip in order_turns(turns, repetition):
                 started_at = datetime.now(UTC)
-                measured = trip.measure(thing)
-                columns: Columns = {**about, **arm, "format": trip.codec.format, "codec": trip.codec.name}
-                for operation, readings in measured.items():
-                    rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
+                readings_by_operation = trip.measure(thing)
+                columns: Columns = {
+                    **about,
+                    **arm,
+                    "format": trip.codec.format,
+                    "codec": trip.codec.name,
+                    "started_at": started_at,
+                }
+                for operation, readings in readings_by_operation.items():
+                    rows.add(repetition, operation, readings, parameters.n, **columns)
     thing = document.build()
-    return _with_markup(rows.frame(), {codec.format: document.encoder(codec)(thing) for codec in codecs})
+    loaded = [codecs.load_codec(name) for name in parameters.codecs()]
+    documents: dict[str, bytes] = {codec.format: document.encoder(codec)(thing) for codec in loaded}
+    return _add_markup(rows.frame(), documents)
+
+
+def _open_trips(
+    parameters: Parameters, document: "BookstoreObject[Any]", stack: ExitStack
+) -> "Sequence[RoundTrip]":
+    """Return the round trip of each codec; the stack closes what they use."""
+    folder = stack.enter_context(TemporaryFolder("cell"))
+    trips = []
+    for name in parameters.codecs():
+        codec = codecs.load_codec(name)
+        trips.append(RoundTrip(document, codec, parameters.file(folder, "document", codec)))
+    if parameters.network == networks.NO_NETWORK:
+        return trips
+    network = stack.enter_context(networks.open_network(parameters.network, ("client", "server")))
+    server = stack.enter_context(_open_receiver(parameters, folder, network))
+    meters = networks.make_card_meters(network.places)
+    cards = [meter for meter in meters if meter.role == "client"]
+    return [
+        _RoundTripOverNetwork(trip.document, trip.codec, trip.file, server, cards) for trip in trips
+    ]
 
 
 @contextmanager
-def _served(parameters: Parameters, folder: Path, network: networks.Standing) -> Iterator[Connection]:
-    """Be the network's client, and yield a connection with its server."""
+def _open_receiver(
+    parameters: Parameters, folder: Path, network: networks.EmulatedNetwork
+) -> Iterator[Connection]:
+    """Start the server in a network, enter the client's place, and yield their connection."""
     order = {"parameters": parameters.model_dump(mode="json"), "folder": str(folder)}
-    starting = started(RECEIVER, order, address=network.addresses["server"], place=network.places["server"])
-    with networks.entered(network.places["client"]), starting as server, connected(server, patience_s=0) as connection:
+    starting = start_server(
+        RECEIVER, order, address=network.addresses["server"], place=network.places["server"]
+    )
+    with (
+        networks.enter_place(network.places["client"]),
+        starting as server,
+        open_connection(server, timeout_s=0) as connection,
+    ):
         yield connection
 
 
 def _run_in_language(parameters: Parameters, about: Columns, data: bytes) -> "pd.DataFrame":
-    """Return the rows of another language's harness, which leaves each format's last document."""
+    """Return the rows of another language's harness, which writes each format's last document."""
     documents: dict[str, bytes] = {}
 
     def read(folder: Path) -> None:
         documents.update({file.suffix[1:]: file.read_bytes() for file in folder.glob("last.*")})
 
-    rows, _ = run_in_language(parameters, "bookstore", about, data=data, leaves=read)
-    return _with_markup(rows.frame(), documents)
+    rows, _ = run_in_language(parameters, "bookstore", about, data=data, read_files=read)
+    return _add_markup(rows.frame(), documents)
 
 
-def markup_size(document: bytes, format: str) -> int:
-    """Return the bytes of a document that are no value: names, tags, quotes, punctuation, escapes, indentation.
+def count_markup_bytes(document: bytes, format: str) -> int:
+    """Return how many bytes of a document do not belong to values.
 
-    Values are texts, numbers and attributes' values, each as the document writes it, unescaped, in UTF-8. Records that
-    stand one after the other, a newline between them, are a document too. ``format`` is ``json`` or ``xml``; raises
-    ValueError when the document is none.
+    Those are names, tags, quotes, punctuation, escapes and indentation. Values are texts, numbers
+    and attributes' values, unescaped, in UTF-8. Raises ValueError when the document is not of the
+    format.
+
+    Parameters
+    ----------
+    document
+        A document, or records with a newline between them.
+    format
+        ``json`` or ``xml``.
     """
-    return len(document) - (_xml_values(document) if format == "xml" else _json_values(document))
+    values = _count_xml_bytes(document) if format == "xml" else _count_json_bytes(document)
+    return len(document) - values
 
 
-def _xml_values(document: bytes) -> int:
+def _count_xml_bytes(document: bytes) -> int:
+    """Return the bytes of a document's values."""
     try:
         root = ElementTree.fromstring(document)
     except ElementTree.ParseError:
         try:
-            root = ElementTree.fromstring(b"<all>" + document + b"</all>")  # several records
+            # Several records have no common root.
+            root = ElementTree.fromstring(b"<all>" + document + b"</all>")
         except ElementTree.ParseError as error:
             raise ValueError(f"not XML: {error}") from error
     size = 0
     for element in root.iter():
-        texts = [*element.attrib.values(), *([element.text] if element.text and not len(element) else [])]
+        texts = [*element.attrib.values()]
+        if element.text and not len(element):
+            texts.append(element.text)
         size += sum(len(text.encode()) for text in texts)
     return size
 
 
-def _json_values(document: bytes) -> int:
-    def size(value: object) -> int:
+def _count_json_bytes(document: bytes) -> int:
+    """Return the bytes of a document's values."""
+
+    def measure(value: object) -> int:
         if isinstance(value, dict):
-            return sum(map(size, value.values()))
+            return sum(map(measure, value.values()))
         if isinstance(value, list):
-            return sum(map(size, value))
+            return sum(map(measure, value))
         return len(value.encode()) if isinstance(value, str) else len(json.dumps(value))
 
+    # Numbers are read as the document writes them.
+    parse = partial(json.loads, parse_int=str, parse_float=str)
     try:
-        return size(json.loads(document, parse_int=str, parse_float=str))
+        return measure(parse(document))
     except json.JSONDecodeError:
-        return sum(size(json.loads(line, parse_int=str, parse_float=str)) for line in document.split(b"\n"))
+        return sum(measure(parse(line)) for line in document.split(b"\n"))
 
 
-def _with_markup(rows: "pd.DataFrame", documents: Mapping[str, bytes]) -> "pd.DataFrame":
-    """Return the rows and, beside each size of a format's document, how much of that is markup: always the same."""
-    # Only now: who plans cells makes no frame, and it is slow to import.
+def _add_markup(rows: "pd.DataFrame", documents: Mapping[str, bytes]) -> "pd.DataFrame":
+    """Return the rows, with a row of the markup's bytes for each size of a format's document."""
+    # Imported here, because it is slow to import and a plan does not need it.
     import pandas as pd
 
     sizes = rows[rows["metric"].eq("size") & rows["format"].isin(documents)]
-    markup_sizes = {kind: float(markup_size(document, kind)) for kind, document in documents.items()}
-    markup = sizes.assign(metric="markup_size", value=sizes["format"].map(markup_sizes), source="parsed")
+    markup_sizes = {
+        kind: float(count_markup_bytes(document, kind)) for kind, document in documents.items()
+    }
+    markup = sizes.assign(
+        metric="markup_size", value=sizes["format"].map(markup_sizes), source="parsed"
+    )
     return pd.concat([rows, markup], ignore_index=True)
 
 
 @dataclass(frozen=True)
-class Document(Generic[T]):
-    """How an object is built anew, and how a codec writes and reads it."""
+class BookstoreObject(Generic[T]):
+    """How the cell's object is built, and how a codec writes and reads it."""
 
     build: Callable[[], T]
     encoder: Callable[[Codec], Callable[[T], bytes]]
@@ -300,35 +394,35 @@ class Document(Generic[T]):
 
     def json(self) -> bytes:
         """Return the object as the main JSON codec writes it."""
-        return self.encoder(formats.codec("orjson"))(self.build())
+        return self.encoder(codecs.load_codec("orjson"))(self.build())
 
 
-def document_of(parameters: Parameters) -> Document[Any]:
-    """Return the cell's object: own records, the paper's books, or those with other names."""
+def build_object(parameters: Parameters) -> BookstoreObject[Any]:
+    """Return the cell's object: a user's records, the paper's books, or books with other keys."""
     own = parameters.own_records()
     if parameters.keys in KEYS:
-        own = flat(parameters.n, parameters.seed, parameters.keys)
-    return _own_document(own) if own else _paper_document(parameters)
+        own = generate_records(parameters.n, parameters.seed, parameters.keys)
+    return _build_own_object(own) if own else _build_paper_object(parameters)
 
 
-def _paper_document(parameters: Parameters) -> Document[AnyBookstore]:
+def _build_paper_object(parameters: Parameters) -> BookstoreObject[AnyBookstore]:
     case = 3 if parameters.keys == "nested" else parameters.case
-    return Document(
-        bookstore_builder(parameters.n, parameters.seed, case),
+    return BookstoreObject(
+        make_bookstore_builder(parameters.n, parameters.seed, case),
         lambda codec: codec.encode_bookstore,
         lambda codec: lambda data: codec.decode_bookstore(data, case),
     )
 
 
-def _own_document(data: Dataset) -> Document[list[Record]]:
-    """Return records as one document: each encoded by itself, one after the other, a newline between them."""
+def _build_own_object(data: Dataset) -> BookstoreObject[list[Record]]:
+    """Return records as one document: each is encoded separately, with a newline between them."""
 
     def encoder(codec: Codec) -> Callable[[list[Record]], bytes]:
-        encode = formats.encoder(codec, data.schema)
+        encode = codecs.choose_encoder(codec, data.schema)
         return lambda records: b"\n".join(map(encode, records))
 
     def split(document: bytes) -> list[bytes]:
-        """Return an XML document's records: a text may hold a newline, but none can hold a newline and a tag."""
+        """Return an XML document's records; only between two is a newline before a record's tag."""
         first, *rest = document.split(b"\n" + _XML_RECORD)
         return [first, *(_XML_RECORD + part for part in rest)]
 
@@ -338,110 +432,114 @@ def _own_document(data: Dataset) -> Document[list[Record]]:
             return lambda document: [decode(line) for line in document.split(b"\n")]
         return lambda document: [decode(part) for part in split(document)]
 
-    return Document(lambda: [dict(record) for record in data.records], encoder, decoder)
+    return BookstoreObject(lambda: [dict(record) for record in data.records], encoder, decoder)
 
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """One object's way to bytes and back; to a file and back when there is one."""
+    """One object to bytes and back, through a file if there is one."""
 
-    document: Document[Any]
+    document: BookstoreObject[Any]
     codec: Codec
     file: Path | None
 
     def measure(self, thing: object) -> dict[str, list[Reading]]:
-        """Return the readings of each operation, the document's size among those of marshalling."""
-        cpu = client_meters(METRICS)
-        data, marshal = timed(self.marshalling(thing), cpu)
+        """Return the readings of each operation; the document's size is one of marshalling."""
+        cpu = make_client_meters(METRICS)
+        data, marshal = time_action(self.prepare_marshal(thing), cpu)
         size, source = (self.file.stat().st_size, "stat") if self.file else (len(data), "len")
-        back, unmarshal = timed(self.unmarshalling(data), cpu)
-        self.hold(back == thing)
+        back, unmarshal = time_action(self.prepare_unmarshal(data), cpu)
+        self.check_equal(back == thing)
         # The next repetition writes a new file, as this one did.
         if self.file:
             self.file.unlink()
-        sized = Reading("size", "client", size, "B", source, 1.0)
+        size_reading = Reading("size", "client", size, "B", source, 1.0)
         return {
-            "marshal": [*marshal, sized],
+            "marshal": [*marshal, size_reading],
             "unmarshal": unmarshal,
-            "round_trip": _together(marshal, unmarshal),
+            "round_trip": _sum_readings(marshal, unmarshal),
         }
 
-    def hold(self, alike: bool) -> None:
-        """Raise `RoundTripError` unless what was read back is what was written."""
+    def check_equal(self, alike: bool) -> None:
+        """Raise `RoundTripError` unless the objects written and read back are equal."""
         if not alike:
-            raise RoundTripError(f"{self.codec.name}: the object that was read back is not the one that was written")
+            reason = "the object that was read back is not the one that was written"
+            raise RoundTripError(f"{self.codec.name}: {reason}")
 
-    def marshalling(self, thing: object) -> Callable[[], bytes]:
-        """Return what makes a document of the object, or writes it to the file and returns nothing of it."""
+    def prepare_marshal(self, thing: object) -> Callable[[], bytes]:
+        """Return a function that returns the object's document, or writes it to the file."""
         encode, file = self.document.encoder(self.codec), self.file
         if file is None:
             return lambda: encode(thing)
 
-        def to_file() -> bytes:
+        def write_to_file() -> bytes:
             with file.open("wb") as sink:
                 sink.write(encode(thing))
             return b""
 
-        return to_file
+        return write_to_file
 
-    def unmarshalling(self, data: bytes) -> Callable[[], object]:
-        """Return what makes an object of the document, or of the file, when there is one."""
+    def prepare_unmarshal(self, data: bytes) -> Callable[[], object]:
+        """Return a function that makes an object of the document, or of the file."""
         decode, file = self.document.decoder(self.codec), self.file
         if file is None:
             return lambda: decode(data)
 
-        def from_file() -> object:
+        def read_from_file() -> object:
             with file.open("rb") as source:
                 return decode(source.read())
 
-        return from_file
+        return read_from_file
 
 
 @dataclass(frozen=True)
 class _RoundTripOverNetwork(RoundTrip):
-    """One object's way to bytes, to a server, and back to an object there."""
+    """One object to bytes, to a server, and there back to an object."""
 
     server: Connection
     cards: Sequence[Meter]
 
     @override
     def measure(self, thing: object) -> dict[str, list[Reading]]:
-        cpu = client_meters(METRICS)
-        # It makes the object that it will compare with, which is in no time.
-        self.server.socket.sendall(protocol.message(protocol.START, codec=self.codec.name))
+        cpu = make_client_meters(METRICS)
+        # The server now builds the object for its comparison, before any clock starts.
+        self.server.socket.sendall(protocol.pack_message(protocol.START, codec=self.codec.name))
         self.server.expect(protocol.READY)
-        data, marshal = timed(self.marshalling(thing), cpu)
-        # The processor's meters are read within the cards', which take a tenth of a millisecond.
-        size, send = timed(partial(self._send, data), [*self.cards, *cpu])
-        report = protocol.fields(self.server.expect(protocol.REPORT))
+        data, marshal = time_action(self.prepare_marshal(thing), cpu)
+        # The cards' meters take a tenth of a millisecond, so they are read outside of the others.
+        size, send = time_action(partial(self._send, data), [*self.cards, *cpu])
+        report = protocol.unpack_message(self.server.expect(protocol.REPORT))
         unmarshal = [Reading(**reading) for reading in report["readings"]]
-        self.hold(report["alike"])
+        self.check_equal(report["alike"])
         if self.file:
             self.file.unlink()
-        sized = Reading("size", "client", size, "B", "len", 1.0)
+        size_reading = Reading("size", "client", size, "B", "len", 1.0)
         return {
-            "marshal": [*marshal, sized],
+            "marshal": [*marshal, size_reading],
             "send": send,
             "unmarshal": unmarshal,
-            "round_trip": _together(marshal, send, unmarshal),
+            "round_trip": _sum_readings(marshal, send, unmarshal),
         }
 
     def _send(self, data: bytes) -> int:
         """Send the document, wait until the server has it, and return its bytes."""
         if self.file:
             data = self.file.read_bytes()
-        if len(data) > LIMIT:
-            raise protocol.WireError(f"a document of {len(data)} bytes is over the limit of {LIMIT}: take a smaller n")
-        self.server.socket.sendall(protocol.frame(protocol.OBJECT, data))
+        if len(data) > MAX_DOCUMENT_BYTES:
+            reason = f"a document of {len(data)} bytes is over the limit of {MAX_DOCUMENT_BYTES}"
+            raise protocol.WireError(f"{reason}: take a smaller n")
+        self.server.socket.sendall(protocol.pack_frame(protocol.OBJECT, data))
         self.server.expect(protocol.ACK)
         return len(data)
 
 
-def _together(first: Sequence[Reading], *others: Sequence[Reading]) -> list[Reading]:
-    """Return the sums of what is read of each, as the first's."""
+def _sum_readings(first: Sequence[Reading], *others: Sequence[Reading]) -> list[Reading]:
+    """Return the first readings, each with the sum over all readings of its metric."""
     sums = []
     for reading in first:
-        parts = [part for readings in (first, *others) for part in readings if part.metric == reading.metric]
-        value, resolution = sum(part.value for part in parts), sum(part.resolution for part in parts)
+        readings = [*first, *chain.from_iterable(others)]
+        parts = [part for part in readings if part.metric == reading.metric]
+        value = sum(part.value for part in parts)
+        resolution = sum(part.resolution for part in parts)
         sums.append(replace(reading, value=value, resolution=resolution))
     return sums

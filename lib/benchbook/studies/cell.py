@@ -1,4 +1,7 @@
-"""What all studies share: parameters of every cell, and rows, made here or by another language's harness."""
+"""The parameters of every study's cells, and the rows that a cell delivers.
+
+A study runs its cell here, or in the harness of another language (`run_in_language`).
+"""
 
 import json
 import os
@@ -8,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import wraps
+from itertools import product
 from math import nan
 from pathlib import Path
 from typing import (
@@ -25,63 +29,88 @@ from typing import (
 )
 
 import pyarrow as pa
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from typing_extensions import override
 
-from benchbook import languages, networks, strict
-from benchbook.datasets import Dataset, own_records
-from benchbook.digits import plural
-from benchbook.folders import Folder
-from benchbook.inputs import InputError
+from benchbook.datasets import own_records
+from benchbook.datasets.dataset import Dataset
+from benchbook.files import yaml_file
+from benchbook.files.inputs import InputError
+from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.languages import harness
 from benchbook.measure import Reading
-from benchbook.results.files import typed, typed_with_parameters, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES, parameter_column
+from benchbook.results.files import build_inferred_table, build_table, write_table
+from benchbook.results.schema import (
+    ALTERNATING_COLUMNS,
+    CELLS,
+    METRIC_UNITS,
+    OBSERVATIONS,
+    VALUES,
+    name_parameter_column,
+)
+from benchbook.servers import networks
+from benchbook.text.number_format import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
 
-strict.print_refusals_in_a_line()
+yaml_file.print_refusals_on_one_line()
 
 T = TypeVar("T")
 
-RESULT: Final = "BENCHBOOK_RESULT"
-"""Environment variable that names the file into which a runner wants a cell's rows."""
+RESULT_VARIABLE: Final = "BENCHBOOK_RESULT"
+"""Environment variable with the path to which a cell's rows are written for the runner."""
 
-RECORDS: Final = "BENCHBOOK_RECORDS"
-"""Environment variable with the digest of the own records that a runner planned a cell with."""
+RECORDS_VARIABLE: Final = "BENCHBOOK_RECORDS"
+"""Environment variable with the digest of the user's file with which a runner planned a cell."""
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
-"""Records or objects of a cell: ten times the papers' most, and more than a machine's memory holds of most."""
+"""Records or objects of a cell: at most ten times the papers' largest number."""
 
 Repetitions: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
-"""Timed passes inside a cell: a hundred times the papers' most."""
-
+"""Timed passes inside a cell: at most a hundred times the papers' largest number."""
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
-"""A wait: a day at most."""
+"""A timeout of at most a day."""
 
-
-NetworkName: TypeAlias = Annotated[str, BeforeValidator(networks.canonical)]
-"""The name of a cell's network, as `benchbook.networks.Network` reads it, or ``none``."""
-
+NetworkName: TypeAlias = Annotated[str, BeforeValidator(networks.normalize_network)]
+"""The name of a cell's network, as `benchbook.servers.networks.Network` reads it, or ``none``."""
 
 Columns: TypeAlias = dict[str, Any]
-"""What rows state of their cell and arm, by the names of `benchbook.results.CELLS`."""
+"""Values of columns of `benchbook.results.schema.CELLS`, by the columns' names."""
 
-RESERVED: Final = frozenset({*OBSERVATIONS.names}) - {
-    *OF_AN_ARM,
-    *("dataset_file", "durability", "heap_limit", "language", "n", "repetitions", "seed", "topology", "transport"),
+RESERVED_NAMES: Final = frozenset({*OBSERVATIONS.names}) - {
+    *ALTERNATING_COLUMNS,
+    *(
+        "dataset_file",
+        "durability",
+        "heap_limit",
+        "language",
+        "n",
+        "repetitions",
+        "seed",
+        "topology",
+        "transport",
+    ),
 }
-"""Columns of results that say something else than a parameter of the same name would."""
+"""Columns of results that parameters cannot be named after, because they mean something else."""
 
 Output: TypeAlias = tuple[str, str, str]
-"""What a repetition delivers: operation, role and metric."""
+"""Operation, role and metric of a value that a repetition delivers."""
 
 
 def write_levels(levels: Mapping[str, Any]) -> str:
-    """Return the levels of a cell's parameters as JSON, without those that are None: equal cells have equal texts."""
-    return json.dumps({name: level for name, level in levels.items() if level is not None}, sort_keys=True)
+    """Return a cell's levels as JSON, without None; equal cells have equal texts."""
+    stated = {name: level for name, level in levels.items() if level is not None}
+    return json.dumps(stated, sort_keys=True)
 
 
 def _list_levels(field: FieldInfo) -> tuple[Any, ...]:
@@ -89,25 +118,38 @@ def _list_levels(field: FieldInfo) -> tuple[Any, ...]:
 
 
 def _is_mixed(field: FieldInfo) -> bool:
-    """Return whether a parameter has numbers as well as texts as levels."""
+    """Return whether a parameter's levels are of several types."""
     return len({type(level) for level in _list_levels(field)}) > 1
 
 
 def refuse_lookalike(field: FieldInfo, value: object) -> object:
-    """Refuse what only equals a level of a field: ``true`` is not the case 1, nor 10.0 the number 10."""
-    levels = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    """Return a parameter's value.
+
+    Raises ValueError when it equals a level but has another type: ``true`` is not 1, nor 10.0 the
+    number 10.
+    """
+    levels = _list_levels(field)
     if type(value) in (bool, float) and value in levels and type(value) not in map(type, levels):
         raise ValueError(f"should be {' or '.join(map(repr, levels))}, not {value!r}")
     return value
 
 
-class CellParameters(strict.StrictModel):
+class CellParameters(yaml_file.StrictModel):
     """The parameters of every study's cells; a study adds its own.
 
-    The `seed` is the data's; `repetitions` are timed passes inside the cell; the `language` is the stack that does the
-    work; `arm` is ``b`` for the second of two identical arms, and where a cell's sides share a process (``process:
-    together``) that cell measures both arms in turn; `dataset_file` holds own records (JSON, CSV or Parquet) in place
-    of the study's.
+    Parameters
+    ----------
+    seed
+        The seed of the data.
+    repetitions
+        Timed passes inside the cell.
+    language
+        The language that does the work.
+    arm
+        ``b`` for the second measurement of an A/A check. With ``process: together`` that cell
+        measures both arms alternately.
+    dataset_file
+        A user's file (JSON, CSV or Parquet) in place of the study's data.
     """
 
     model_config = ConfigDict(validate_default=True)
@@ -120,69 +162,75 @@ class CellParameters(strict.StrictModel):
     dataset_file: str | None = None
 
     language_levels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """What stands for a parameter that is not named, or None, by language; on the others its default."""
+    """Levels in place of defaults, by language, for parameters that are not given or None."""
 
-    anywhere: ClassVar[frozenset[str]] = frozenset({"network"})
-    """The parameters that make sense of any cell, whatever else it has."""
+    general_parameters: ClassVar[frozenset[str]] = frozenset({"network"})
+    """The parameters that every cell can have, whatever its other levels are."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         for name in cls.model_fields:
-            if name in RESERVED:
-                raise TypeError(
-                    f"parameter {name!r} of {cls.__module__} has the name of a column of results: rename it"
-                )
+            if name in RESERVED_NAMES:
+                what = f"parameter {name!r} of {cls.__module__}"
+                raise TypeError(f"{what} has the name of a column of results: rename it")
 
     @model_validator(mode="before")
     @classmethod
-    def _take_languages_levels(cls, given: object) -> object:
+    def _add_language_levels(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        names = {name for own in cls.language_levels.values() for name in own}
-        named = {name: value for name, value in given.items() if value is not None or name not in names}
-        return {**cls.language_levels.get(str(given.get("language")), {}), **named}
+        optional = set[str]().union(*cls.language_levels.values())
+        levels = cls.language_levels.get(str(given.get("language")), {})
+        stated = {
+            name: value
+            for name, value in given.items()
+            if value is not None or name not in optional
+        }
+        return {**levels, **stated}
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_of_its_type(cls, value: object, info: ValidationInfo) -> object:
+    def _check_type(cls, value: object, info: ValidationInfo) -> object:
         return refuse_lookalike(cls.model_fields[str(info.field_name)], value)
 
     @classmethod
     def of(cls, names: Mapping[str, Any]) -> Self:
-        """Return the parameters from a mapping that names each of them, such as a notebook's ``globals()``.
+        """Return the parameters from a mapping with all of them, such as ``globals()``.
 
-        Raises `InputError` when one is missing: its default would be measured in place of a level that was meant.
+        Raises `InputError` when one is missing, because its default might not be the intended
+        level.
         """
         missing = [name for name in cls.model_fields if name not in names]
         if missing:
-            reason = f"{', '.join(missing)}: no such name: assign it in the notebook cell with the tag parameters"
-            raise InputError("parameters", reason)
+            remedy = "assign it in the notebook cell with the tag parameters"
+            raise InputError("parameters", f"{', '.join(missing)}: no such name: {remedy}")
         return cls(**{name: names[name] for name in cls.model_fields})
 
     def as_json(self) -> str:
-        """Return the levels of all parameters that have one, by which a plan knows the cell."""
+        """Return the levels as JSON, by which a plan identifies the cell."""
         return write_levels(self.model_dump(mode="json"))
 
     def as_columns(self) -> dict[str, Any]:
-        """Return the levels by the columns in which results state them.
+        """Return the levels by their columns in results.
 
-        Levels of a parameter that are numbers as well as texts, such as ``all`` and 10000, are all written as texts.
+        When a parameter has numbers and texts as levels, such as ``all`` and 10000, all are texts.
         """
         columns = {}
         for name, level in self.model_dump(mode="json").items():
             if level is not None:
                 mixed = _is_mixed(type(self).model_fields[name])
-                columns[parameter_column(name)] = str(level) if mixed else level
+                columns[name_parameter_column(name)] = str(level) if mixed else level
         return columns
 
     @classmethod
     def read_levels(cls, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the level of each parameter that a row of results states."""
+        """Return the levels in a row of results."""
         levels: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
-            level = row.get(parameter_column(name))
-            if level is None or level != level:  # NaN, where a frame has cells of several studies
+            level = row.get(name_parameter_column(name))
+            # In a frame of several studies, the others' parameters are NaN.
+            if level is None or level != level:
                 continue
             if _is_mixed(field):
                 level = next((one for one in _list_levels(field) if str(one) == level), level)
@@ -194,37 +242,42 @@ class CellParameters(strict.StrictModel):
         return levels
 
     def own_records(self) -> Dataset | None:
-        """Return the records of the cell's own file, `n` of them; None when it has none.
+        """Return `n` records of the user's file; None when the cell has no file.
 
-        Raises `InputError` when they cannot be read, or are not those that a runner planned the cell with.
+        Raises `InputError` when they cannot be read, or when the file changed since the cell was
+        planned.
         """
         if self.dataset_file is None:
             return None
-        return own_records.read(self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS))
+        return own_records.read_dataset(
+            self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS_VARIABLE)
+        )
 
-    def arms(self) -> list[dict[str, str]]:
-        """Return what each arm that the cell measures states on its rows, by column; one that states nothing else."""
+    def variants(self) -> list[dict[str, str]]:
+        """Return the columns' values of each variant that the cell measures alternately."""
         return [{}]
 
-    def identical_arms(self) -> list[dict[str, str]]:
-        """Return what the rows of two identical arms that a cell measures in turn state; one that states nothing else.
+    def aa_arms(self) -> list[dict[str, str]]:
+        """Return the columns' values of each A/A arm that the cell measures alternately.
 
-        A cell with two begins with an untimed pass of everything: what a first use costs would be one arm's alone.
+        A cell with two arms begins with an untimed pass over everything. Otherwise only one arm
+        would have the cost of the first use.
         """
         both = self.arm == "b" and getattr(self, "process", "apart") == "together"
         return [{"arm": "a"}, {"arm": "b"}] if both else [{}]
 
     def turns(self) -> list[dict[str, str]]:
-        """Return what the rows of each arm state, with the identical ones: all that the cell measures in turn."""
-        return [{**identical, **arm} for identical in self.identical_arms() for arm in self.arms()]
+        """Return the columns' values of each combination of A/A arm and variant, in their order."""
+        combinations = product(self.aa_arms(), self.variants())
+        return [{**arm, **variant} for arm, variant in combinations]
 
-    def named(self, generated: str) -> str:
-        """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
-        return own_records.name(self.dataset_file) if self.dataset_file else generated
+    def name_dataset(self, generated: str) -> str:
+        """Return the name of the cell's data set: the user's file's, else `generated`."""
+        return own_records.name_dataset(self.dataset_file) if self.dataset_file else generated
 
 
 class FormatParameters(CellParameters):
-    """The parameters of cells whose arms are formats, each with a codec of its own."""
+    """The parameters of cells whose variants are formats, each with its codec."""
 
     language_levels: ClassVar = {"java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 
@@ -233,67 +286,75 @@ class FormatParameters(CellParameters):
     xml_codec: str
 
     @override
-    def arms(self) -> list[dict[str, str]]:
+    def variants(self) -> list[dict[str, str]]:
         names = {"xml": self.xml_codec, "json": self.json_codec}
-        return [{"format": kind, "codec": name} for kind, name in names.items() if self.format in (kind, "both")]
+        return [
+            {"format": kind, "codec": name}
+            for kind, name in names.items()
+            if self.format in (kind, "both")
+        ]
 
     def codecs(self) -> list[str]:
-        """Return the names of the codecs that take turns, XML's first."""
-        return [arm["codec"] for arm in self.arms()]
+        """Return the names of the codecs that alternate, XML's first."""
+        return [variant["codec"] for variant in self.variants()]
 
 
-Asked = TypeVar("Asked", bound=CellParameters)
+ParametersT = TypeVar("ParametersT", bound=CellParameters)
 
 
-def state_parameters(run: Callable[[Asked], "pd.DataFrame"]) -> Callable[[Asked], "pd.DataFrame"]:
-    """Make a study's ``run`` state on each row the parameters that it was given.
+def state_parameters(
+    run: Callable[[ParametersT], "pd.DataFrame"],
+) -> Callable[[ParametersT], "pd.DataFrame"]:
+    """Return a study's ``run`` that adds its parameters to each row, one column per parameter.
 
-    Each has a column. The runner compares them with its cell's: a notebook can give others.
+    The runner compares them with its cell's, because a notebook can give others.
     """
 
     @wraps(run)
-    def run_and_state(parameters: Asked) -> "pd.DataFrame":
+    def run_and_state(parameters: ParametersT) -> "pd.DataFrame":
         return run(parameters).assign(**parameters.as_columns())
 
     return run_and_state
 
 
-def in_turn(sides: Iterable[T], repetition: int) -> list[T]:
-    """Return what a process measures in the order of a repetition: in odd ones from the last to the first.
+def order_turns(turns: Iterable[T], repetition: int) -> list[T]:
+    """Return a process' turns in the order of a repetition: reversed in odd ones.
 
-    So neither side is always first, and drift and warming up are shared.
+    So none is always first, and drift and warm-up affect all.
     """
-    return [*sides] if repetition % 2 == 0 else [*sides][::-1]
+    return [*turns] if repetition % 2 == 0 else [*turns][::-1]
 
 
-def passes(count: int) -> Iterator[int]:
-    """Yield the repetitions' numbers; a notebook that somebody runs by hand says meanwhile which is next.
+def iterate_repetitions(count: int) -> Iterator[int]:
+    """Yield the numbers of the repetitions; a notebook that is run by hand shows them meanwhile.
 
-    It says so between timed passes, twice a second at most; where a runner waits for the rows nothing is said.
+    It shows the next one between timed passes, at most twice a second. For a runner nothing is
+    shown.
     """
     ipython = sys.modules.get("IPython")
-    if not ipython or not ipython.get_ipython() or RESULT in os.environ:
+    if not ipython or not ipython.get_ipython() or RESULT_VARIABLE in os.environ:
         yield from range(count)
         return
-    # Only notebooks need it.
+    # Imported here, because only notebooks need it.
     from IPython.display import display
 
-    shown: Any = None
+    output: Any = None
     latest = 0.0
     for repetition in range(count):
-        if (now := time.monotonic()) - latest > 0.5:
+        now = time.monotonic()
+        if now - latest > 0.5:
             latest, line = now, {"text/plain": f"repetition {repetition + 1} of {count}"}
-            if shown is None:
-                shown = display(line, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            if output is None:
+                output = display(line, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             else:
-                shown.update(line, raw=True)
+                output.update(line, raw=True)
         yield repetition
-    if shown is not None:
-        shown.update({"text/plain": f"{plural(count, 'repetition')} measured"}, raw=True)
+    if output is not None:
+        output.update({"text/plain": f"{format_count(count, 'repetition')} measured"}, raw=True)
 
 
 class Rows:
-    """The values of one cell as they are measured."""
+    """The measured values of one cell."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, object]] = []
@@ -309,18 +370,29 @@ class Rows:
         timed_out: bool = False,
         **columns: Any,
     ) -> None:
-        """Add one timed section's readings; raises ValueError on what the results' schema does not hold.
+        """Add the readings of one timed section, which covers `count` items.
 
-        Each covers `count` items. It is `timed_out` when a wait ran out: the true value is larger. The `columns` are
-        those of `benchbook.results.CELLS` that only the study knows, such as ``dataset_sha256``.
+        It is `timed_out` when a wait ended without success, so that the true value is larger. The
+        `columns` are those of `benchbook.results.schema.CELLS` that only the study knows, such as
+        ``dataset_sha256``. Raises ValueError on a metric, unit or column that results do not have.
         """
-        if unknown := sorted(set(columns) - set(CELLS.names)):
+        unknown = sorted(set(columns) - set(CELLS.names))
+        if unknown:
             raise ValueError(f"the results have no column {', '.join(unknown)}")
-        section = {"repetition": repetition, "operation": operation, "count": count, "started_at": started_at}
+        section = {
+            "repetition": repetition,
+            "operation": operation,
+            "count": count,
+            "started_at": started_at,
+        }
         for reading in readings:
-            if UNITS.get(reading.metric) != reading.unit:
-                raise ValueError(f"the results hold no metric {reading.metric!r} in {reading.unit}")
-            measured = {**asdict(reading), "value": float(reading.value), "resolution": float(reading.resolution)}
+            if METRIC_UNITS.get(reading.metric) != reading.unit:
+                raise ValueError(f"the results have no metric {reading.metric!r} in {reading.unit}")
+            measured = {
+                **asdict(reading),
+                "value": float(reading.value),
+                "resolution": float(reading.resolution),
+            }
             self._rows.append({**section, **measured, "timed_out": timed_out, **columns})
 
     def add_value(
@@ -335,34 +407,56 @@ class Rows:
         count: int,
         **columns: Any,
     ) -> None:
-        """Add one value that no meter read, such as a size; the unit is the metric's. Else as `add`."""
-        unit = UNITS.get(metric, "")
-        self.add(repetition, operation, [Reading(metric, role, value, unit, source, resolution)], count, **columns)
+        """Add one value that was not read by a meter, such as a size, in its metric's unit.
 
-    def add_unmeasured(self, expected: set[Output], repetitions: Iterable[int], reason: str, columns: Columns) -> None:
-        """Add what these repetitions still owe: rows without a number (NaN), timed out, with the reason as source.
-
-        Counted are the rows of the arm that `columns` name.
+        The other parameters are those of `add`.
         """
-        arm = {name: columns[name] for name in OF_AN_ARM if name in columns}
-        owed = {(repetition, *output) for repetition in repetitions for output in expected}
+        unit = METRIC_UNITS.get(metric, "")
+        self.add(
+            repetition,
+            operation,
+            [Reading(metric, role, value, unit, source, resolution)],
+            count,
+            **columns,
+        )
+
+    def add_unmeasured(
+        self, expected: set[Output], repetitions: Iterable[int], reason: str, columns: Columns
+    ) -> None:
+        """Add a row without a number (NaN), timed out, for each missing value of these repetitions.
+
+        Its source has the reason. A value is missing when no row of the variant in `columns` has
+        it.
+        """
+        variant = {name: columns[name] for name in ALTERNATING_COLUMNS if name in columns}
+        missing = {(repetition, *output) for repetition, output in product(repetitions, expected)}
         for row in self._rows:
-            if arm.items() <= row.items():
-                owed.discard((row["repetition"], row["operation"], row["role"], row["metric"]))
-        for value in sorted(owed):
+            if variant.items() <= row.items():
+                missing.discard((row["repetition"], row["operation"], row["role"], row["metric"]))
+        for value in sorted(missing):
             self.add_value(
-                *value, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), timed_out=True, **columns
+                *value,
+                nan,
+                f"not measured: {reason}",
+                nan,
+                0,
+                started_at=datetime.now(UTC),
+                timed_out=True,
+                **columns,
             )
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row a value: the columns of `benchbook.results.VALUES`, then those the study added."""
-        # Only now: who plans cells makes no frame, and it is slow to import.
+        """Return one row per value: the columns of `VALUES`, then those that the study added."""
+        # Imported here, because it is slow to import and a plan does not need it.
         import pandas as pd
 
-        names = [*VALUES.names, *(name for name in CELLS.names if any(name in row for row in self._rows))]
+        names = [
+            *VALUES.names,
+            *(name for name in CELLS.names if any(name in row for row in self._rows)),
+        ]
         rows = [{name: row.get(name) for name in names} for row in self._rows]
         schema = pa.schema([OBSERVATIONS.field(name) for name in names])
-        frame: pd.DataFrame = typed(pd.DataFrame(rows, columns=names), schema).to_pandas()
+        frame: pd.DataFrame = build_table(pd.DataFrame(rows, columns=names), schema).to_pandas()
         return frame
 
 
@@ -372,29 +466,54 @@ def run_in_language(
     columns: Columns,
     *,
     data: bytes,
-    leaves: Callable[[Path], None] | None = None,
+    read_files: Callable[[Path], None] | None = None,
     **addresses: Any,
-) -> tuple[Rows, languages.Closing]:
-    """Run a cell in its language; return its rows and what closed the answer. Raises `languages.LanguageError`.
+) -> tuple[Rows, harness.Closing]:
+    """Run a cell in its language, and return its rows and the harness' closing message.
 
-    The harness gets all of the cell's parameters, and the `data` that it is to work on in a file of JSON. The
-    `addresses` are the servers' ``url`` and ``replica_url``, the ``database`` to work in, and the servers' processes
-    on this machine, ``pids``. What the harness `leaves` in its folder can be read by whoever is called with it,
-    before it is removed.
+    Raises `benchbook.languages.harness.LanguageError`.
+
+    Parameters
+    ----------
+    parameters
+        The cell's parameters, which the harness gets.
+    study
+        The study's name.
+    columns
+        Columns of every row.
+    data
+        The cell's data as JSON; the harness gets it in a file.
+    read_files
+        Called with the harness' folder before that is removed.
+    addresses
+        The servers' ``url`` and ``replica_url``, the ``database`` to work in, and the servers'
+        processes on this machine, ``pids``.
     """
-    with Folder("cell") as folder:
+    with TemporaryFolder("cell") as folder:
         file = folder / "data.json"
         file.write_bytes(data)
         asked = parameters.model_dump(mode="json")
-        answer, closing = languages.run(parameters.language, study, asked, str(folder), data=str(file), **addresses)
-        if leaves:
-            leaves(folder)
+        answer, closing = harness.run_cell(
+            parameters.language, study, asked, str(folder), data=str(file), **addresses
+        )
+        if read_files:
+            read_files(folder)
+    return _add_sections(answer, closing, columns), closing
+
+
+def _add_sections(
+    answer: Iterable[harness.Repetition], closing: harness.Closing, columns: Columns
+) -> Rows:
     rows = Rows()
-    program = {"driver_version": closing.driver, "runtime": closing.runtime, "heap_limit": closing.heap_limit}
+    program = {
+        "driver_version": closing.driver,
+        "runtime": closing.runtime,
+        "heap_limit": closing.heap_limit,
+    }
     for repetition in answer:
         for section in repetition.sections:
-            given = {**columns, **program, **section.arm}
-            about = {name: value for name, value in given.items() if value is not None}
+            stated = {**columns, **program, **section.arm}
+            stated = {name: value for name, value in stated.items() if value is not None}
             for readings, timed_out in ((section.readings, False), (section.timed_out, True)):
                 rows.add(
                     repetition.number,
@@ -403,17 +522,18 @@ def run_in_language(
                     section.count,
                     started_at=section.started_at,
                     timed_out=timed_out,
-                    **about,
+                    **stated,
                 )
-    return rows, closing
+    return rows
 
 
 def deliver(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Hand the rows that a study's ``run`` returned to the runner, when one waits for them, and return them.
+    """Give the rows of a study's ``run`` to the runner, if one waits for them, and return them.
 
     Raises ValueError when they do not fit the results' schema.
     """
-    table = typed_with_parameters(frame)
-    if target := os.environ.get(RESULT):
+    table = build_inferred_table(frame)
+    target = os.environ.get(RESULT_VARIABLE)
+    if target:
         write_table(Path(target), table)
     return frame

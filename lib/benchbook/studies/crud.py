@@ -1,47 +1,55 @@
-"""Study `crud`: insert, update, select and delete on document and relational stores, alone and replicated.
+"""Study `crud`: insert, update, select and delete in document and relational databases.
 
-As the paper did: 1 KB comments, one call a comment, in the order insert, update, select, delete. Before the update the
-comments' ids are read, untimed; it gives each comment's ``content`` new data. Select reads all comments of an article
-and drains them, once for every article, so that all n comments come back: its count is comments. The paper speaks of
-"a given article" and its times grow with n, which fits one article holding all comments (``comments_per_article:
-all``). In the replicated topology select is left out, and each row of writes is followed by one wait until the replica
-holds what the primary holds: the client's time, the replica's catching up, and both as one interval are stored apart.
+As in the paper: comments of 1 KB, one call per comment, in the order insert, update, select,
+delete; on a single server and replicated. Before the update the comments' ids are read, untimed; it
+gives each comment a new ``content``. Select reads all comments of an article, once per article, so
+that all n comments are returned: its count is comments. The paper speaks of "a given article" and
+its times grow with n, which fits one article with all comments (``comments_per_article: all``). In
+the replicated topology select is left out. There each series of writes is followed by a wait until
+the replica has what the primary has. The client's time, the time until the replica has caught up,
+and both as one interval are separate values.
 
-What the paper's delete was it does not say but that it "deletes all the data": its times, 35 to 115 µs a comment on
-PostgreSQL, fit a call a comment (``delete: each``) and not the one statement of ``delete: all``.
+The paper says only that its delete "deletes all the data". Its times, 35 to 115 µs per comment on
+PostgreSQL, fit one call per comment (``delete: each``) and not the single statement of ``delete:
+all``.
 
-A single server of MySQL from 8.0 on flushes a binary log at each commit by default; the paper's 5.5 did not, nor does
-MariaDB. So a log is written where a replica reads it (``binary_log: needed``), or by MySQL as it comes (``always``).
+A single server of MySQL from 8.0 on flushes a binary log at each commit by default; the paper's 5.5
+did not, and MariaDB does not. So a log is written when a replica reads it (``binary_log: needed``),
+or as MySQL does by default (``always``).
 
-MySQL's and MariaDB's tables index the comments' article by themselves, for it is a foreign key: there
-``article_index: false`` means nothing unless constraints are off.
+MySQL and MariaDB index the comments' article on their own, because it is a foreign key. There
+``article_index: false`` has an effect only without constraints.
 
-A pair such as ``database: mongodb/postgresql+relational`` takes turns in one process: a repetition of one, then one of
-the other, each on servers of its own that run all the time. So the process is the same on both sides of a comparison;
-which of them begins is drawn for each cell.
+A pair such as ``database: mongodb/postgresql+relational`` alternates in one process: a repetition
+of one, then one of the other, each on its own running servers. So both have the same process; which
+one begins is drawn at random for each cell.
 """
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import databases, formats, measure, networks, servers
-from benchbook.databases import Adapter
-from benchbook.datasets import Dataset, blog
-from benchbook.deployment import Topology
-from benchbook.measure import timed
-from benchbook.registry import lacks
-from benchbook.schemas import Record, Schema
-from benchbook.servers import product_of
+from benchbook import codecs, measure
+from benchbook.databases import catalogue
+from benchbook.databases.adapter import Adapter
+from benchbook.datasets import blog
+from benchbook.datasets.dataset import Dataset
+from benchbook.measure import time_action
+from benchbook.registry.products import is_unsupported
+from benchbook.schema import Record, Schema
+from benchbook.servers import launcher, networks
+from benchbook.servers.deployment import Topology
+from benchbook.servers.launcher import name_product
 from benchbook.studies.cell import (
     CellParameters,
     Count,
@@ -50,23 +58,23 @@ from benchbook.studies.cell import (
     Repetitions,
     Rows,
     Seconds,
-    in_turn,
-    passes,
+    iterate_repetitions,
+    order_turns,
     state_parameters,
 )
-from benchbook.studies.cell_store import (
-    PATIENCE_S,
-    Check,
-    OnNode,
+from benchbook.studies.cell_database import (
+    IDLE_TIMEOUT_S,
+    CellDatabase,
+    NodeCheck,
+    RecordCheck,
     ReplicaLostError,
-    Store,
-    Updated,
-    each,
-    opened,
+    UpdateCheck,
+    call_each,
+    find_text_field,
+    make_change,
+    open_database,
     run_mongodb_in_language,
-    same_change,
-    text_field,
-    until_replicated,
+    write_until_replicated,
 )
 
 if TYPE_CHECKING:
@@ -75,24 +83,30 @@ if TYPE_CHECKING:
 VERSION = 1
 
 WRITES: Final = ("insert", "update", "delete")
-ALONE: Final = {("client", "wall_time")}
-REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
+SINGLE_OUTPUTS: Final = {("client", "wall_time")}
+REPLICATED_OUTPUTS: Final = {
+    ("client", "wall_time"),
+    ("replica", "catch_up_time"),
+    ("client", "elapsed_time"),
+}
 
 
 PAIRS: Final = ("mongodb/postgresql+relational", "mongodb/mysql+relational")
-"""Databases that can take turns in one process."""
+"""Databases that can alternate in one process."""
 
+# pydantic checks these at run time, and names them in its errors.
 if TYPE_CHECKING:
     DatabaseOrPair = str
-else:  # what pydantic checks, and names in its errors
-    DatabaseOrPair = Literal[(*databases.NAMES, *PAIRS)]
+else:
+    DatabaseOrPair = Literal[(*catalogue.DATABASE_NAMES, *PAIRS)]
 
 
 class Parameters(CellParameters):
-    """One cell: a database and its model, a topology, a number of comments, and how they are kept and handed over.
+    """One cell: a database, a topology, and how many comments are stored and how.
 
-    Of a pair, such as ``mongodb/postgresql+relational``, both databases take turns, and each row states its own.
-    Language ``node`` is the paper's JavaScript: MongoDB through its own driver, the same operations and checks.
+    With a pair, such as ``mongodb/postgresql+relational``, both databases alternate, and each row
+    has its own. Language ``node`` is the paper's JavaScript: MongoDB through its own driver, with
+    the same operations and checks.
     """
 
     language: Literal["python", "node"] = "python"
@@ -103,166 +117,208 @@ class Parameters(CellParameters):
     calls: Literal["single", "bulk"] = "single"
     delete: Literal["all", "each"] = "all"
     constraints: Literal["on", "off"] = "on"
-    arrays: databases.Arrays = "json"
+    arrays: catalogue.Arrays = "json"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
-    network: NetworkName = networks.NONE
+    network: NetworkName = networks.NO_NETWORK
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 50
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
+    def _check_combination(self) -> Self:
         for database in self.databases():
             self._check_levels(database)
-        if len(self.databases()) > 1 and self.network != networks.NONE:
+        if len(self.databases()) > 1 and self.network != networks.NO_NETWORK:
             raise ValueError(
-                f"database: {self.database} takes network: {networks.NONE}; in a network take one database"
+                f"database: {self.database} takes network: {networks.NO_NETWORK};"
+                " in a network take one database"
             )
         if self.language == "node" and self.database != "mongodb":
             raise ValueError(f"language: node takes database: mongodb, not {self.database}")
         if self.dataset_file and self.comments_per_article != "all":
-            raise ValueError(f"comments_per_article: {self.comments_per_article} is not for own records (dataset_file)")
+            raise ValueError(
+                f"comments_per_article: {self.comments_per_article} is not for own records"
+                " (dataset_file)"
+            )
         if self.dataset_file and self.article_index:
-            raise ValueError("article_index: true is not for own records (dataset_file), which have no article")
+            raise ValueError(
+                "article_index: true is not for own records (dataset_file), which have no article"
+            )
         return self
 
     def _check_levels(self, database: str) -> None:
-        """Raise ValueError where a level is not for a database."""
-        if self.constraints == "off" and not database.endswith("+relational"):
-            raise ValueError(f"constraints: off is for relational databases; {database} has no constraints to drop")
-        if self.arrays == "table" and not (database.endswith("+relational") and self.dataset_file):
+        """Raise ValueError when a level is not for a database."""
+        is_relational = database.endswith("+relational")
+        if self.constraints == "off" and not is_relational:
             raise ValueError(
-                "arrays: table is for relational databases and own records (dataset_file): others have none"
+                f"constraints: off is for relational databases;"
+                f" {database} has no constraints to drop"
             )
-        if self.durability != "default" and lacks(database, "durability"):
-            raise ValueError(f"database: {database} has no durability to choose; it takes durability: default")
-        logs = (product_of(database), self.topology) == ("mysql", "single")
-        if self.binary_log == "always" and not logs:
+        if self.arrays == "table" and not (is_relational and self.dataset_file):
+            raise ValueError(
+                "arrays: table is for relational databases and own records (dataset_file):"
+                " others have none"
+            )
+        if self.durability != "default" and is_unsupported(database, "durability"):
+            raise ValueError(
+                f"database: {database} has no durability to choose; it takes durability: default"
+            )
+        has_log = name_product(database) == "mysql" and self.topology == "single"
+        if self.binary_log == "always" and not has_log:
             why = "others write one for a replica alone"
             raise ValueError(f"binary_log: always is for a single MySQL from 8.0 on: {why}")
-        if database == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
-            raise ValueError(
-                "database: noop stores nothing; it takes topology: single and no durability or article_index"
-            )
+        if database == "noop":
+            is_plain = self.topology == "single" and self.durability == "default"
+            if not is_plain or self.article_index:
+                raise ValueError(
+                    "database: noop stores nothing; it takes topology: single"
+                    " and no durability or article_index"
+                )
 
     def databases(self) -> list[str]:
-        """Return the databases that take turns."""
+        """Return the databases that alternate."""
         return self.database.split("/")
 
     @override
-    def arms(self) -> list[dict[str, str]]:
+    def variants(self) -> list[dict[str, str]]:
         databases = self.databases()
-        return [{"database": database} for database in databases] if len(databases) > 1 else super().arms()
+        if len(databases) == 1:
+            return super().variants()
+        return [{"database": database} for database in databases]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return the product and topology that the cell needs: of a pair the first one's."""
-    product = product_of(parameters.databases()[0])
+    """Return the product and topology that the cell needs; for a pair those of its first."""
+    product = name_product(parameters.databases()[0])
     return product, "none" if product == "none" else parameters.topology
 
 
-def beside(parameters: Parameters) -> list[str]:
-    """Return the products of a pair's other databases, whose servers the cell starts itself, in the same topology."""
-    return [product_of(database) for database in parameters.databases()[1:]]
+def other_products(parameters: Parameters) -> list[str]:
+    """Return the product of a pair's other database, whose servers the cell starts itself."""
+    return [name_product(database) for database in parameters.databases()[1:]]
 
 
 def dataset(parameters: Parameters) -> str:
     """Return the name of the cell's records."""
-    return parameters.named(f"comments-{parameters.comments_per_article}")
+    return parameters.name_dataset(f"comments-{parameters.comments_per_article}")
 
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
-    """Return what the cell imports by name."""
-    handing_over = (formats.module("orjson"),) if parameters.language == "node" else ()
-    adapters = [databases.modules(database, parameters.arrays) for database in parameters.databases()]
-    return *(module for modules in adapters for module in modules), *handing_over
+    """Return the modules that the cell imports by name."""
+    modules: list[str] = []
+    for database in parameters.databases():
+        modules += catalogue.list_modules(database, parameters.arrays)
+    if parameters.language == "node":
+        modules.append(codecs.find_module("orjson"))
+    return tuple(modules)
 
 
-def checks(parameters: Parameters) -> list[Check]:
-    """Return what own records are held against: each database keeps them, and a text of theirs is changed."""
-    node = [OnNode()] if parameters.language == "node" else []
-    stored = [
-        databases.Stored(database, parameters.topology, parameters.arrays)
-        for database in parameters.databases()
-        if database != "noop"
-    ]
-    return [Updated(), *node, *stored]
+def checks(parameters: Parameters) -> list[RecordCheck]:
+    """Return the checks of a user's records: databases store them, and a text can be changed."""
+    checks: list[RecordCheck] = [UpdateCheck()]
+    if parameters.language == "node":
+        checks.append(NodeCheck())
+    for database in parameters.databases():
+        if database != "noop":
+            check = catalogue.DatabaseCheck(database, parameters.topology, parameters.arrays)
+            checks.append(check)
+    return checks
 
 
 def expected(parameters: Parameters) -> set[Output]:
-    """Return the operation, role and metric of every value that each repetition must deliver."""
+    """Return the operation, role and metric of each value of a repetition."""
     if parameters.topology == "replicated":
-        return {(operation, *rest) for operation in WRITES for rest in REPLICATED}
-    return {(operation, *rest) for operation in (*WRITES, "select") for rest in ALONE}
+        operations: tuple[str, ...] = WRITES
+        outputs = REPLICATED_OUTPUTS
+    else:
+        operations = (*WRITES, "select")
+        outputs = SINGLE_OUTPUTS
+    return {(operation, *output) for operation, output in product(operations, outputs)}
 
 
 @state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
-    """Time the batch of operations as often as asked, each from an emptied store.
+    """Time the operations in each repetition, each from an empty database.
 
-    A wait for the replica that runs out is recorded as timed out, at the time waited. Then, as in the paper, the batch
-    goes on when both nodes do: the replica has as long again, untimed. If that runs out too, nothing more can be
-    measured and the cell ends, finished: the values it still owed are rows without a number, marked timed out, that say
-    so. So is select where the database cannot search.
+    A wait for the replica that times out is recorded as timed out, with the time waited. As in the
+    paper, the cell goes on when both nodes do: it waits once more, untimed. If that times out too,
+    nothing more can be measured and the cell ends. The missing values are rows without a number,
+    marked timed out, with the reason; so is select when the database cannot search.
 
-    Raises `WrongContentsError` when a node holds something else than it should after an operation, or select returned
-    something else.
+    Raises `WrongContentsError` when a node has other records than it should after an operation, or
+    when select returned others.
     """
-    data = parameters.own_records() or blog.comments(
+    data = parameters.own_records() or blog.generate_comments(
         parameters.n, parameters.seed, per_article=parameters.comments_per_article
     )
     if parameters.language == "node":
-        return _on_node(parameters, data)
+        return _run_on_node(parameters, data)
     rows = Rows()
-    options = {
-        "durability": parameters.durability,
-        "binary_log": parameters.binary_log == "always",
-        "constraints": parameters.constraints == "on",
-        "arrays": parameters.arrays,
-        "index": (_group(data.schema),) if parameters.article_index else (),
-    }
-    with ExitStack() as open_:
-        database, *others = parameters.databases()
-        stores = [open_.enter_context(opened(database, parameters.topology, parameters.network, **options))]
-        stores += [
-            open_.enter_context(_opened_beside(stores[0], other, parameters.topology, **options)) for other in others
-        ]
-        first = secrets.randbelow(len(stores))
-        for repetition in passes(parameters.repetitions):
-            for store in in_turn(stores, first + repetition):
-                columns = {**store.columns(data), "topology": parameters.topology}
-                resting = [pid for other in stores if other is not store for pid in other.pids.values()]
+    with ExitStack() as stack:
+        databases = _open_pair(parameters, data.schema, stack)
+        first = secrets.randbelow(len(databases))
+        for repetition in iterate_repetitions(parameters.repetitions):
+            for database in order_turns(databases, first + repetition):
+                columns = {**database.columns(data), "topology": parameters.topology}
+                add = partial(rows.add, repetition, **columns)
+                idle = [other for other in databases if other is not database]
                 try:
-                    _Batch(parameters, store, data, partial(rows.add, repetition, **columns), resting).run()
-                    if why := store.adapter.gaps.get("find"):
+                    _Batch(parameters, database, data, add, idle).run()
+                    why = database.adapter.limitations.get("find")
+                    if why:
                         rows.add_unmeasured(expected(parameters), [repetition], why, columns)
                 except ReplicaLostError as lost:
                     left = range(repetition, parameters.repetitions)
                     rows.add_unmeasured(expected(parameters), left, str(lost), columns)
-                    stores = [other for other in stores if other is not store]
+                    databases = idle
     return rows.frame()
 
 
-@contextmanager
-def _opened_beside(first: Store, database: str, topology: Topology, **options: Any) -> Iterator[Store]:
-    """Open a database on servers of its own, which are started beside the first one's.
+def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list[CellDatabase]:
+    """Return the cell's database, or both of a pair; the stack closes them."""
+    options: dict[str, Any] = {
+        "durability": parameters.durability,
+        "binary_log": parameters.binary_log == "always",
+        "constraints": parameters.constraints == "on",
+        "arrays": parameters.arrays,
+        "index": (_find_group_field(schema),) if parameters.article_index else (),
+    }
+    name, *others = parameters.databases()
+    first = stack.enter_context(
+        open_database(name, parameters.topology, parameters.network, **options)
+    )
+    databases = [first]
+    for other in others:
+        opened = _open_other_database(first, other, parameters.topology, **options)
+        databases.append(stack.enter_context(opened))
+    return databases
 
-    Their files lie beside the first one's files: where a runner executes the cell, its own folder for temporary files
-    is closed to the user that servers run as.
+
+@contextmanager
+def _open_other_database(
+    first: CellDatabase, database: str, topology: Topology, **options: Any
+) -> Iterator[CellDatabase]:
+    """Open a database on servers of its own, which are started in addition to the first one's.
+
+    Their files go next to the first one's. The cell's own temporary folder, which a runner made, is
+    closed to the user that servers run as.
     """
     folder = first.deployment.settings.get("folder")
-    with ExitStack() as open_:
-        with _temporary_files(Path(folder).parent if folder else None):
-            running = open_.enter_context(servers.up(product_of(database), topology))
-        open_.enter_context(databases.use_fresh_database(running.deployment))
-        adapter = open_.enter_context(databases.open(database, running.deployment, **options))
-        yield Store(adapter, running.deployment)
+    product = name_product(database)
+    with ExitStack() as stack:
+        with _use_temporary_folder(Path(folder).parent if folder else None):
+            running = stack.enter_context(launcher.provide_servers(product, topology))
+        stack.enter_context(catalogue.use_fresh_database(running.deployment))
+        adapter = stack.enter_context(
+            catalogue.open_adapter(database, running.deployment, **options)
+        )
+        yield CellDatabase(adapter, running.deployment)
 
 
 @contextmanager
-def _temporary_files(folder: Path | None) -> Iterator[None]:
-    """Make new temporary files in a folder; where it is None, where they are made anyway."""
+def _use_temporary_folder(folder: Path | None) -> Iterator[None]:
+    """Make new temporary files in a folder; None changes nothing."""
     usual = os.environ.get("TMPDIR")
     if folder:
         os.environ["TMPDIR"] = str(folder)
@@ -275,73 +331,110 @@ def _temporary_files(folder: Path | None) -> Iterator[None]:
             del os.environ["TMPDIR"]
 
 
-def _on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
-    """Run the cell on the paper's stack."""
+def _run_on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
+    """Run the cell in Node.js, the paper's language."""
+    parents = [
+        {**_describe_schema(parent.schema), "records": parent.records} for parent in data.parents
+    ]
     head = {
-        **_described(data.schema),
-        **{"group": _group(data.schema), "text": text_field(data.schema)},
-        "parents": [{**_described(parent.schema), "records": parent.records} for parent in data.parents],
+        **_describe_schema(data.schema),
+        "group": _find_group_field(data.schema),
+        "text": find_text_field(data.schema),
+        "parents": parents,
     }
-    rows, closing, columns = run_mongodb_in_language(parameters, "crud", parameters.topology, data, head)
+    rows, closing, columns = run_mongodb_in_language(
+        parameters, "crud", parameters.topology, data, head
+    )
     if closing.lost:
-        owed = range(parameters.repetitions)
-        rows.add_unmeasured(expected(parameters), owed, closing.lost, columns)
+        repetitions = range(parameters.repetitions)
+        rows.add_unmeasured(expected(parameters), repetitions, closing.lost, columns)
     return rows.frame()
 
 
-def _described(schema: Schema) -> dict[str, object]:
-    return {"collection": schema.name, "fields": [field.shape for field in schema.fields]}
+def _describe_schema(schema: Schema) -> dict[str, object]:
+    return {"collection": schema.name, "fields": [field.as_json for field in schema.fields]}
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """One repetition."""
+    """The operations of one repetition."""
 
     parameters: Parameters
-    store: Store
+    database: CellDatabase
     data: Dataset
     add: Callable[..., None]
-    resting: list[int]  # the servers of a pair's other database, which rest meanwhile
+    others: Sequence[CellDatabase]  # the other database of a pair, whose servers must be idle
 
     def run(self) -> None:
-        adapter, data, bulk = self.store.adapter, self.data, self.parameters.calls == "bulk"
-        self.store.empty(data.schema, data.parents)
-        measure.idle(self.resting, patience_s=PATIENCE_S)
-        wanted = data.by_key()
-        insert = partial(adapter.insert_many, data.records) if bulk else partial(each, adapter.insert, data.records)
-        self._write("insert", insert, wanted)
-        update: Callable[[], object]
-        if bulk:
-            changes = dict.fromkeys(wanted, same_change(data.schema))
-            update = partial(adapter.update_all, same_change(data.schema))
-        else:
-            # In the order in which the store gives the ids.
-            ids, field = adapter.ids() if self.store.roles else wanted, text_field(data.schema)
-            changes = {key: {field: f"*{wanted[key].get(field, '')[::-1]}"} for key in ids}
-            update = partial(_update_each, adapter, changes)
-        changed = {key: {**wanted[key], **change} for key, change in changes.items()}
+        adapter, schema = self.database.adapter, self.data.schema
+        self.database.empty(schema, self.data.parents)
+        pids = chain.from_iterable(other.pids.values() for other in self.others)
+        measure.wait_until_idle(pids, patience_s=IDLE_TIMEOUT_S)
+        records = self.data.index_by_key()
+        self._write("insert", self._prepare_insert(), records)
+        changes, update = self._prepare_update(records)
+        changed = {key: {**records[key], **change} for key, change in changes.items()}
         self._write("update", update, changed)
-        if self.parameters.topology == "single" and "find" not in adapter.gaps:
-            group, find = _group(data.schema), adapter.find
-            groups = list(dict.fromkeys(record[group] for record in data.records))
-            started_at = datetime.now(UTC)
-            selected, readings = timed(lambda: [record for value in groups for record in find(group, value)])
-            self.add("select", readings, len(selected), started_at=started_at)
-            if self.store.roles:
-                self.store.compare(selected, changed, "select")
-        delete = adapter.delete_all if self.parameters.delete == "all" else partial(each, adapter.delete, changes)
+        if self.parameters.topology == "single" and "find" not in adapter.limitations:
+            self._select(changed)
+        if self.parameters.delete == "all":
+            delete: Callable[[], object] = adapter.delete_all
+        else:
+            delete = partial(call_each, adapter.delete, changes)
         self._write("delete", delete, {})
 
-    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
+    def _prepare_insert(self) -> Callable[[], object]:
+        adapter, records = self.database.adapter, self.data.records
+        if self.parameters.calls == "bulk":
+            return partial(adapter.insert_many, records)
+        return partial(call_each, adapter.insert, records)
+
+    def _prepare_update(
+        self, records: Mapping[str, Record]
+    ) -> tuple[Mapping[str, Record], Callable[[], object]]:
+        """Return each record's changed fields by its key, and the function that changes them."""
+        adapter, schema = self.database.adapter, self.data.schema
+        if self.parameters.calls == "bulk":
+            change = make_change(schema)
+            return dict.fromkeys(records, change), partial(adapter.update_all, change)
+        # Records are changed in the order in which the database returns their ids.
+        ids = adapter.list_ids() if self.database.roles else records
+        field = find_text_field(schema)
+        changes = {key: {field: f"*{records[key].get(field, '')[::-1]}"} for key in ids}
+        return changes, partial(_update_each, adapter, changes)
+
+    def _select(self, expected: Mapping[str, Record]) -> None:
+        """Time the search of each group's records, and compare what was found."""
+        group, find = _find_group_field(self.data.schema), self.database.adapter.find
+        groups = list(dict.fromkeys(record[group] for record in self.data.records))
+
+        def select() -> list[Record]:
+            found: list[Record] = []
+            for value in groups:
+                # A comprehension takes the records one by one, as a program does.
+                found += [record for record in find(group, value)]  # noqa: C416
+            return found
+
+        started_at = datetime.now(UTC)
+        selected, readings = time_action(select)
+        self.add("select", readings, len(selected), started_at=started_at)
+        if self.database.roles:
+            self.database.compare(selected, expected, "select")
+
+    def _write(
+        self, operation: str, action: Callable[[], object], expected: Mapping[str, Record]
+    ) -> None:
+        """Time one series of writes, and check the records that every node has afterwards."""
         count, started_at = len(self.data.records), datetime.now(UTC)
         if self.parameters.topology == "single":
-            self.add(operation, timed(action)[1], count, started_at=started_at)
+            self.add(operation, time_action(action)[1], count, started_at=started_at)
         else:
-            write = until_replicated(action, self.store.adapter, self.parameters.timeout_s)
-            write.add_to(partial(self.add, operation, count=count, started_at=started_at))
-            if not write.caught_up:
-                self.store.resume(self.parameters.timeout_s)
-        self.store.check(wanted, operation)
+            timeout_s = self.parameters.timeout_s
+            times = write_until_replicated(action, self.database.adapter, timeout_s)
+            times.add_to(partial(self.add, operation, count=count, started_at=started_at))
+            if not times.caught_up:
+                self.database.resume(timeout_s)
+        self.database.check(expected, operation)
 
 
 def _update_each(adapter: Adapter, changes: Mapping[str, Record]) -> None:
@@ -350,6 +443,6 @@ def _update_each(adapter: Adapter, changes: Mapping[str, Record]) -> None:
         update(key, change)
 
 
-def _group(schema: Schema) -> str:
-    """Return the field that select asks for: the comments' article, or own records' key."""
+def _find_group_field(schema: Schema) -> str:
+    """Return the field that select searches: the comments' article, or the records' key."""
     return schema.parent.field if schema.parent else schema.key

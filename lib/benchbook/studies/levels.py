@@ -1,4 +1,4 @@
-"""Whether results that were measured elsewhere hold only levels that their studies know, and which cell they are of."""
+"""The levels in imported results: whether their studies know them, and their cells' parameters."""
 
 import json
 from collections.abc import Mapping
@@ -8,51 +8,59 @@ from typing import Any, Final, Literal, get_args, get_origin
 import pyarrow as pa
 from pydantic import ValidationError
 
-from benchbook import studies
-from benchbook.results.schema import OBSERVATIONS, OF_AN_ARM, parameter_column
+from benchbook.results.schema import ALTERNATING_COLUMNS, OBSERVATIONS, name_parameter_column
+from benchbook.studies.catalogue import STUDIES, load_study
 from benchbook.studies.cell import write_levels
 
-_LONGEST: Final = 40
-"""Characters of a wrong text that its refusal shows."""
+_MAX_SHOWN: Final = 40
+"""Characters of a wrong text in an error."""
 
 
 def check_levels(table: pa.Table) -> None:
     """Raise `ValueError` at the first row with a level that its study's `Parameters` do not know.
 
-    The column ``environment`` must have objects of JSON. A study that is not installed here has no known levels.
+    The column ``environment`` must have JSON objects. Levels of a study that is not installed are
+    not checked.
     """
     if "study" not in table.column_names:
         return
-    of_studies = [_levels(study) for study in table["study"].unique().to_pylist()]
+    of_studies = [_list_known_levels(study) for study in table["study"].unique().to_pylist()]
     checked = {"study", "environment"}.union(*of_studies)
     names = [name for name in table.column_names if name in checked]
-    # Rows that are alike are checked once: at the first of them.
+    # Equal rows are checked once, at the first of them.
     numbers = pa.array(range(len(table)), pa.int64())
-    rows = table.select(names).append_column("row", numbers).group_by(names).aggregate([("row", "min")])
+    rows = (
+        table.select(names)
+        .append_column("row", numbers)
+        .group_by(names)
+        .aggregate([("row", "min")])
+    )
     for row in sorted(rows.to_pylist(), key=lambda row: row["row_min"]):
-        why = _find_odd_level(row)
-        if why:
-            raise ValueError(f"row {row['row_min']}: {why}")
+        reason = _find_unknown_level(row)
+        if reason:
+            raise ValueError(f"row {row['row_min']}: {reason}")
 
 
-def state_parameters(row: Mapping[str, Any]) -> str:
-    """Return the parameters of a row's cell as JSON, as `benchbook.studies.cell.CellParameters.as_json` writes them."""
-    if row["study"] not in studies.NAMES:
-        return write_levels({name: level for name, level in row.items() if name not in OBSERVATIONS.names})
-    model = studies.load(row["study"]).Parameters
+def read_parameters(row: Mapping[str, Any]) -> str:
+    """Return the parameters of a row's cell as JSON, as `CellParameters.as_json` writes them."""
+    if row["study"] not in STUDIES:
+        added = {name: level for name, level in row.items() if name not in OBSERVATIONS.names}
+        return write_levels(added)
+    model = load_study(row["study"]).Parameters
     levels = model.read_levels(row)
     try:
         return str(model.model_validate(levels).as_json())
-    except ValidationError:  # the study has other parameters by now
+    except ValidationError:
+        # The study has other parameters by now.
         return write_levels(levels)
 
 
-def _find_odd_level(row: Mapping[str, Any]) -> str:
-    """Return which of a row's levels its study does not know; empty when it knows all."""
+def _find_unknown_level(row: Mapping[str, Any]) -> str:
+    """Return why a level of a row is refused; empty when the study knows all levels."""
     environment = row.get("environment")
     if environment is not None and not _is_object(environment):
         return f"environment is not a JSON object: {_shorten(environment)}"
-    for column, levels in _levels(row["study"]).items():
+    for column, levels in _list_known_levels(row["study"]).items():
         level = row.get(column)
         if level is not None and level not in levels:
             listed = ", ".join(map(str, levels))
@@ -61,21 +69,21 @@ def _find_odd_level(row: Mapping[str, Any]) -> str:
 
 
 @cache
-def _levels(study: str | None) -> dict[str, tuple[Any, ...]]:
-    """Return the levels of each of a study's parameters that has a fixed set of them, by their columns.
+def _list_known_levels(study: str | None) -> dict[str, tuple[Any, ...]]:
+    """Return the levels of each of a study's parameters with a fixed set, by their columns.
 
-    Where a cell may take several in turn, a row's own level is one of them, too.
+    For a parameter of alternating levels, the column of a row's own level is one of them.
     """
-    if study not in studies.NAMES:
+    if study not in STUDIES:
         return {}
     levels = {}
-    for name, field in studies.load(study).Parameters.model_fields.items():
+    for name, field in load_study(study).Parameters.model_fields.items():
         if get_origin(field.annotation) is Literal:
             known = get_args(field.annotation)
             if len({type(level) for level in known}) > 1:
                 known = tuple(map(str, known))
-            levels[parameter_column(name)] = known
-            if name in OF_AN_ARM:
+            levels[name_parameter_column(name)] = known
+            if name in ALTERNATING_COLUMNS:
                 levels[name] = known
     return levels
 
@@ -88,6 +96,6 @@ def _is_object(text: str) -> bool:
 
 
 def _shorten(value: object) -> str:
-    """Return a value on one line, cut where it is long."""
+    """Return a value on one line, cut if it is long."""
     words = ascii(value)
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+    return words if len(words) <= _MAX_SHOWN else f"{words[:_MAX_SHOWN]}..."

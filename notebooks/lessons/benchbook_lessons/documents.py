@@ -1,4 +1,4 @@
-"""Lesson 6, JSON and XML from bytes up: what the bytes are, what each format can hold, and what libraries take."""
+"""Lesson 6, JSON and XML from bytes up: what each format can hold, and how long libraries take."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,12 +11,22 @@ import pandas as pd
 from lxml import etree
 from matplotlib.figure import Figure
 
-from benchbook import formats
+from benchbook import codecs
 from benchbook.datasets import books
 from benchbook.measure import clock
 from benchbook.plots import style
-from benchbook.plots.points import each
-from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, close, part, sorted_into
+from benchbook.plots.points import iterate_rows
+from benchbook_lessons.feedback import (
+    FormError,
+    Part,
+    Predictions,
+    call_function,
+    check,
+    grade,
+    grade_number,
+    grade_separately,
+    grade_sorting,
+)
 
 predict = Predictions
 
@@ -33,38 +43,52 @@ VALUES: Final[dict[str, Any]] = {
 
 FATES: Final = ("the same", "something else", "refused")
 _WHERE: Final = {
-    "json": "JSON knows text, numbers, true, false, null, lists and objects. Which of these is it, and is it equal?",
-    "xml": "between two tags stands text, and only characters that XML 1.0 allows. What comes back, without a schema?",
+    "json": (
+        "JSON knows text, numbers, true, false, null, lists and objects. Which of these is it, and"
+        " is it equal?"
+    ),
+    "xml": (
+        "between two tags stands text, and only characters that XML 1.0 allows. What comes back,"
+        " without a schema?"
+    ),
 }
 
 
-def book(n: int = 1) -> dict[str, str]:
+def make_book(n: int = 1) -> dict[str, str]:
     """Return the n-th book of study bookstore's case 1 as a flat record of texts."""
-    last: Any = books.bookstore(n, 20150501, 1).books[-1]
+    last: Any = books.generate_bookstore(n, 20150501, 1).books[-1]
     return {"id": last.id, "title": last.title, "author": last.author}
 
 
-def document(n: int, format: str) -> bytes:
+def encode_bookstore(n: int, format: str) -> bytes:
     """Return the bookstore of n books as the document that is measured, by orjson or lxml."""
-    return formats.codec({"json": "orjson", "xml": "lxml"}[format]).encode_bookstore(books.bookstore(n, 1, 1))
+    return codecs.load_codec({"json": "orjson", "xml": "lxml"}[format]).encode_bookstore(
+        books.generate_bookstore(n, 1, 1)
+    )
 
 
-def parts(n: int = 1) -> pd.DataFrame:
-    """Return of what a bookstore's bytes are, for both formats: contents (texts and ids), indentation, the rest."""
-    stock: list[Any] = list(books.bookstore(n, 1, 1).books)
+def count_parts(n: int = 1) -> pd.DataFrame:
+    """Return how many bytes of a bookstore are contents, indentation and the rest, by format."""
+    stock: list[Any] = list(books.generate_bookstore(n, 1, 1).books)
     contents = sum(len(book.id) + len(book.title) + len(book.author) for book in stock)
     rows = {}
     for format in ("json", "xml"):
-        data = document(n, format)
-        blank = sum(len(line) - len(line.lstrip(b" ")) + 1 for line in data.splitlines()) if format == "xml" else 0
+        data = encode_bookstore(n, format)
+        blank = (
+            sum(len(line) - len(line.lstrip(b" ")) + 1 for line in data.splitlines())
+            if format == "xml"
+            else 0
+        )
         rows[format.upper()] = (contents, blank, len(data) - contents - blank)
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["contents", "blanks, line ends", "names and signs"])
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["contents", "blanks, line ends", "names and signs"]
+    )
 
 
 def draw_parts(n: int = 10) -> Figure:
-    """Draw `parts` as bars."""
-    shares = parts(n) / n
-    with style.applied():
+    """Draw the result of `count_parts` as bars."""
+    shares = count_parts(n) / n
+    with style.use_style():
         figure, axes = plt.subplots(figsize=(6.8, 1.9), layout="constrained")
         left = np.zeros(2)
         for name, colour in zip(shares, (style.BLUE, "#d0d0d0", style.VERMILION), strict=True):
@@ -76,44 +100,48 @@ def draw_parts(n: int = 10) -> Figure:
     return figure
 
 
-def race(n: int = 1_000, rounds: int = 7) -> pd.DataFrame:
-    """Return the time of a round trip of n books by codec, in µs: the median of rounds in which all take turns."""
-    store, names = books.bookstore(n, 1, 1), (*JSON_CODECS, *XML_CODECS)
+def time_codecs(n: int = 1_000, rounds: int = 7) -> pd.DataFrame:
+    """Return each codec's median time of a round trip of n books, in µs; codecs take turns."""
+    store, names = books.generate_bookstore(n, 1, 1), (*JSON_CODECS, *XML_CODECS)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds + 1):
         for name in names if turn % 2 else reversed(names):
-            codec = formats.codec(name)
+            codec = codecs.load_codec(name)
             start = clock()
             codec.decode_bookstore(codec.encode_bookstore(store), 1)
             if turn:  # the first round warms up
                 times[name].append((clock() - start) / 1e3)
-    rows = [(name, formats.NAMES[name], float(np.median(times[name]))) for name in names]
+    rows = [(name, codecs.NAMES[name], float(np.median(times[name]))) for name in names]
     return pd.DataFrame(rows, columns=["codec", "format", "us"]).set_index("codec").round(0)
 
 
 def draw_race(found: pd.DataFrame) -> Figure:
     """Draw what `race` returned."""
-    with style.applied():
+    with style.use_style():
         figure, axes = plt.subplots(figsize=(6.8, 2.2), layout="constrained")
-        colours = [style.look(format.upper()).colour for format in found["format"]]
-        axes.barh([f"{row.Index} ({row.format.upper()})" for row in each(found)], found["us"], color=colours)
+        colours = [style.get_series_style(format.upper()).colour for format in found["format"]]
+        axes.barh(
+            [f"{row.Index} ({row.format.upper()})" for row in iterate_rows(found)],
+            found["us"],
+            color=colours,
+        )
         axes.set(xlabel="round trip, µs (log scale)", xscale="log", ylim=(len(found) - 0.5, -0.5))
     plt.close(figure)
     return figure
 
 
-def fate(codec: str, value: Any) -> str:
-    """Return what becomes of a value on its way through a codec and back: one of `FATES`."""
-    library = formats.codec(codec)
+def find_fate(codec: str, value: Any) -> str:
+    """Return a value's fate on its way through a codec and back: one of `FATES`."""
+    library = codecs.load_codec(codec)
     try:
         back = library.decode_record(library.encode_record({"value": value}))["value"]
-    except formats.FormatError:
+    except codecs.FormatError:
         return "refused"
     return "the same" if type(back) is type(value) and back == value else "something else"
 
 
 _NASTY: Final = [
-    {"id": "7", "title": "Plain", "author": "A. Nobody"},
+    {"id": "7", "title": "Plain", "author": "A. Nemo"},
     {"id": "7", "title": 'He said "no"', "author": "back\\slash"},
     {"id": "7", "title": "two\nlines and a\ttab", "author": "\x07 bell"},
     {"id": "7", "title": "naïve café, 東京", "author": "🙂"},
@@ -121,9 +149,11 @@ _NASTY: Final = [
 
 
 def _text(function: Any, record: dict[str, str]) -> str:
-    found = called(function, record)
+    found = call_function(function, record)
     if not isinstance(found, str):
-        raise Off(f"{function.__name__} should return a text (str), not {type(found).__name__}.")
+        raise FormError(
+            f"{function.__name__} should return a text (str), not {type(found).__name__}."
+        )
     return found
 
 
@@ -136,10 +166,12 @@ def _reads(read: Callable[[str], dict[str, str]], text: str, record: dict[str, s
     return "" if back == record else f"a real parser reads {back}"
 
 
-def _looked(write: Any, read: Callable[[str], dict[str, str]], about: str, record: dict[str, str]) -> Iterator[Part]:
-    """Yield the part that says whether a student's function writes a record so that it is read back."""
+def _check_writer(
+    write: Any, read: Callable[[str], dict[str, str]], about: str, record: dict[str, str]
+) -> Iterator[Part]:
+    """Grade whether a record that a student's function writes is read back unchanged."""
     why = _reads(read, _text(write, record), record)
-    yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
+    yield grade(not why, f"{about}: read back as it was.", f"{about}: {why}")
 
 
 def _from_xml(text: str) -> dict[str, str]:
@@ -149,8 +181,15 @@ def _from_xml(text: str) -> dict[str, str]:
 @check(4)
 def check_1(to_json: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to JSON."""
-    abouts = ("a plain book", "a quotation mark and a backslash", "a line end, a tab, a bell", "letters beyond ASCII")
-    yield from apart(_looked(to_json, json.loads, *case) for case in zip(abouts, _NASTY, strict=True))
+    abouts = (
+        "a plain book",
+        "a quotation mark and a backslash",
+        "a line end, a tab, a bell",
+        "letters beyond ASCII",
+    )
+    yield from grade_separately(
+        _check_writer(to_json, json.loads, *case) for case in zip(abouts, _NASTY, strict=True)
+    )
 
 
 @check(4)
@@ -158,59 +197,105 @@ def check_2(to_xml: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to XML, which refuses what XML cannot hold."""
     records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, _NASTY[3]]
     abouts = ("a plain book", "signs of markup in a text", "letters beyond ASCII")
-    looks = [_looked(to_xml, _from_xml, *case) for case in zip(abouts, records, strict=True)]
+    looks = [_check_writer(to_xml, _from_xml, *case) for case in zip(abouts, records, strict=True)]
 
     def bell() -> Iterator[Part]:
         _text(to_xml, _NASTY[0])  # what writes no text at all lets no bell through either
         try:
             to_xml(_NASTY[2])
         except ValueError:
-            yield Part(True, "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.")
+            yield Part(
+                True,
+                "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.",
+            )
         except Exception as error:
-            off = f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is wanted."
+            off = (
+                f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is"
+                " wanted."
+            )
             yield Part(False, off)
         else:
-            off = "a bell (U+0007) was let through, and every parser will refuse the document. What does XML 1.0 allow?"
+            off = (
+                "a bell (U+0007) was let through, and every parser will refuse the document. What"
+                " does XML 1.0 allow?"
+            )
             yield Part(False, off)
 
-    yield from apart([*looks, bell()])
+    yield from grade_separately([*looks, bell()])
 
 
 @check(3)
 def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]:
     """Check the bytes of one more book in both formats, and XML's bytes around the books."""
-    slopes = {name: (len(document(90, name)) - len(document(50, name))) / 40 for name in ("json", "xml")}
-    off = "the difference of two documents' lengths over the difference of their books (of two digits each)."
-    hints = {len(document(1, "json")) / slopes["json"]: "that holds the bytes around the books, too."}
-    yield close(
-        json_a_book, slopes["json"], "json_a_book", f"json_a_book: {slopes['json']:g}.", hints, off, within=0.003
+    slopes = {
+        name: (len(encode_bookstore(90, name)) - len(encode_bookstore(50, name))) / 40
+        for name in ("json", "xml")
+    }
+    off = (
+        "the difference of two documents' lengths over the difference of their books (of two digits"
+        " each)."
     )
-    yield close(xml_a_book, slopes["xml"], "xml_a_book", f"xml_a_book: {slopes['xml']:g}.", {}, off, within=0.003)
-    fixed = len(document(1, "xml")) - (slopes["xml"] - 1)
+    hints = {
+        len(encode_bookstore(1, "json"))
+        / slopes["json"]: "that holds the bytes around the books, too."
+    }
+    yield grade_number(
+        json_a_book,
+        slopes["json"],
+        "json_a_book",
+        f"json_a_book: {slopes['json']:g}.",
+        hints,
+        off,
+        within=0.003,
+    )
+    yield grade_number(
+        xml_a_book,
+        slopes["xml"],
+        "xml_a_book",
+        f"xml_a_book: {slopes['xml']:g}.",
+        {},
+        off,
+        within=0.003,
+    )
+    fixed = len(encode_bookstore(1, "xml")) - (slopes["xml"] - 1)
     well = f"xml_fixed: {fixed:g} bytes of declaration and root."
-    off = "a document of one book, without its book (whose id is a digit shorter than that of the tenth)."
-    yield close(xml_fixed, fixed, "xml_fixed", well, {}, off, within=0.015)
+    off = (
+        "a document of one book, without its book (whose id is a digit shorter than that of the"
+        " tenth)."
+    )
+    yield grade_number(xml_fixed, fixed, "xml_fixed", well, {}, off, within=0.015)
 
 
 @check(8)
 def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
     """Check what becomes of four values in JSON (orjson) and in XML (lxml)."""
 
-    def looked(format: str, codec: str, answer: Any) -> Iterator[Part]:
-        truth = {name: fate(codec, value) for name, value in VALUES.items()}
-        for fates in sorted_into(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
+    def check_case(format: str, codec: str, answer: Any) -> Iterator[Part]:
+        truth = {name: find_fate(codec, value) for name, value in VALUES.items()}
+        for fates in grade_sorting(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
             yield Part(fates.right, f"{format.upper()}, {fates.says}")
 
-    yield from apart((looked("json", "orjson", json_fate), looked("xml", "lxml", xml_fate)))
+    yield from grade_separately(
+        (check_case("json", "orjson", json_fate), check_case("xml", "lxml", xml_fate))
+    )
 
 
 @check(2)
 def check_5(smallest: Any, largest: Any, times: Any) -> Iterator[Part]:
-    """Check the smallest and the largest ratio of an XML codec to a JSON codec, of measured times."""
+    """Check the smallest and the largest ratio of an XML codec's time to a JSON codec's."""
     xml, json_us = (times.loc[times["format"] == format, "us"] for format in ("xml", "json"))
     low, high = xml.min() / json_us.max(), xml.max() / json_us.min()
     off = "every XML codec over every JSON codec: which pair makes it least, which most?"
     hints = {1 / low / low: "that is JSON over XML.", high / low: "that is the largest."}
-    yield close(smallest, low, "smallest", f"smallest: XML takes {low:.1f} times JSON's time.", hints, off)
+    yield grade_number(
+        smallest, low, "smallest", f"smallest: XML takes {low:.1f} times JSON's time.", hints, off
+    )
     hints = {1 / high / high: "that is JSON over XML.", low / high: "that is the smallest."}
-    yield close(largest, high, "largest", f"largest: {high:.0f} times. 'XML against JSON' is a range.", hints, off)
+    yield grade_number(
+        largest,
+        high,
+        "largest",
+        f"largest: {high:.0f} times. 'XML against JSON' is a range.",
+        hints,
+        off,
+    )

@@ -1,4 +1,4 @@
-"""What a check answers: what is right, what is off and where to look; and predictions, set beside what came out."""
+"""Feedback of checks, with hints where an answer is wrong; and predictions with their outcomes."""
 
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,25 +23,25 @@ CALL_LIMIT_S: Final = 5
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a check looks at: whether it is right (None: not answered yet), and what there is to say."""
+    """One graded part of an answer, with a message; `right` is None while it is unanswered."""
 
     right: bool | None
     says: str
 
 
-class Off(Exception):  # noqa: N818
-    """An answer that has not the form that was asked for, so that nothing else of it can be looked at."""
+class FormError(Exception):
+    """An answer does not have the form that was asked for, so its contents cannot be graded."""
 
 
-class Open(Exception):  # noqa: N818
-    """A task that has no answer yet."""
+class OpenTaskError(Exception):
+    """A task has no answer yet."""
 
 
 class Feedback:
-    """What a check says of one task.
+    """The graded parts of one task's answer.
 
-    A notebook shows it as text. Its plain form is the number of parts that are right: nbgrader takes the number that a
-    cell returns for its points.
+    A notebook shows it as text. Its plain form is the number of right parts: nbgrader takes the
+    number that a cell returns as its points.
     """
 
     def __init__(self, task: str, parts: Iterable[Part], points: int) -> None:
@@ -61,123 +61,147 @@ class Feedback:
         return f"{self.earned}"
 
     def __str__(self) -> str:
-        return "\n".join([self._head, *(f"  {_MARKS[part.right][0]} {part.says}" for part in self.parts)])
+        return "\n".join(
+            [self._head, *(f"  {_MARKS[part.right][0]} {part.says}" for part in self.parts)]
+        )
 
     @property
     def _head(self) -> str:
-        return f"{self.task}: {self.earned} of {self.points}" + (". All right." if self.passed else "")
+        return f"{self.task}: {self.earned} of {self.points}" + (
+            ". All right." if self.passed else ""
+        )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<div style="margin:2px 0 2px 1.6em;text-indent:-1.6em"><span style="display:inline-block;width:1.6em;'
-            f'text-indent:0;color:{colour};font-weight:bold">{mark}</span>{escape(part.says)}</div>'
-            for part in self.parts
-            for mark, colour in [_MARKS[part.right]]
-        )
-        colour = _GREEN if self.passed else _RED if any(part.right is False for part in self.parts) else _GREY
         head = f'<div style="font-weight:bold;margin-bottom:4px">{escape(self._head)}</div>'
-        return f'<div style="border-left:4px solid {colour};padding:4px 12px;max-width:46em">{head}{rows}</div>'
+        rows = "".join(map(_render_part, self.parts))
+        style = f"border-left:4px solid {self._colour};padding:4px 12px;max-width:46em"
+        return f'<div style="{style}">{head}{rows}</div>'
+
+    @property
+    def _colour(self) -> str:
+        if self.passed:
+            return _GREEN
+        wrong = any(part.right is False for part in self.parts)
+        return _RED if wrong else _GREY
+
+
+def _render_part(part: Part) -> str:
+    mark, colour = _MARKS[part.right]
+    row = "margin:2px 0 2px 1.6em;text-indent:-1.6em"
+    sign = f"display:inline-block;width:1.6em;text-indent:0;color:{colour};font-weight:bold"
+    return f'<div style="{row}"><span style="{sign}">{mark}</span>{escape(part.says)}</div>'
 
 
 class Check(Protocol):
-    """A check of a task: takes the answer, says what is right in it."""
+    """A check of one task's answer."""
 
     points: int
-    """How many parts it looks at."""
+    """How many parts it grades."""
 
     def __call__(self, *answer: Any) -> Feedback:
-        """Look at an answer; never raises."""
+        """Grade an answer; never raises."""
 
 
 def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
-    """Return a decorator that makes a `Check` named ``check_3`` of what yields the parts of task 3's answer.
+    """Make a `Check` of a function that yields the parts of an answer; ``check_3`` is task 3's.
 
-    An answer of which all is still ``...`` is open. What the student's own code raises is said, not raised; parts after
-    that are not looked at, unless they are looked at `apart`.
+    An answer that is still ``...`` everywhere is open. An error of the student's code becomes a
+    wrong part; the parts after it are not graded, unless by `grade_separately`.
     """
 
     def decorate(parts: Callable[..., Iterator[Part]]) -> Check:
         task = f"Task {parts.__name__.rpartition('_')[2]}"
 
         @wraps(parts)
-        def checked(*answer: Any) -> Feedback:
+        def grade_answer(*answer: Any) -> Feedback:
             found: list[Part] = []
             try:
-                if all(value is ... for value in _values(answer)):
-                    raise Open("no answer yet: replace each ... in the cell above, run it, then this cell again.")
+                if all(value is ... for value in _iterate_values(answer)):
+                    raise OpenTaskError(
+                        "no answer yet: replace each ... in the cell above, run it, then this cell"
+                        " again."
+                    )
                 found.extend(parts(*answer))
             except Exception as reason:
-                found.append(_refused(reason))
+                found.append(_describe_error(reason))
             return Feedback(task, found, points)
 
-        checked.points = points  # type: ignore[attr-defined]
-        return checked  # type: ignore[return-value]
+        grade_answer.points = points  # type: ignore[attr-defined]
+        return grade_answer  # type: ignore[return-value]
 
     return decorate
 
 
-def _values(answer: Any) -> Iterator[Any]:
-    """Yield the single values of an answer; a table of what was measured, which checks get beside it, is none."""
+def _iterate_values(answer: Any) -> Iterator[Any]:
+    """Yield the single values of an answer, without the tables of measurements in it."""
     if isinstance(answer, Mapping | list | tuple):
         for value in answer.values() if isinstance(answer, Mapping) else answer:
-            yield from _values(value)
+            yield from _iterate_values(value)
     elif not isinstance(answer, pd.DataFrame):
         yield answer
 
 
-def _open(guess: Any) -> bool:
-    return any(value is ... for value in _values(guess))
+def _is_open(guess: Any) -> bool:
+    return any(value is ... for value in _iterate_values(guess))
 
 
-def _refused(reason: Exception) -> Part:
-    """Return what is said of a part, or of a task, that could not be looked at."""
-    if isinstance(reason, Open | Off):
-        return Part(None if isinstance(reason, Open) else False, str(reason))
+def _describe_error(reason: Exception) -> Part:
+    """Return the part for an answer that could not be graded."""
+    if isinstance(reason, OpenTaskError | FormError):
+        return Part(None if isinstance(reason, OpenTaskError) else False, str(reason))
     where = f"{type(reason).__name__}: {reason}"
     return Part(False, f"could not be looked at to the end. It stopped with {where}")
 
 
-def apart(looks: Iterable[Iterator[Part]]) -> Iterator[Part]:
-    """Yield the parts of several looks at an answer: where one is refused it is said why, and the next is taken."""
+def grade_separately(looks: Iterable[Iterator[Part]]) -> Iterator[Part]:
+    """Yield the parts of several gradings; an error in one of them does not stop the others."""
     already: set[Part] = set()
     for look in looks:
         try:
             yield from look
         except Exception as reason:
-            refused = _refused(reason)
-            if refused not in already:  # of a function without a body each look says the same
+            refused = _describe_error(reason)
+            if refused not in already:  # a function without a body fails each grading alike
                 yield refused
             already.add(refused)
 
 
-def unanswered(name: str) -> Part:
-    """Return the part of a value that is still ``...``, or that a dictionary has not."""
+def mark_open(name: str) -> Part:
+    """Return the part of a value that is still ``...``, or missing in a dictionary."""
     return Part(None, f"{name}: no answer yet by this name.")
 
 
-def part(right: Any, well: str, off: str) -> Part:
-    """Return a part that says `well` when it is right, else `off`: where to look, not what the answer is."""
+def grade(right: Any, well: str, off: str) -> Part:
+    """Return a part with the message `well` when right, else `off`, which says where to look."""
     return Part(bool(right), well if right else off)
 
 
-def chosen(value: Any, right: str, name: str, well: str, off: str) -> Part:
-    """Return a part for a text that was to be chosen among a few, as `part` does."""
-    return unanswered(name) if value is ... else part(isinstance(value, str) and value == right, well, off)
+def grade_choice(value: Any, right: str, name: str, well: str, off: str) -> Part:
+    """Return a part for a text that was to be chosen among a few."""
+    return (
+        mark_open(name)
+        if value is ...
+        else grade(isinstance(value, str) and value == right, well, off)
+    )
 
 
-class _TooLong(BaseException):
-    """A student's function did not end in time. It is no `Exception`, so that her own `except` does not catch it."""
+class _TimeLimitExceeded(BaseException):
+    """A student's function did not end in time.
+
+    It is not an `Exception`, so that the function's own `except` does not catch it.
+    """
 
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise `_TooLong` in the block when it takes longer than `CALL_LIMIT_S`."""
-    if current_thread() is not main_thread():  # which alone can be interrupted; notebook cells run in it
+    """Raise `_TimeLimitExceeded` in the block when it takes longer than `CALL_LIMIT_S`."""
+    # Only the main thread can be interrupted; notebook cells run in it.
+    if current_thread() is not main_thread():
         yield
         return
 
     def interrupt(*_: object) -> None:
-        raise _TooLong
+        raise _TimeLimitExceeded
 
     handler = signal.signal(signal.SIGALRM, interrupt)
     timer = signal.setitimer(signal.ITIMER_REAL, CALL_LIMIT_S)
@@ -188,30 +212,38 @@ def _time_limit() -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def called(function: Any, *arguments: Any) -> Any:
-    """Return what a student's function returns.
+def call_function(function: Any, *arguments: Any) -> Any:
+    """Call a student's function and return its result.
 
-    Raises `Open` for nothing or ``...``, `Off` for what it raises and when it takes longer than `CALL_LIMIT_S`.
+    Raises `OpenTaskError` for None or ``...``, and `FormError` when it raises or takes longer than
+    `CALL_LIMIT_S`.
     """
     if not callable(function):
-        raise Off(f"a function is wanted, and this is {type(function).__name__}: hand over its name without brackets.")
+        raise FormError(
+            f"this should be a function, and is {type(function).__name__}: hand over its name"
+            " without brackets."
+        )
     try:
         with _time_limit():
             found = function(*arguments)
-    except _TooLong:
-        raise Off(
+    except _TimeLimitExceeded:
+        raise FormError(
             f"{function.__name__} did not end within {CALL_LIMIT_S} seconds and was stopped: "
             "does each of its loops come to an end?"
         ) from None
     except Exception as error:
-        given = ", ".join(map(_short, arguments))
-        raise Off(f"{function.__name__}({given}) stopped with {type(error).__name__}: {error}") from error
+        given = ", ".join(map(_shorten, arguments))
+        raise FormError(
+            f"{function.__name__}({given}) stopped with {type(error).__name__}: {error}"
+        ) from error
     if found is None or found is ...:
-        raise Open(f"{function.__name__} returns nothing yet: write its body, and return the result.")
+        raise OpenTaskError(
+            f"{function.__name__} returns nothing yet: write its body, and return the result."
+        )
     return found
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value).replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -220,39 +252,49 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
-def number(value: Any, name: str) -> float:
-    """Return an answer as a number; raises `Off` when it is none."""
+def read_number(value: Any, name: str) -> float:
+    """Return an answer as a number; raises `FormError` when it is not one."""
     if not _is_number(value):
-        raise Off(f"{name} should be a number, and is {_short(value)}.")
+        raise FormError(f"{name} should be a number, and is {_shorten(value)}.")
     return float(value)
 
 
-def share(value: Any, name: str) -> float:
-    """Return an answer as a share; raises `Off` when it is none: a count, or percent."""
-    found = number(value, name)
+def read_share(value: Any, name: str) -> float:
+    """Return an answer as a share; raises `FormError` for a count or percent."""
+    found = read_number(value, name)
     if not 0 <= found <= 1:
-        raise Off(f"{name} should lie between 0 and 1, and is {found:g}: divide a count by how many there are.")
+        raise FormError(
+            f"{name} should lie between 0 and 1, and is {found:g}: divide a count by how many there"
+            " are."
+        )
     return found
 
 
-def close(
-    value: Any, truth: float, name: str, well: str, hints: Mapping[float, str], off: str, within: float = 0.01
+def grade_number(
+    value: Any,
+    truth: float,
+    name: str,
+    well: str,
+    hints: Mapping[float, str],
+    off: str,
+    within: float = 0.01,
 ) -> Part:
-    """Return a part for a number that should be `truth` within that share of it; what is none is a wrong part.
+    """Return a part for a number that should be `truth`, within a share of it.
 
     Parameters
     ----------
     hints
-        What to say of well-known mistakes, by the factor on the truth that each comes out at (1000: a wrong unit).
+        Messages for well-known mistakes, by the factor on the truth that each leads to (1000: a
+        wrong unit).
     off
-        What to say of any other number, after whether it is too large or too small.
+        The message for any other number, after "too large" or "too small".
     """
     if value is ...:
-        return unanswered(name)
+        return mark_open(name)
     try:
-        found = number(value, name)
-    except Off as reason:
-        return _refused(reason)
+        found = read_number(value, name)
+    except FormError as reason:
+        return _describe_error(reason)
     if isclose(found, truth, rel_tol=within):
         return Part(True, well)
     for factor, hint in hints.items():
@@ -261,37 +303,44 @@ def close(
     return Part(False, f"{name} is too {'large' if found > truth else 'small'}: {off}")
 
 
-def named(answer: Any, names: Iterable[str], wanted: str) -> dict[str, Any]:
-    """Return what an answer has by each name, ``...`` where it has nothing; raises `Off` when it is no dictionary."""
+def read_dictionary(answer: Any, names: Iterable[str], wanted: str) -> dict[str, Any]:
+    """Return an answer's values by name, ``...`` where missing; raises `FormError` otherwise."""
     if not isinstance(answer, Mapping):
-        raise Off(f"a dictionary is wanted, from each of {', '.join(names)} to {wanted}.")
+        raise FormError(f"write a dictionary, from each of {', '.join(names)} to {wanted}.")
     return {name: answer.get(name, ...) for name in names}
 
 
-def sorted_into(
+def grade_sorting(
     answer: Any, truth: Mapping[str, Any], kinds: Iterable[Any], where: Mapping[str, str]
 ) -> Iterator[Part]:
-    """Yield a part for each name that was to be sorted into one of a few kinds; of a wrong one, where to look."""
+    """Yield a part for each name that was to be sorted into one of a few kinds."""
     allowed = list(kinds)
-    for name, given in named(answer, truth, f"one of {', '.join(map(repr, allowed))}").items():
+    for name, given in read_dictionary(
+        answer, truth, f"one of {', '.join(map(repr, allowed))}"
+    ).items():
         right = truth[name]
-        given = given.item() if isinstance(given, np.generic) else given  # who computed it may have numpy's True
+        # A computed answer may be numpy's True.
+        given = given.item() if isinstance(given, np.generic) else given
         if given is ...:
-            yield unanswered(name)
+            yield mark_open(name)
         elif not any(type(given) is type(kind) and given == kind for kind in allowed):
-            yield Part(False, f"{name}: {_short(given)} is none of {', '.join(map(repr, allowed))}.")
+            yield Part(
+                False, f"{name}: {_shorten(given)} is none of {', '.join(map(repr, allowed))}."
+            )
         else:
-            yield part(given == right, f"{name}: right, {right}.", f"{name}: not {given!r}. {where[name]}")
+            yield grade(
+                given == right, f"{name}: right, {right}.", f"{name}: not {given!r}. {where[name]}"
+            )
 
 
 class Predictions:
-    """What a student expected, written down before anything ran."""
+    """A student's predictions, written down before anything ran."""
 
     def __init__(self, **guesses: Any) -> None:
         self.guesses = guesses
 
     def _repr_html_(self) -> str:
-        left = [name.replace("_", " ") for name, guess in self.guesses.items() if _open(guess)]
+        left = [name.replace("_", " ") for name, guess in self.guesses.items() if _is_open(guess)]
         if left:
             return (
                 "<b>Before you run on</b>, write a number in place of each <code>...</code> "
@@ -300,49 +349,63 @@ class Predictions:
             )
         try:
             guesses = {name.replace("_", " "): guess for name, guess in self.guesses.items()}
-            written = [f"{name} {number(guess, name):g}" for name, guess in guesses.items()]
-        except Off as reason:
-            return f"<b>Before you run on</b>: {escape(str(reason))} Leave out units and quotation marks."
+            written = [f"{name} {read_number(guess, name):g}" for name, guess in guesses.items()]
+        except FormError as reason:
+            return (
+                f"<b>Before you run on</b>: {escape(str(reason))} Leave out units and quotation"
+                " marks."
+            )
         return f"Written down: {escape(', '.join(written))}."
 
-    def beside(self, **found: float) -> "Beside":
-        """Return the guesses beside what came out, under the same names."""
-        return Beside(self.guesses, found)
+    def compare(self, **found: float) -> "Outcomes":
+        """Return the predictions with the measured values of the same names."""
+        return Outcomes(self.guesses, found)
 
 
-class Beside:
-    """Predictions beside what came out."""
+class Outcomes:
+    """Predictions with the measured values."""
 
     def __init__(self, guesses: Mapping[str, Any], found: Mapping[str, float]) -> None:
-        self.rows = [(name.replace("_", " "), guesses.get(name, ...), value) for name, value in found.items()]
+        self.rows = [
+            (name.replace("_", " "), guesses.get(name, ...), value) for name, value in found.items()
+        ]
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{name}: predicted {self._guess(guess)}, found {value:.3g}" for name, guess, value in self.rows
+            f"{name}: predicted {self._guess(guess)}, found {value:.3g}"
+            for name, guess, value in self.rows
         )
 
     @staticmethod
     def _guess(guess: Any) -> str:
-        if _open(guess):
+        if _is_open(guess):
             return "nothing"
-        return f"{float(guess):g}" if _is_number(guess) else _short(guess)
+        return f"{float(guess):g}" if _is_number(guess) else _shorten(guess)
 
     @staticmethod
     def _verdict(guess: Any, value: float) -> str:
-        if _open(guess):
+        if _is_open(guess):
             return "write it down first, next time"
         if not _is_number(guess):
-            return "a number was wanted"
+            return "a number was expected"
         if not (guess > 0 and value > 0):
             return ""
         factor = max(float(guess) / value, value / float(guess))
-        return "very near" if factor < 1.25 else f"off by a factor of {factor:.3g}: what did you leave out?"
+        return (
+            "very near"
+            if factor < 1.25
+            else f"off by a factor of {factor:.3g}: what did you leave out?"
+        )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{escape(self._guess(guess))}</td>"
-            f"<td><b>{value:.3g}</b></td>"
-            f"<td style='text-align:left'>{escape(self._verdict(guess, value))}</td></tr>"
-            for name, guess, value in self.rows
+        rows = "".join(self._render_row(*row) for row in self.rows)
+        names = ("", "you predicted", "it came out", "")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        return f"<table><tr>{head}</tr>{rows}</table>"
+
+    def _render_row(self, name: str, guess: Any, value: float) -> str:
+        text = "<td style='text-align:left'>{}</td>"
+        return (
+            f"<tr>{text.format(escape(name))}<td>{escape(self._guess(guess))}</td>"
+            f"<td><b>{value:.3g}</b></td>{text.format(escape(self._verdict(guess, value)))}</tr>"
         )
-        return f"<table><tr><th></th><th>you predicted</th><th>it came out</th><th></th></tr>{rows}</table>"

@@ -1,12 +1,12 @@
-"""Couchbase: what is known of it before a server runs.
+"""Couchbase: facts that are known before a server runs.
 
-`server` starts servers in containers, or asks those at given addresses; `adapter` keeps documents in their bucket.
-Begin with `adapter`.
+`server` starts servers in containers, or asks those at given addresses; `adapter` keeps documents
+in their bucket. Begin with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Product
+from benchbook.registry.products import Image, Product
 
 VERSION = 1
 
@@ -14,9 +14,11 @@ PRODUCTS: Final = {
     "couchbase": Product(
         title="Couchbase",
         extra_driver="couchbase",
-        lacks={
-            "bytes_received": "XDCR's statistics are sampled, and it goes where its target's nodes say: "
-            "no proxy can count",
+        limitations={
+            "bytes_received": (
+                "XDCR's statistics are sampled, and it goes where its target's nodes say: "
+                "no proxy can count"
+            ),
         },
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),

@@ -1,13 +1,13 @@
-"""CouchDB, started here or by address: what is known of it before a server runs.
+"""CouchDB: facts that are known before a server runs.
 
-`server` starts servers, or asks those at given addresses; `adapter` keeps documents on them. Begin with `adapter`;
-`node` is requests to a server, what is the suite's there and how it is replicated, `proxy` counts what a replica
-receives.
+`server` starts servers, or asks those at given addresses. `adapter` keeps documents on them: `node`
+is a server's HTTP interface and its replication, `proxy` counts what a replica receives. Begin with
+`adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Package, Product
+from benchbook.registry.products import Image, Package, Product
 
 VERSION = 1
 
@@ -18,13 +18,15 @@ PRODUCTS: Final = {
         processes=("beam.smp",),
         package=Package(
             programs=("couchdb",),
-            places=("/opt/couchdb/bin",),
-            release="../lib/couch-[0-9]*",
-            get="Apache's own package (docs.couchdb.org, Installation)",
+            folder_patterns=("/opt/couchdb/bin",),
+            version_pattern="../lib/couch-[0-9]*",
+            install_advice="Apache's own package (docs.couchdb.org, Installation)",
         ),
-        image=Image("docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"),
+        image=Image(
+            "docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"
+        ),
         bidirectional=True,
         tested_on="3.5.0",
-        lacks={"durability": "CouchDB syncs every commit: there is no choice"},
+        limitations={"durability": "CouchDB syncs every commit: there is no choice"},
     ),
 }

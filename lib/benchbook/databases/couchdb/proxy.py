@@ -1,7 +1,7 @@
-"""A TCP proxy that counts what a server sends through it, for products that count no replicated bytes themselves.
+"""A TCP proxy that counts what a server sends, for products that do not count replicated bytes.
 
-It is a process of its own: none of its work is in the time or the CPU of who measures, nor of a server that is
-measured. It ends with its owner, listens on 127.0.0.1 alone, and passes everything on as it came.
+It is a process of its own, so that none of its work is in the time or CPU of what is measured. It
+ends with its owner, listens on 127.0.0.1 only, and changes nothing.
 """
 
 import os
@@ -12,34 +12,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from benchbook import processes
+from benchbook.servers import processes
 
-_NUMBER_B: Final = 8
+_COUNT_B: Final = 8
 _CHUNK_B: Final = 1 << 18
-_CONNECT_S: Final = 5
+_CONNECT_TIMEOUT_S: Final = 5
 
 
 class CountingProxy:
-    """A proxy that runs: `address` is the host and port at which it stands for the server."""
+    """A running proxy; `address` is the host and port to use in place of the server's."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self.address = f"127.0.0.1:{self._number()}"
+        self.address = f"127.0.0.1:{self._receive_number()}"
 
-    def received(self) -> int:
-        """Return how many bytes the server has sent through it so far; `ConnectionError` when it has ended."""
+    def count_received_bytes(self) -> int:
+        """Return how many bytes the server has sent through it; `ConnectionError` when it ended."""
         self._control.sendall(b"?")
-        return self._number()
+        return self._receive_number()
 
-    def _number(self) -> int:
-        if len(answer := self._control.recv(_NUMBER_B, socket.MSG_WAITALL)) < _NUMBER_B:
+    def _receive_number(self) -> int:
+        answer = self._control.recv(_COUNT_B, socket.MSG_WAITALL)
+        if len(answer) < _COUNT_B:
             raise ConnectionError("the proxy that counts what replication receives has ended")
         return int.from_bytes(answer)
 
 
 @contextmanager
-def counting_proxy(host: str, port: int) -> Iterator[CountingProxy]:
-    """Yield a new proxy for the server at `host` and `port`; `RuntimeError` outside the main thread."""
+def open_counting_proxy(host: str, port: int) -> Iterator[CountingProxy]:
+    """Yield a new proxy for a server; raise `RuntimeError` outside the main thread."""
     control, other_end = socket.socketpair()
     with control:
         with other_end:
@@ -51,7 +52,7 @@ def counting_proxy(host: str, port: int) -> Iterator[CountingProxy]:
             processes.stop(process)
 
 
-class _Counter:
+class _ByteCount:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.value = 0
@@ -62,40 +63,58 @@ class _Counter:
 
 
 def main(host: str, port: int) -> None:
-    """Be a proxy: state the port to who asks at the socket on standard input, then the count each time it asks."""
-    counter = _Counter()
+    """Run a proxy: send its port, then the count at each question.
+
+    Its owner asks at the socket on standard input.
+    """
+    count = _ByteCount()
 
     def serve() -> None:
         while True:
             client, _ = listener.accept()
-            threading.Thread(target=_connect, args=(client, (host, port), counter), daemon=True).start()
+            threading.Thread(
+                target=_connect, args=(client, (host, port), count), daemon=True
+            ).start()
 
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener, socket.socket(fileno=os.dup(0)) as control:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=64) as listener,
+        socket.socket(fileno=os.dup(0)) as control,
+    ):
         threading.Thread(target=serve, daemon=True).start()
-        control.sendall(listener.getsockname()[1].to_bytes(_NUMBER_B))
+        control.sendall(listener.getsockname()[1].to_bytes(_COUNT_B))
         while control.recv(1):
-            control.sendall(counter.value.to_bytes(_NUMBER_B))
+            control.sendall(count.value.to_bytes(_COUNT_B))
 
 
-def _connect(client: socket.socket, server: tuple[str, int], counter: _Counter) -> None:
+def _connect(client: socket.socket, server: tuple[str, int], count: _ByteCount) -> None:
     """Connect a client with the server until both have ended what they send."""
-    with client, suppress(OSError), socket.create_connection(server, _CONNECT_S) as upstream:
+    with (
+        client,
+        suppress(OSError),
+        socket.create_connection(server, _CONNECT_TIMEOUT_S) as upstream,
+    ):
         upstream.settimeout(None)
         for end in (client, upstream):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        asking = threading.Thread(target=_pass, args=(client, upstream, None), daemon=True)
-        asking.start()
-        _pass(upstream, client, counter)
-        asking.join()
+        requests = threading.Thread(target=_forward, args=(client, upstream, None), daemon=True)
+        requests.start()
+        _forward(upstream, client, count)
+        requests.join()
 
 
-def _pass(source: socket.socket, sink: socket.socket, counter: _Counter | None) -> None:
-    """Pass on what comes until it ends, counted before the other side can have it; one that breaks breaks both."""
+def _forward(source: socket.socket, sink: socket.socket, count: _ByteCount | None) -> None:
+    """Forward bytes until they end, counted before the sink can have them.
+
+    A connection that breaks also breaks the other.
+    """
     buffer = memoryview(bytearray(_CHUNK_B))
     try:
-        while length := source.recv_into(buffer):
-            if counter:
-                counter.add(length)
+        while True:
+            length = source.recv_into(buffer)
+            if not length:
+                break
+            if count:
+                count.add(length)
             sink.sendall(buffer[:length])
         sink.shutdown(socket.SHUT_WR)
     except OSError:

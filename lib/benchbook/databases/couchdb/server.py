@@ -1,8 +1,9 @@
-"""CouchDB, one node a server.
+"""CouchDB: one node per server.
 
-CouchDB syncs every commit (twice: before and after it writes the file's header). Replication is a database's: an
-database's `create` sets it up, in both directions when the topology is ``bidirectional``. So nodes know nothing of each
-other, and none needs Erlang's distribution, which would open two more ports: it is left off.
+CouchDB syncs every commit (twice: before and after it writes the file's header). Each database has
+its own replication: the adapter's `create` sets it up, in both directions when the topology is
+``bidirectional``. So nodes know nothing of each other, and none needs Erlang's distribution, which
+would open two more ports: it is off.
 """
 
 import secrets
@@ -17,28 +18,37 @@ from urllib.parse import urlsplit
 from urllib3.exceptions import HTTPError
 
 from benchbook.databases.couchdb.node import AnswerError, Databases, HTTPNode
-from benchbook.deployment import PATIENCE_S, Role, Topology
-from benchbook.scrubbing import shown
-from benchbook.servers.address import Answer
-from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password, served
-from benchbook.servers.programs import Found
+from benchbook.servers.address import ServerInfo
+from benchbook.servers.deployment import PATIENCE_S, Role, Topology
+from benchbook.servers.errors import strip_login
+from benchbook.servers.fleet import (
+    USER_NAME,
+    Fleet,
+    RunAt,
+    await_condition,
+    make_password,
+    start_roles,
+)
+from benchbook.servers.programs import AvailableServer
 
-_READY: Final = "Apache CouchDB has started on http"
-_OLDEST: Final = 2
+_READY_LINE: Final = "Apache CouchDB has started on http"
+_OLDEST_MAJOR: Final = 2
 
-_CONFIGURED: Final = {
+_SETTINGS: Final = {
     "shards": ("cluster", "q"),
     "copies": ("cluster", "n"),
     "max_document_size": ("couchdb", "max_document_size"),
     "log_level": ("log", "level"),
     "password_rounds": ("chttpd_auth", "iterations"),
 }
-"""Where CouchDB keeps what bears on performance."""
+"""Section and key of the settings that matter for performance."""
 
-_SYSTEM: Final = ("_users", "_replicator")
+_SYSTEM_DATABASES: Final = ("_users", "_replicator")
 """The databases that a single node makes when it starts."""
 
-_ARGUMENTS: Final = """\
+# CouchDB's own (etc/vm.args), but without a name, and so without distribution, and without crash
+# dumps.
+_ERLANG_ARGUMENTS: Final = """\
 -kernel error_logger silent
 -sasl sasl_error_logger false
 -kernel prevent_overlapping_partitions false
@@ -51,9 +61,8 @@ _ARGUMENTS: Final = """\
 -os_mon disk_almost_full_threshold 1.0
 -env ERL_CRASH_DUMP_SECONDS 0
 """
-"""Erlang's arguments: CouchDB's own (etc/vm.args), without a name, and so without distribution; and no crash dumps."""
 
-_SETTINGS: Final = """\
+_CONFIGURATION: Final = """\
 [couchdb]
 single_node = true
 uuid = {uuid}
@@ -68,19 +77,19 @@ state_dir = {data}
 [chttpd]
 bind_address = {address}
 port = {port}
-; else "/" welcomes anybody
+; otherwise "/" welcomes any user
 require_valid_user = true
 
 ; what CouchDB's set-up of a single node sets
 [cluster]
 n = 1
 
-; a password that nobody guesses needs no 600,000 rounds: they take half a second at start, and in the first request
-; after ten minutes without one (what was checked in between is kept)
+; a random password needs no 600,000 rounds: they take half a second at start, and in the first
+; request after ten minutes without one (what was checked in between is kept)
 [chttpd_auth]
 iterations = 10
 
-; else whoever on this machine gives five wrong passwords locks us out
+; otherwise any program on this machine that gives five wrong passwords locks us out
 [chttpd_auth_lockout]
 mode = off
 
@@ -90,94 +99,120 @@ mode = off
 
 
 def fleet() -> Fleet:
-    """Return an empty fleet for CouchDB's servers, which need no farewell: their files are whole at any moment."""
+    """Return an empty fleet; CouchDB's files are whole at any moment, so servers are killed."""
     return Fleet("couchdb", stop_signal=signal.SIGKILL)
 
 
-def launch(at: At, topology: Topology) -> dict[Role, str]:
+def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    return served(at, topology, _serve, _ready, new_password())
+    return start_roles(run_at, topology, _start_server, _await_server, make_password())
 
 
-def ask(url: str) -> Answer:
-    """Return what the server at `url` says of itself."""
+def ask(url: str) -> ServerInfo:
+    """Return version, role and settings of the server at `url`."""
+    settings: dict[str, object] = {}
     try:
         with closing(HTTPNode(url)) as node:
             welcome = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
             if "couchdb" in welcome:
-                # CouchDB welcomes anybody.
-                node.check(PATIENCE_S)
-                configured = {name: node.setting(*place) or "default" for name, place in _CONFIGURED.items()}
+                # CouchDB welcomes any user.
+                node.check_login(PATIENCE_S)
+                for name, (section, key) in _SETTINGS.items():
+                    settings[name] = node.read_setting(section, key) or "default"
     except AnswerError as error:
-        refused = error.status in (401, 403)
-        why = f"Authentication failed: {error.reason}" if refused else f"no CouchDB: it answers {error.status}"
-        raise ConnectionError(why) from None
+        reason = f"no CouchDB: it answers {error.status}"
+        if error.status in (401, 403):
+            reason = f"Authentication failed: {error.reason}"
+        raise ConnectionError(reason) from None
     except (HTTPError, ValueError, TypeError) as error:
         raise ConnectionError(f"no CouchDB: {error}") from None
     if "couchdb" not in welcome:
         raise ConnectionError("no CouchDB: it does not say that it is")
-    major = int(welcome["version"].partition(".")[0])
-    if major < _OLDEST:
-        raise ConnectionError(f"CouchDB {welcome['version']} has no Mango: {_OLDEST} or newer is needed")
-    fsync = "every commit" if major > _OLDEST else "as delayed_commits says"
-    settings = {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync, **configured}
+    version = welcome["version"]
+    major = int(version.partition(".")[0])
+    if major < _OLDEST_MAJOR:
+        raise ConnectionError(f"CouchDB {version} has no Mango: {_OLDEST_MAJOR} or newer is needed")
+    fsync = "every commit" if major > _OLDEST_MAJOR else "as delayed_commits says"
+    settings = {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync, **settings}
     # A node has no role but what replication gives it.
-    return Answer(welcome["version"], None, settings)
+    return ServerInfo(version, None, settings)
 
 
 def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
-    """Return what replicates from the server at `url`, or into it, and on which node: there or on one of the others.
+    """Return the replications from or into the server at `url`, which run there or on the others.
 
-    A server knows what it replicates itself, and not who reads from it. `ConnectionError` when one of the nodes does
-    not tell.
+    A server knows what it replicates itself, and not who reads from it. Raises `ConnectionError`
+    when one of the nodes does not answer.
     """
+    pulls = []
     try:
         with ExitStack() as stack:
-            node, *rest = [stack.enter_context(closing(HTTPNode(address))) for address in (url, *others)]
-            pulls = [(node, pull) for pull in Databases(node, PATIENCE_S).replications()]
-            places = _places(f"//{node.name}") | _places(node.peer)
-            for other in rest:
-                known = Databases(other, PATIENCE_S).replications()
-                pulls += [(other, pull) for pull in known if places & (_places(pull.source) | _places(pull.target))]
+            node = stack.enter_context(closing(HTTPNode(url)))
+            hosts = _list_hosts(f"//{node.name}") | _list_hosts(node.peer)
+            pulls += [(node, pull) for pull in Databases(node, PATIENCE_S).list_pulls()]
+            for address in others:
+                other = stack.enter_context(closing(HTTPNode(address)))
+                for pull in Databases(other, PATIENCE_S).list_pulls():
+                    if hosts & (_list_hosts(pull.source) | _list_hosts(pull.target)):
+                        pulls.append((other, pull))
     except (AnswerError, HTTPError) as error:
         raise ConnectionError(str(error)) from None
-    return tuple(f"{shown(pull.target)} (from {shown(pull.source)}, {pull.name!r} on {at.name})" for at, pull in pulls)
+    return tuple(
+        f"{strip_login(pull.target)} "
+        f"(from {strip_login(pull.source)}, {pull.name!r} on {node.name})"
+        for node, pull in pulls
+    )
 
 
-def _places(url: str) -> set[tuple[str, int | None]]:
-    """Return an address's host and port, the host by its name and by its addresses."""
+def _list_hosts(url: str) -> set[tuple[str, int | None]]:
+    """Return an address's host and port, with the host's name and its addresses."""
     parts = urlsplit(url)
+    name = parts.hostname or ""
+    hosts = {name}
     with suppress(OSError):
-        hosts = {str(place[0]) for *_, place in getaddrinfo(parts.hostname, None)}
-        return {(host, parts.port) for host in (parts.hostname or "", *hosts)}
-    return {(parts.hostname or "", parts.port)}
+        hosts |= {str(address[0]) for *_, address in getaddrinfo(parts.hostname, None)}
+    return {(host, parts.port) for host in hosts}
 
 
-def _serve(fleet: Fleet, installed: Found, role: Role, password: str) -> None:
-    data = fleet.subfolder(role)
-    arguments = fleet.secret(f"{role}.args", _ARGUMENTS)
+def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> None:
+    data = fleet.make_folder(role)
+    arguments = fleet.write_secret(f"{role}.args", _ERLANG_ARGUMENTS)
     uuid = secrets.token_hex(16)
 
-    def command(port: int) -> Sequence[str | Path]:
-        own = _SETTINGS.format(uuid=uuid, data=data, address=fleet.address, port=port, user=USER, password=password)
-        settings = fleet.secret(f"{role}-{port}.ini", own)
-        # CouchDB's program looks for what is not absolute in its own folder
-        files = ("-couch_ini", "etc/default.ini", settings)
+    def list_command(port: int) -> Sequence[str | Path]:
+        configuration = _CONFIGURATION.format(
+            uuid=uuid,
+            data=data,
+            address=fleet.address,
+            port=port,
+            user=USER_NAME,
+            password=password,
+        )
+        file = fleet.write_secret(f"{role}-{port}.ini", configuration)
+        # CouchDB's program looks for a relative path in its own folder.
+        files = ("-couch_ini", "etc/default.ini", file)
         return ["env", f"COUCHDB_ARGS_FILE={arguments}", installed.programs["couchdb"], *files]
 
-    fleet.serve(role, command)
+    fleet.start_server(role, list_command)
 
 
-def _ready(fleet: Fleet, installed: Found, role: Role, password: str) -> str:
-    """Return a server's URL, once it is ready, and let it be quiet from then on."""
-    server = fleet.server(role)
-    server.await_line(_READY)
-    url = f"http://{USER}:{password}@{server.address}/"
+def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> str:
+    """Return a server's URL, once it is ready, and make it log less."""
+    server = fleet.find_server(role)
+    server.await_line(_READY_LINE)
+    url = f"http://{USER_NAME}:{password}@{server.address}/"
     with closing(HTTPNode(url)) as node:
-        await_true(
-            lambda: all(node.ask("GET", f"/{name}", none=(404,), timeout_s=PATIENCE_S) for name in _SYSTEM),
-            lambda: f"couchdb's {role} has not made {' and '.join(_SYSTEM)}",
+
+        def has_system_databases() -> bool:
+            return all(
+                node.ask("GET", f"/{name}", ignored=(404,), timeout_s=PATIENCE_S)
+                for name in _SYSTEM_DATABASES
+            )
+
+        await_condition(
+            has_system_databases,
+            lambda: f"couchdb's {role} has not made {' and '.join(_SYSTEM_DATABASES)}",
         )
-        # else it writes a line a request
-        node.set("log", "level", "warning")
+        # Otherwise it writes one line per request.
+        node.write_setting("log", "level", "warning")
     return url

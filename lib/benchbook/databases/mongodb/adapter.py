@@ -1,8 +1,9 @@
-"""MongoDB through its native driver: a collection of the database, a record a document.
+"""MongoDB through its native driver: a collection of the database, a document per record.
 
-Durability is the write concern: ``default`` is ``w: 1`` (which does not wait for the journal), ``relaxed`` says so
-(``j: false``), ``strict`` waits for it (``j: true``). Writes and reads are never retried: the driver retries only in a
-replica set, at some 10 % of an insert's time, which would pass for replication's, and would hide a fault.
+Durability is the write concern: ``default`` is ``w: 1`` (which does not wait for the journal),
+``relaxed`` says so (``j: false``), ``strict`` waits for it (``j: true``). Writes and reads are
+never retried: the driver retries only in a replica set, at some 10 % of an insert's time, which
+would count as replication's, and would hide a fault.
 """
 
 import time
@@ -38,25 +39,32 @@ from benchbook.databases.adapter import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.databases.connected import Connected
-from benchbook.datasets import Dataset
-from benchbook.deployment import PATIENCE_S, Node, Role
+from benchbook.databases.server_adapter import ServerAdapter
+from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Meter
-from benchbook.schemas import Document, Record, Schema
+from benchbook.schema import Document, Record, Schema
+from benchbook.servers.deployment import PATIENCE_S, Node, Role
 
 Client = pymongo.MongoClient[Document]
 
-_CONCERN: Final[dict[Durability, dict[str, object]]] = {
+_WRITE_CONCERNS: Final[dict[Durability, dict[str, object]]] = {
     "default": {"w": 1},
     "relaxed": {"w": 1, "journal": False},
     "strict": {"w": 1, "journal": True},
 }
 
 
-def _settings(durability: Durability) -> dict[str, Any]:
-    """Return a client's settings: it may read from a secondary, and retries nothing."""
+def _encode_date(value: object) -> object:
+    """Return a date as BSON can hold it: midnight, UTC."""
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value
+
+
+def _list_client_options(durability: Durability) -> dict[str, Any]:
+    """Return the options of a client that may read from a secondary and retries nothing."""
     return {
-        **_CONCERN[durability],
+        **_WRITE_CONCERNS[durability],
         "retryWrites": False,
         "retryReads": False,
         "readPreference": "secondaryPreferred",
@@ -64,22 +72,19 @@ def _settings(durability: Durability) -> dict[str, Any]:
         "connectTimeoutMS": PATIENCE_S * 1000,
         "tz_aware": True,
         "uuidRepresentation": "standard",
-        "type_registry": TypeRegistry(fallback_encoder=_encoded),
+        "type_registry": TypeRegistry(fallback_encoder=_encode_date),
     }
 
 
-def _encoded(value: object) -> object:
-    """Return a date as BSON can hold it: midnight, UTC."""
-    return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
-
-
-_CODEC: Final = CodecOptions[Document](type_registry=TypeRegistry(fallback_encoder=_encoded))
+_CODEC_OPTIONS: Final = CodecOptions[Document](
+    type_registry=TypeRegistry(fallback_encoder=_encode_date)
+)
 
 Position = tuple[Timestamp | None, Mapping[str, object] | None]
-"""The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
+"""The operation time that the replica must reach, and its cluster time; None on a lone server."""
 
 
-def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
+def _is_answered(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     """Return whether a read that must wait for the session's time is answered in time."""
     try:
         with pymongo.timeout(timeout_s):
@@ -87,7 +92,7 @@ def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     except ServerSelectionTimeoutError:
         states = replica.topology_description.server_descriptions().values()
         if any(not isinstance(state.error, NetworkTimeout | None) for state in states):
-            # It is gone, not only slow.
+            # The server is gone, not only slow.
             raise
         return False
     except PyMongoError as error:
@@ -97,20 +102,21 @@ def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     return True
 
 
-_FIRST: Final = "benchbook"
-"""The collection that makes a database of a user's server, which is there as long as it has one."""
+_FIRST_COLLECTION: Final = "benchbook"
+"""A database exists as long as it has a collection: this one makes that of a user's server."""
 
-_DOCUMENT_B: Final = 16 * 2**20
-_FIELD_B: Final = 16
-"""What BSON adds to a field's name and text at most, and an update to the text; a number takes less."""
-_UTF_8_B: Final = 4
-"""Bytes of a character at most."""
+_MAX_DOCUMENT_B: Final = 16 * 2**20
+
+_MAX_FIELD_B: Final = 16
+"""Bytes that BSON adds to a field's name and text, and an update to the text, at most."""
+
+_MAX_CHARACTER_B: Final = 4
 
 _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
 
 
-class MongoDB(Connected[Client]):
+class MongoDB(ServerAdapter[Client]):
     """Verbs are the collection's own, one call each."""
 
     name = "mongodb"
@@ -118,14 +124,15 @@ class MongoDB(Connected[Client]):
     grant = "the role readWriteAnyDatabase"
     model = "document"
     driver = f"pymongo {pymongo.version}"
-    raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
-    kinds: ClassVar = {
+    driver_errors: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
+    error_types: ClassVar = {
         DuplicateKeyError: (_DUPLICATE,),
         UnreachableError: (*_UNAUTHORIZED, ConnectionFailure),
         RefusedError: (BulkWriteError, DocumentTooLarge, BSONError, OverflowError),
     }
-    wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
-    lacks: ClassVar[Mapping[str, str]] = {
+    # The position's round trip, and a causally consistent read on the replica.
+    wait_resolution_ns = 500_000.0
+    limitations: Mapping[str, str] = {
         "constraints": "MongoDB has no foreign keys to leave out",
         "large_records": "a BSON document takes 16 MB at most",
     }
@@ -137,27 +144,38 @@ class MongoDB(Connected[Client]):
         ),
     }
 
-    refused_inside: ClassVar[Mapping[str, Callable[[str], bool]]] = {
+    refused_inner_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {
         "BSON ends a name at U+0000": lambda name: "\0" in name,
-        "MongoDB takes a name with a $ at its beginning for an operator": lambda name: name.startswith("$"),
+        "MongoDB takes a name with a $ at its beginning for an operator": lambda name: (
+            name.startswith("$")
+        ),
     }
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        size = cls._measure_oversize(record)
+        if size:
+            return f"a document of {size:,} bytes: {limitations['large_records']}"
+        return super().find_record_fault(record, limitations)
+
+    @staticmethod
+    def _measure_oversize(record: Record) -> int:
+        """Return the bytes of a record that is too large for a document; else 0."""
+        # The exact size takes longer: it is measured where a cheap bound is too large.
         if any(isinstance(value, dict | list) for value in record.values()):
-            # An element of an array takes up to eight times what JSON takes.
-            if len(orjson.dumps(record)) > _DOCUMENT_B // 8 and (size := len(bson.encode(record, False, _CODEC))) > (
-                _DOCUMENT_B - _FIELD_B
-            ):
-                return f"a document of {size:,} bytes: {gaps['large_records']}"
-            return super().unfit_record(record, gaps)
+            # An element of an array takes up to eight times its bytes in JSON.
+            if len(orjson.dumps(record)) <= _MAX_DOCUMENT_B // 8:
+                return 0
+            size = len(bson.encode(record, False, _CODEC_OPTIONS))
+            return size if size > _MAX_DOCUMENT_B - _MAX_FIELD_B else 0
         texts = [value for value in record.values() if type(value) is str]
-        if sum(map(len, texts)) * _UTF_8_B > _DOCUMENT_B:
-            others = _FIELD_B * len(record) + sum(len(name.encode()) for name in record)
-            if (size := others + sum(len(text.encode()) for text in texts)) > _DOCUMENT_B:
-                return f"a document of {size:,} bytes: {gaps['large_records']}"
-        return super().unfit_record(record, gaps)
+        if sum(map(len, texts)) * _MAX_CHARACTER_B <= _MAX_DOCUMENT_B:
+            return 0
+        names_b = sum(len(name.encode()) for name in record)
+        texts_b = sum(len(text.encode()) for text in texts)
+        size = _MAX_FIELD_B * len(record) + names_b + texts_b
+        return size if size > _MAX_DOCUMENT_B else 0
 
     @override
     def insert(self, record: Record) -> object:
@@ -169,16 +187,17 @@ class MongoDB(Connected[Client]):
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        return self._restored(list(self._collection.find({field: value})))
+        return self._decode_types(list(self._collection.find({field: value})))
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         database = self._sessions[role][self.deployment.database]
-        return self._restored(list(database[self._collection.name].find()))
+        return self._decode_types(list(database[self._collection.name].find()))
 
     @override
     def update(self, key: str, changes: Record) -> None:
-        self._expect_one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
+        result = self._collection.update_one({"_id": key}, {"$set": changes})
+        self._expect_one(result.matched_count, key)
 
     @override
     def update_all(self, changes: Record) -> int:
@@ -193,18 +212,18 @@ class MongoDB(Connected[Client]):
         return int(self._collection.delete_many({}).deleted_count)
 
     @override
-    def ids(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         return [document["_id"] for document in self._collection.find({}, {"_id": 1})]
 
     def position(self) -> Position:
-        """Return the primary's operation time: that of its last write, as any command's answer states it."""
+        """Return the primary's operation time, that of its last write, from a command's answer."""
         primary = self._sessions["primary"]
         with primary.start_session() as session:
             primary.admin.command("ping", session=session)
             return session.operation_time, session.cluster_time
 
-    def _reached(self, position: Position, deadline_s: float) -> bool:
-        """Read from the replica what must be as new as `position`: no polling."""
+    def _await_replica(self, position: Position, deadline_s: float) -> bool:
+        """Read from the replica what must be as new as `position`, without polling."""
         operation_time, cluster_time = position
         assert operation_time is not None and cluster_time is not None
         deadline = time.monotonic() + deadline_s
@@ -212,21 +231,23 @@ class MongoDB(Connected[Client]):
         with replica.start_session(causal_consistency=True) as session:
             session.advance_cluster_time(cluster_time)
             session.advance_operation_time(operation_time)
-            while (left := deadline - time.monotonic()) > 0:
-                if _answers(replica, session, min(left, PATIENCE_S)):
+            while True:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                if _is_answered(replica, session, min(left, PATIENCE_S)):
                     return True
-        return False
 
     @override
-    def code(self, error: Exception) -> int | str | None:
+    def read_error_code(self, error: Exception) -> int | str | None:
         if isinstance(error, BulkWriteError):
             codes = {failure["code"] for failure in error.details.get("writeErrors", ())}
             return _DUPLICATE if _DUPLICATE in codes else None
         return error.code if isinstance(error, OperationFailure) else None
 
-    def text(self, error: Exception) -> str:
-        """Return what the driver said, without the topology that it describes after it."""
-        return super().text(error).partition(", Timeout: ")[0]
+    def describe_error(self, error: Exception) -> str:
+        """Return the driver's message without the topology after it."""
+        return super().describe_error(error).partition(", Timeout: ")[0]
 
     @override
     def list_databases(self) -> list[str]:
@@ -234,11 +255,11 @@ class MongoDB(Connected[Client]):
 
     @override
     def make_database(self) -> None:
-        self._database.create_collection(_FIRST)
+        self._database.create_collection(_FIRST_COLLECTION)
 
     @override
     def drop_database(self, name: str) -> None:
-        """Drop the collections: dropping the database takes a right more."""
+        """Drop the collections: to drop the database takes one more right."""
         database = self._sessions["primary"][name]
         for collection in database.list_collection_names():
             database.drop_collection(collection)
@@ -248,34 +269,36 @@ class MongoDB(Connected[Client]):
         """The deployment's database on the primary."""
         return self._sessions["primary"][self.deployment.database]
 
-    def _session(self, node: Node) -> Client:
-        client: Client = self._kept(pymongo.MongoClient(node.url, **_settings(self.options.durability)))
+    def _open_session(self, node: Node) -> Client:
+        options = _list_client_options(self.options.durability)
+        client: Client = self._close_at_end(pymongo.MongoClient(node.url, **options))
         client.admin.command("ping")
         return client
 
-    def _begin(self, schema: Schema) -> None:
-        if why := self.unfit_fields(schema):
-            raise AdapterError(f"{self.name}: {schema.name} has {why}")
-        self._fresh(schema)
-        self.attach(schema)
+    def _create_store(self, schema: Schema) -> None:
+        fault = self.find_field_fault(schema)
+        if fault:
+            raise AdapterError(f"{self.name}: {schema.name} has {fault}")
+        self._create_collection(schema)
+        self.select_collection(schema)
 
-    def attach(self, schema: Schema) -> None:
-        """Make a schema's collection, as it is, the current one."""
+    def select_collection(self, schema: Schema) -> None:
+        """Make a schema's existing collection the current one."""
         self._collection: Collection[Any] = self._database[schema.name]
-        # BSON knows moments only.
-        self._restored = TypeDecoder(schema, {"date": datetime.date})
+        # BSON has moments, no dates.
+        self._decode_types = TypeDecoder(schema, {"date": datetime.date})
 
-    def _index(self, field: str) -> None:
+    def _create_index(self, field: str) -> None:
         self._collection.create_index(field)
 
-    def _fill(self, parent: Dataset) -> None:
-        self._fresh(parent.schema).insert_many(parent.records)
+    def _create_parent(self, parent: Dataset) -> None:
+        self._create_collection(parent.schema).insert_many(parent.records)
 
     def _checkpoint(self) -> None:
-        for used in self._sessions.values():
-            used.admin.command("fsync")
+        for client in self._sessions.values():
+            client.admin.command("fsync")
 
-    def _received(self) -> list[Meter]:
+    def _list_receive_counters(self) -> list[Meter]:
         def read() -> float:
             status = self._sessions["replica"].admin.command("serverStatus")
             return float(status["metrics"]["repl"]["network"]["bytes"])
@@ -283,7 +306,7 @@ class MongoDB(Connected[Client]):
         source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
         return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
-    def _fresh(self, schema: Schema) -> Collection[Any]:
+    def _create_collection(self, schema: Schema) -> Collection[Any]:
         self._database.drop_collection(schema.name)
-        fresh: Collection[Any] = self._database.create_collection(schema.name)
-        return fresh
+        collection: Collection[Any] = self._database.create_collection(schema.name)
+        return collection

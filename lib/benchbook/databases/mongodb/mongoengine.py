@@ -1,10 +1,10 @@
-"""MongoDB through mongoengine: a record is an object of a class with typed fields, made from the schema.
+"""MongoDB through mongoengine: a record is an object of a class with typed fields, made per schema.
 
-Fields are required, unless the option ``document_schema`` says ``types``; each is also given a validator where it says
-``validated``, which asks what ``required`` asks: what is measured is that it is called.
+Fields are required, unless the option ``document_schema`` is ``types``. With ``validated`` each
+also has a validator, which checks what ``required`` checks: the call itself is measured.
 
-What is the server's, not the mapper's (emptying, positions, counters, reading the replica), is the native adapter's;
-so is the connection, and with it the write concern.
+The native adapter does what is not the mapper's: emptying, positions, counters, reading the
+replica, and the connection with its write concern.
 """
 
 from collections.abc import Callable, ItemsView, KeysView, Mapping, Sequence
@@ -13,19 +13,24 @@ from typing import Any, ClassVar, Final
 
 import mongoengine
 from mongoengine import fields
-from mongoengine.errors import FieldDoesNotExist, MongoEngineException, NotUniqueError, ValidationError
+from mongoengine.errors import (
+    FieldDoesNotExist,
+    MongoEngineException,
+    NotUniqueError,
+    ValidationError,
+)
 from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 from typing_extensions import override
 
 from benchbook.databases.adapter import AdapterError, DuplicateKeyError, RefusedError
 from benchbook.databases.mongodb.adapter import MongoDB
-from benchbook.deployment import Role
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schema import Field, Record, Schema
+from benchbook.servers.deployment import Role
 
 VERSION = 1
 
-_FIELDS: Final = {
+_FIELD_TYPES: Final = {
     "string": fields.StringField,
     "integer": fields.IntField,
     "float": fields.FloatField,
@@ -34,71 +39,77 @@ _FIELDS: Final = {
     "boolean": fields.BooleanField,
 }
 
-_aliases = count()
+_alias_numbers = count()
 
 
 @Mapping.register
-class _Present:
-    """Lets an object that may lack fields, or lies inside another, be read as the document that it holds."""
+class _MappedFields:
+    """Makes an object readable as its document, without the fields that it does not have.
 
-    def _present(self) -> dict[str, object]:
-        """Return the fields that the document has, by their names there."""
+    Such an object may miss fields or be inside another one.
+    """
+
+    def _as_document(self) -> dict[str, object]:
+        """Return the document's fields by their names there."""
         mapped: Any = self
         values = ((field.db_field, getattr(mapped, name)) for name, field in mapped._fields.items())
         return {name: value for name, value in values if value is not None}
 
     def __getitem__(self, field: str) -> object:
-        return self._present()[field]
+        return self._as_document()[field]
 
     def get(self, field: str, default: object = None) -> object:
-        """Return a field's value; the default where the document lacks it."""
-        return self._present().get(field, default)
+        """Return a field's value, or the default without such a field."""
+        return self._as_document().get(field, default)
 
     def keys(self) -> KeysView[str]:
-        """Return the names of the fields that it has."""
-        return self._present().keys()
+        """Return the names of the document's fields."""
+        return self._as_document().keys()
 
     def items(self) -> ItemsView[str, object]:
-        """Return those fields with their values."""
-        return self._present().items()
+        """Return the document's fields with their values."""
+        return self._as_document().items()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._present() == dict(other.items())
+        return isinstance(other, Mapping) and self._as_document() == dict(other.items())
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Embedded(_Present, mongoengine.EmbeddedDocument):  # type: ignore[misc]
+class _EmbeddedObject(_MappedFields, mongoengine.EmbeddedDocument):  # type: ignore[misc]
     """A document inside another one."""
 
     meta: ClassVar[dict[str, object]] = {"abstract": True}
 
 
-def _declared(field: Field, declared: Mapping[str, object]) -> Any:
-    """Return what a field is declared as: documents inside have classes of their own, arrays elements of one type.
+def _make_field(field: Field, options: Mapping[str, object]) -> Any:
+    """Return the mapper's field: a document has a class of its own, an array elements of one type.
 
-    An array is never required: mongoengine takes an empty one for one that is missing.
+    An array is never required: mongoengine takes an empty one for a missing one.
     """
     if field.type == "document":
-        body = {f"field_{i}": _declared(part, {"required": not part.optional, "db_field": part.name})
-                for i, part in enumerate(field.fields)}  # fmt: skip
-        return fields.EmbeddedDocumentField(type("Embedded", (_Embedded,), body), **declared)
+        body = {}
+        for number, part in enumerate(field.fields):
+            part_options = {"required": not part.optional, "db_field": part.name}
+            body[f"field_{number}"] = _make_field(part, part_options)
+        embedded = type("Embedded", (_EmbeddedObject,), body)
+        return fields.EmbeddedDocumentField(embedded, **options)
     if field.type == "array":
-        element = _declared(field.fields[0], {})
-        return fields.ListField(element, default=None, **{**declared, "required": False})
+        element = _make_field(field.fields[0], {})
+        return fields.ListField(element, default=None, **{**options, "required": False})
     if field.type == "json":
-        return fields.DynamicField(**declared)
-    return _FIELDS[field.type](**declared)
+        return fields.DynamicField(**options)
+    return _FIELD_TYPES[field.type](**options)
 
 
-def _is_there(value: object) -> None:
-    """Be a field's validator."""
+def _check_presence(value: object) -> None:
+    """Raise `ValidationError` for a missing value: the validator of a field."""
     if value is None:
         raise ValidationError("is missing")
 
 
-class _Mapped(mongoengine.Document):  # type: ignore[misc]
-    """A mapped object that also reads as the record it holds, so that it need not be copied into a dictionary."""
+class _FlatObject(mongoengine.Document):  # type: ignore[misc]
+    """An object that reads as the record it holds, so that it is not copied into a dictionary."""
 
     meta: ClassVar[dict[str, object]] = {"abstract": True}
 
@@ -109,26 +120,27 @@ class _Mapped(mongoengine.Document):  # type: ignore[misc]
     __hash__ = mongoengine.Document.__hash__
 
 
-Mapping.register(_Mapped)
+Mapping.register(_FlatObject)
 
 
-class _Partial(_Present, mongoengine.Document):  # type: ignore[misc]
-    """The same, of a record that may lack fields, hold documents, or have names that no attribute can have."""
+class _NestedObject(_MappedFields, mongoengine.Document):  # type: ignore[misc]
+    """The same for a record that may miss fields, holds documents, or has names of no attribute."""
 
     meta: ClassVar[dict[str, object]] = {"abstract": True}
 
     __hash__ = mongoengine.Document.__hash__
 
 
-class _Empty(_Mapped):
-    """Has what mongoengine gives to every mapped class."""
+class _EmptyObject(_FlatObject):
+    """Has the attributes that mongoengine gives to every mapped class."""
 
 
-_KEPT: Final = frozenset({*dir(_Empty), *dir(type(_Empty)), "id", "meta", "_cls", "self"})
-"""Names that a mapped class, its body, its documents and the call that makes one have already."""
+_MAPPER_NAMES: Final = frozenset(
+    {*dir(_EmptyObject), *dir(type(_EmptyObject)), "id", "meta", "_cls", "self"}
+)
+"""Names that a mapped class, its body, its documents, or the call that makes one already have."""
 
-
-_CLASS: Final[Mapping[str, Callable[[str], bool]]] = {
+_REFUSED_CLASS_NAME: Final[Mapping[str, Callable[[str], bool]]] = {
     "mongoengine keeps a document's class in it": lambda name: name == "_cls"
 }
 
@@ -138,22 +150,25 @@ class MongoEngine(MongoDB):
 
     name = "mongodb+mongoengine"
     driver = f"mongoengine {mongoengine.__version__}, {MongoDB.driver}"
-    raises = (*MongoDB.raises, MongoEngineException, ValidationError)
+    driver_errors = (*MongoDB.driver_errors, MongoEngineException, ValidationError)
 
-    refused_names: ClassVar = {**MongoDB.refused_names, **_CLASS}
-    refused_inside: ClassVar = {
-        **MongoDB.refused_inside,
-        **_CLASS,
+    refused_names: ClassVar = {**MongoDB.refused_names, **_REFUSED_CLASS_NAME}
+    refused_inner_names: ClassVar = {
+        **MongoDB.refused_inner_names,
+        **_REFUSED_CLASS_NAME,
         "mongoengine takes no name with a dot": lambda name: "." in name,
     }
 
     def insert(self, record: Record) -> object:
         """Make the object, validate it and insert it."""
-        return self._mapped(record).save(force_insert=True)
+        return self._make_object(record).save(force_insert=True)
 
     def insert_many(self, records: Sequence[Record]) -> object:
-        """Make the objects and insert them in bulk; validated one by one, since mongoengine's bulk insert is not."""
-        objects = [self._mapped(record) for record in records]
+        """Make the objects, validate each, and insert them in bulk.
+
+        mongoengine's bulk insert does not validate.
+        """
+        objects = [self._make_object(record) for record in records]
         for mapped in objects:
             mapped.validate()
         return self._objects.insert(objects, load_bulk=False) if objects else None
@@ -168,12 +183,12 @@ class MongoEngine(MongoDB):
 
     def update(self, key: str, changes: Record) -> None:
         """Set fields of one object's document through a query set."""
-        changed = self._objects.filter(_id=key).update_one(**self._setting(changes))
+        changed = self._objects.filter(_id=key).update_one(**self._name_changes(changes))
         self._expect_one(changed, key)
 
     def update_all(self, changes: Record) -> int:
         """Set fields of all documents through a query set."""
-        return int(self._objects.update(**self._setting(changes)))
+        return int(self._objects.update(**self._name_changes(changes)))
 
     def delete(self, key: str) -> None:
         """Delete one document through a query set."""
@@ -183,19 +198,19 @@ class MongoEngine(MongoDB):
         """Delete all documents through a query set."""
         return int(self._objects.delete())
 
-    def kind(self, error: Exception) -> type[AdapterError]:
-        """Tell by the mapper's exception, or by the driver's that caused it."""
+    def choose_error_type(self, error: Exception) -> type[AdapterError]:
+        """Return our error by the mapper's exception, or by the driver's that caused it."""
         if isinstance(error, NotUniqueError):
             return DuplicateKeyError
         if isinstance(error, ValidationError | FieldDoesNotExist):
             return RefusedError
         cause = error.__context__
-        return super().kind(cause if isinstance(cause, PyMongoError) else error)
+        return super().choose_error_type(cause if isinstance(cause, PyMongoError) else error)
 
     def _connect(self) -> None:
         super()._connect()
         client = self._sessions["primary"]
-        self._alias = f"benchbook-{next(_aliases)}"
+        self._alias = f"benchbook-{next(_alias_numbers)}"
         mongoengine.connect(
             self.deployment.database,
             alias=self._alias,
@@ -206,34 +221,49 @@ class MongoEngine(MongoDB):
         self._closing.callback(mongoengine.disconnect, self._alias)
 
     @override
-    def attach(self, schema: Schema) -> None:
-        super().attach(schema)
-        declared: dict[str, object] = {"required": self.options.document_schema != "types"}
-        if self.options.document_schema == "validated":
-            declared["validation"] = _is_there
-        # Names that a mapped class has already are those of the documents alone.
-        renamed = [field.name for field in schema.fields if field.name in _KEPT or "__" in field.name]
-        self._attributes = {name: f"renamed_{i}" for i, name in enumerate(renamed)}
+    def select_collection(self, schema: Schema) -> None:
+        super().select_collection(schema)
+        # A field whose name a mapped class has already is another attribute.
+        renamed = [
+            field.name
+            for field in schema.fields
+            if field.name in _MAPPER_NAMES or "__" in field.name
+        ]
+        self._attributes = {name: f"renamed_{number}" for number, name in enumerate(renamed)}
         body: dict[str, object] = {}
         for field in schema.fields:
-            of_field = {**declared, "required": declared["required"] and not field.optional}
-            if field.optional:
-                of_field.pop("validation", None)
-            if field.name in self._attributes:
-                of_field["db_field"] = field.name
-            attribute = self._attributes.get(field.name, field.name)
-            body[attribute] = _declared(field, {"primary_key": field.name == schema.key, **of_field})
-        body["meta"] = {"db_alias": self._alias, "collection": schema.name, "auto_create_index": False}
-        mapped = (_Mapped,) if schema.is_flat and not renamed else (_Partial,)
-        self._class: Any = type(schema.name.capitalize(), mapped, body)
+            options = self._list_field_options(field, is_key=field.name == schema.key)
+            body[self._attributes.get(field.name, field.name)] = _make_field(field, options)
+        body["meta"] = {
+            "db_alias": self._alias,
+            "collection": schema.name,
+            "auto_create_index": False,
+        }
+        base = _FlatObject if schema.is_flat and not renamed else _NestedObject
+        self._class: Any = type(schema.name.capitalize(), (base,), body)
 
-    def _mapped(self, record: Record) -> Any:
+    def _list_field_options(self, field: Field, *, is_key: bool) -> dict[str, object]:
+        """Return the options of the mapper's field."""
+        document_schema = self.options.document_schema
+        options: dict[str, object] = {
+            "primary_key": is_key,
+            "required": document_schema != "types" and not field.optional,
+        }
+        if document_schema == "validated" and not field.optional:
+            options["validation"] = _check_presence
+        if field.name in self._attributes:
+            options["db_field"] = field.name
+        return options
+
+    def _make_object(self, record: Record) -> Any:
         if self._attributes:
             record = {self._attributes.get(name, name): value for name, value in record.items()}
         return self._class(**record)
 
-    def _setting(self, changes: Record) -> dict[str, object]:
-        return {f"set__{self._attributes.get(name, name)}": value for name, value in changes.items()}
+    def _name_changes(self, changes: Record) -> dict[str, object]:
+        return {
+            f"set__{self._attributes.get(name, name)}": value for name, value in changes.items()
+        }
 
     @property
     def _objects(self) -> QuerySet:

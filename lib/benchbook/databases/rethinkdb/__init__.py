@@ -1,11 +1,12 @@
-"""RethinkDB: what is known of it before a server runs.
+"""RethinkDB: facts that are known before a server runs.
 
-`server` starts servers, or asks those at given addresses; `adapter` keeps documents on them. Begin with `adapter`.
+`server` starts servers, or asks those at given addresses; `adapter` keeps documents on them. Begin
+with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Package, Product
+from benchbook.registry.products import Image, Package, Product
 
 VERSION = 1
 
@@ -16,7 +17,9 @@ PRODUCTS: Final = {
         processes=("rethinkdb",),
         package=Package(
             programs=("rethinkdb",),
-            get="RethinkDB's own package (rethinkdb.com/docs/install), or brew install rethinkdb",
+            install_advice=(
+                "RethinkDB's own package (rethinkdb.com/docs/install), or brew install rethinkdb"
+            ),
         ),
         image=Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
         oldest="2.4",

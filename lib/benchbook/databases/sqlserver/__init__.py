@@ -1,12 +1,12 @@
-"""SQL Server, in a container or by address: what is known of it before a server runs.
+"""SQL Server: facts that are known before a server runs.
 
-`server` starts servers in containers, connects to those and to others at given addresses, and asks what they are;
-`adapter` keeps records in tables on them. Begin with `adapter`.
+`server` starts servers in containers, or asks those at given addresses; `adapter` keeps records in
+tables on them. Begin with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Image, Product
+from benchbook.registry.products import Image, Product
 
 VERSION = 1
 

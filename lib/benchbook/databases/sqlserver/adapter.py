@@ -1,13 +1,13 @@
-"""SQL Server through pymssql: a table with a typed column for each field, in a schema of its own.
+"""SQL Server through pymssql: a table with a typed column per field, in a schema of its own.
 
-Texts compare as the papers' other databases compare them, by code point (SQL Server's default ignores case). A text
-that is a key, refers to one or has an index holds 450 characters, as much as an index takes; another's length is
-free.
+Texts compare as in the papers' other databases, by code point (SQL Server's default ignores case).
+A text that is a key, refers to one or has an index holds 450 characters, the most that an index
+takes; other texts have no limit.
 
-Durability is the database's delayed durability: ``default`` leaves it (normally disabled: a commit waits for the log),
-``relaxed`` forces it, ``strict`` disables it; what was set before comes back when the database is closed. A pair is an
-availability group with asynchronous commit, whose secondary can be read; its log's positions are those of the last
-commit.
+Durability is the database's delayed durability: ``default`` leaves it (normally disabled: a commit
+waits for the log), ``relaxed`` forces it, ``strict`` disables it. The setting is restored when the
+adapter is closed. A pair is an availability group with asynchronous commit, whose secondary can be
+read; its log's positions are those of the last commit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,96 +20,105 @@ from typing import ClassVar, Final
 import pymssql
 from typing_extensions import override
 
-from benchbook.databases.adapter import Decoders, DuplicateKeyError, Options, RefusedError, UnreachableError
-from benchbook.databases.connected import Polled
-from benchbook.databases.sql import Cursor, Relational, Row, RowTable
-from benchbook.databases.sqlserver.server import connect, numbered
-from benchbook.deployment import DATABASE, Node, Role
+from benchbook.databases.adapter import (
+    Decoders,
+    DuplicateKeyError,
+    Options,
+    RefusedError,
+    UnreachableError,
+)
+from benchbook.databases.server_adapter import PollingAdapter
+from benchbook.databases.sql import Cursor, RelationalAdapter, Row, RowTable
+from benchbook.databases.sqlserver.server import connect, read_error
 from benchbook.measure import Meter
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schema import Field, Record, Schema
+from benchbook.servers.deployment import DATABASE_NAME, Node, Role
 
-_BINARY: Final = "COLLATE Latin1_General_100_BIN2"
+_BINARY_COLLATION: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_LENGTH: Final = 450
-_KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
+_KEY_TYPE: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY_COLLATION}"
 
 
-def encoded(value: object) -> object:
-    """Return a moment without its zone, which is UTC."""
+def strip_time_zone(value: object) -> object:
+    """Return a moment without its time zone, which is UTC."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
-def quoted(name: str) -> str:
-    """Return a name in brackets, with a full-width ``%``: the driver takes ``%s`` for a placeholder, doubled or not."""
+def quote_name(name: str) -> str:
+    """Return a name in brackets, with a full-width ``%``.
+
+    The driver takes ``%s`` for a placeholder, doubled or not.
+    """
     return "[" + name.replace("]", "]]").replace("%", "\N{FULLWIDTH PERCENT SIGN}") + "]"
 
 
-class Table(RowTable):
+class SQLServerTable(RowTable):
     """A table of rows."""
 
-    types: ClassVar[Mapping[str, str]] = {
-        "string": f"nvarchar(max) {_BINARY}",
+    column_types: ClassVar[Mapping[str, str]] = {
+        "string": f"nvarchar(max) {_BINARY_COLLATION}",
         "integer": "bigint",
         "float": "float(53)",
         "date": "date",
         "datetime": "datetime2(3)",
         "boolean": "bit",
-        "json": f"nvarchar(max) {_BINARY}",
+        "json": f"nvarchar(max) {_BINARY_COLLATION}",
     }
-    sent: ClassVar[Decoders] = {"datetime": encoded}
-    received: ClassVar[Decoders] = {"datetime": lambda moment: moment.replace(tzinfo=UTC)}
-    quoted = staticmethod(quoted)
+    encoders: ClassVar[Decoders] = {"datetime": strip_time_zone}
+    decoders: ClassVar[Decoders] = {"datetime": lambda moment: moment.replace(tzinfo=UTC)}
+    quote = staticmethod(quote_name)
 
-    def __init__(self, schema: Schema, options: Options, database: str = DATABASE) -> None:
+    def __init__(self, schema: Schema, options: Options, database: str = DATABASE_NAME) -> None:
         self._database = database
         super().__init__(schema, options)
 
     @override
-    def placed(self, table: str) -> str:
-        return f"{self._database}.{quoted(table)}"
+    def qualify(self, table: str) -> str:
+        return f"{self._database}.{quote_name(table)}"
 
-    def kind(self, field: Field) -> str:
+    def choose_type(self, field: Field) -> str:
         """Return a column's type: a text that is indexed has a limit."""
-        short = field.type == "string" and field.name in (*self.keys, *self.options.index)
-        return _KEY if short else super().kind(field)
+        is_indexed = field.name in (*self.keys, *self.options.index)
+        if field.type == "string" and is_indexed:
+            return _KEY_TYPE
+        return super().choose_type(field)
 
     @override
-    def index(self, field: str) -> str:
-        return f"CREATE INDEX {quoted(f'{self.schema.name} by {field}')} ON {self.name} ({quoted(field)})"
+    def build_index(self, field: str) -> str:
+        index = quote_name(f"{self.schema.name} by {field}")
+        return f"CREATE INDEX {index} ON {self.name} ({quote_name(field)})"
 
 
-COMMITTED: Final = """
+LAST_COMMIT_QUERY: Final = """
 SELECT CAST(last_commit_lsn AS decimal(25, 0)) FROM sys.dm_hadr_database_replica_states
 WHERE is_local = 1 AND database_id = DB_ID()
 """
-"""On either node: where its last commit, made or redone, stands."""
+"""On either node: the position of its last commit, made or redone."""
 
-RECEIVED: Final = """
+RECEIVED_BYTES_QUERY: Final = """
 SELECT SUM(cntr_value) FROM sys.dm_os_performance_counters
-WHERE object_name LIKE N'%Availability Replica%' AND counter_name = N'Bytes Received from Replica/sec'
-  AND instance_name <> N'_Total'
+WHERE object_name LIKE N'%Availability Replica%'
+  AND counter_name = N'Bytes Received from Replica/sec' AND instance_name <> N'_Total'
 """
-"""A counter named after a rate that only grows, as such counters do."""
+"""A counter named after a rate, which only grows, as such counters do."""
 
-_COUNTER: Final = "sys.dm_os_performance_counters, Bytes Received from Replica/sec, of the secondary"
+FOREIGN_KEYS_QUERY: Final = """
+SELECT OBJECT_NAME(parent_object_id), name FROM sys.foreign_keys WHERE schema_id = SCHEMA_ID(N'{}')
+"""
+"""In a schema: the table that has a key, and the key's name."""
+
+TABLES_QUERY: Final = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID(N'{}')"
+"""In a schema: the tables."""
 
 
-def _number(cursor: Cursor, query: str) -> int:
+def _fetch_number(cursor: Cursor, query: str) -> int:
     """Return the whole number that a query answers; 0 for nothing."""
     cursor.execute(query)
     row = cursor.fetchone()
     return int(row[0] or 0) if row else 0
 
 
-FOREIGN_KEYS: Final = """
-SELECT OBJECT_NAME(parent_object_id), name FROM sys.foreign_keys WHERE schema_id = SCHEMA_ID(N'{}')
-"""
-"""In a schema: the table that has one, and the key's name."""
-
-TABLES: Final = "SELECT name FROM sys.tables WHERE schema_id = SCHEMA_ID(N'{}')"
-"""In a schema."""
-
-
-class SQLServer(Polled[pymssql.Connection], Relational):
+class SQLServer(PollingAdapter[pymssql.Connection], RelationalAdapter):
     """A record is a row; values are put into statements by the driver, as it does."""
 
     name = "sqlserver+relational"
@@ -121,21 +130,21 @@ class SQLServer(Polled[pymssql.Connection], Relational):
     grant = "GRANT CREATE SCHEMA, CREATE TABLE TO"
     driver = f"pymssql {version('pymssql')}"
     poll_s = 0.0005
-    raises = (pymssql.Error,)
-    kinds: ClassVar = {
+    driver_errors = (pymssql.Error,)
+    error_types: ClassVar = {
         DuplicateKeyError: (2601, 2627),
         RefusedError: (241, 515, 547, 2628, 8114, 8152, pymssql.DataError),
         UnreachableError: (18456, 20002, 20003, 20004, 20006, 20009, 20047, pymssql.InterfaceError),
     }
-    lacks: ClassVar[Mapping[str, str]] = {
-        "nul_characters": "pymssql puts values into the statement's text, which ends at U+0000",
+    limitations: Mapping[str, str] = {
+        "nul_characters": ("pymssql puts values into the statement's text, which ends at U+0000"),
         "trailing_blanks": "SQL Server compares texts without the blanks at their end",
     }
 
-    columns = 1_024
-    apart = "SQL Server tells columns apart without regard to case"
+    max_columns = 1_024
+    column_name_rule = "SQL Server tells columns apart without regard to case"
     refused_names: ClassVar = {
-        lacks["nul_characters"]: lambda name: "\0" in name,
+        limitations["nul_characters"]: lambda name: "\0" in name,
         "SQL Server's names have 128 characters at most": lambda name: len(name) > 128,
     }
     server_settings: ClassVar = {
@@ -144,62 +153,70 @@ class SQLServer(Polled[pymssql.Connection], Relational):
     }
 
     @staticmethod
-    def folded(name: str) -> str:
+    def fold_column_name(name: str) -> str:
         """Return a column's name without regard to case."""
-        return quoted(name).casefold()
+        return quote_name(name).casefold()
 
     @override
     @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str]) -> str:
-        if len(record["_id"]) > _KEY_LENGTH:
-            return f"a key of {len(record['_id']):,} characters: SQL Server's index takes {_KEY_LENGTH}"
-        return super().unfit_record(record, gaps)
+    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
+        length = len(record["_id"])
+        if length > _KEY_LENGTH:
+            return f"a key of {length:,} characters: SQL Server's index takes {_KEY_LENGTH}"
+        return super().find_record_fault(record, limitations)
 
-    def code(self, error: Exception) -> int | str | None:
+    def read_error_code(self, error: Exception) -> int | str | None:
         """Return SQL Server's or FreeTDS's number."""
-        return numbered(error)[0]
+        return read_error(error)[0]
 
-    def text(self, error: Exception) -> str:
-        """Return what FreeTDS or the server said, in one line."""
-        return " ".join(numbered(error)[1].split())
+    def describe_error(self, error: Exception) -> str:
+        """Return the message of FreeTDS or the server in one line."""
+        return " ".join(read_error(error)[1].split())
 
     @override
     def drop_database(self, name: str) -> None:
         """Drop foreign keys, then tables, then the schema: SQL Server takes no other order."""
-        for table, constraint in self._rows(FOREIGN_KEYS.format(name)):
-            self._run(f"ALTER TABLE {name}.{quoted(table)} DROP CONSTRAINT {quoted(constraint)}")
-        for (table,) in self._rows(TABLES.format(name)):
-            self._run(f"DROP TABLE {name}.{quoted(table)}")
+        for table, constraint in self._fetch_rows(FOREIGN_KEYS_QUERY.format(name)):
+            self._execute(
+                f"ALTER TABLE {name}.{quote_name(table)} DROP CONSTRAINT {quote_name(constraint)}"
+            )
+        for (table,) in self._fetch_rows(TABLES_QUERY.format(name)):
+            self._execute(f"DROP TABLE {name}.{quote_name(table)}")
         super().drop_database(name)
 
-    def _server_setting(self) -> Row:
-        rows = self._rows("SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()")
+    def _read_server_settings(self) -> Row:
+        rows = self._fetch_rows(
+            "SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()"
+        )
         return tuple(rows[0]) if rows else ()
 
-    def _set_server(self, values: Row) -> None:
-        if values != self._server_setting():
-            self._run(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {values[0]}")
+    def _set_server_settings(self, values: Row) -> None:
+        if values != self._read_server_settings():
+            self._execute(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {values[0]}")
 
     def _connect(self) -> None:
         super()._connect()
-        self.table = partial(Table, database=self.deployment.database)
+        self.make_table = partial(SQLServerTable, database=self.deployment.database)
 
-    def _session(self, node: Node) -> pymssql.Connection:
-        connection = connect(node.url, read_only=node.role == "replica", autocommit=True, use_datetime2=True)
-        return self._kept(connection)
+    def _open_session(self, node: Node) -> pymssql.Connection:
+        connection = connect(
+            node.url, read_only=node.role == "replica", autocommit=True, use_datetime2=True
+        )
+        return self._close_at_end(connection)
 
     def _checkpoint(self) -> None:
-        self._run("CHECKPOINT")
+        self._execute("CHECKPOINT")
 
-    def _position_of(self, role: Role) -> int:
+    def _read_position(self, role: Role) -> int:
         """Return the log sequence number of the node's last commit."""
-        return _number(self._cursors[role], COMMITTED)
+        return _fetch_number(self._cursors[role], LAST_COMMIT_QUERY)
 
-    def _received(self) -> list[Meter]:
+    def _list_receive_counters(self) -> list[Meter]:
         def read() -> float:
-            return float(_number(self._cursors["replica"], RECEIVED))
+            return float(_fetch_number(self._cursors["replica"], RECEIVED_BYTES_QUERY))
 
-        return [Meter("bytes_received", "replica", "B", _COUNTER, 1.0, read)]
+        source = "sys.dm_os_performance_counters, Bytes Received from Replica/sec, of the secondary"
+        return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -8,15 +8,15 @@ from operator import truediv
 import numpy as np
 
 from benchbook.papers.recomputed import (
-    Check,
-    Finding,
-    Side,
+    BoundSide,
+    PaperFinding,
+    PrintedCheck,
     Values,
-    bound,
-    follows,
+    check_bound,
+    check_number,
+    check_order,
     get_number,
     get_values,
-    less,
     list_values,
     propagate,
 )
@@ -27,12 +27,19 @@ SIZES = (1, 10, 100, 1000, 10_000)
 number = partial(get_number, "bookstore")
 
 
-def checks() -> Iterator[Check]:
-    """Yield the checks: growth between the cases, who is quicker, sizes from step to step."""
+def list_checks() -> Iterator[PrintedCheck]:
+    """Yield the checks of Section VI: growth between the cases, which is quicker, sizes."""
+    yield from _check_growth()
+    yield from _check_json_first()
+    yield from _check_sizes()
+
+
+def _check_growth() -> Iterator[PrintedCheck]:
+    """Check how much times grow from case 1 to case 2."""
     growth = "Section VI", "growth from case 1 to case 2 at n = 10000"
-    sides: tuple[tuple[str, Side], ...] = (("XML", "above"), ("JSON", "below"))
+    sides: tuple[tuple[str, BoundSide], ...] = (("XML", "above"), ("JSON", "below"))
     for format, side in sides:
-        yield bound(
+        yield check_bound(
             number(*growth, f"{format} time"),
             side,
             lambda first, second: 100 * (second / first - 1),
@@ -41,14 +48,17 @@ def checks() -> Iterator[Check]:
             says=f"growth of the {format} time from case 1 to case 2 at 10,000 books, in percent",
         )
 
+
+def _check_json_first() -> Iterator[PrintedCheck]:
+    """Check that JSON is quicker and smaller, and most so at 10,000 books."""
     for quantity, case, n in product(("time", "size"), CASES, SIZES):
         json = number(f"Case {case} table", n, f"JSON {quantity}")
         xml = number(f"Case {case} table", n, f"XML {quantity}")
         says = f"JSON {quantity} below XML {quantity}, case {case}, {n:,} books"
-        yield less("Section VI", truediv, json, xml, says=says)
+        yield check_order("Section VI", truediv, json, xml, says=says)
 
     for case, n in product(CASES, SIZES[:-1]):
-        yield less(
+        yield check_order(
             "Section VI",
             lambda xml, json, xml_most, json_most: (xml / json) / (xml_most / json_most),
             number(f"Case {case} table", n, "XML time"),
@@ -58,16 +68,19 @@ def checks() -> Iterator[Check]:
             says=f"XML / JSON in time at {n:,} books below that at 10,000, case {case}",
         )
 
+
+def _check_sizes() -> Iterator[PrintedCheck]:
+    """Check that sizes grow with the number of books."""
     # From 100 books up the root element weighs nothing.
     for case, format in product(CASES, ("XML", "JSON")):
         table, column = f"Case {case} table", f"{format} size"
-        yield follows(
+        yield check_number(
             number(table, 1000, column),
             lambda kilobytes: 10 * kilobytes,
             number(table, 100, column),
             says=f"size of 1,000 books from that of 100, {format}, case {case}",
         )
-        yield follows(
+        yield check_number(
             number(table, 10_000, column),
             lambda kilobytes: 0.01 * kilobytes,  # printed in MB
             number(table, 1000, column),
@@ -75,32 +88,42 @@ def checks() -> Iterator[Check]:
         )
 
 
-def findings() -> Iterator[Finding]:
-    """Yield what does not follow."""
+def list_findings() -> Iterator[PaperFinding]:
+    """Yield the findings that do not follow."""
     yield _find_growing_lead()
     yield _find_cold_start()
     yield _find_size_jump()
     yield _find_no_spread()
     yield _find_one_sum()
-    yield Finding(
+    yield PaperFinding(
         name="bookstore.cpu-time",
         title="CPU time or elapsed time",
         kind="contradiction",
         source="Abstract against Section IV",
-        as_printed="The abstract speaks of CPU time; the set-up takes the time around each pass of the loop.",
+        as_printed=(
+            "The abstract speaks of CPU time; the set-up takes the time around each pass of the "
+            "loop."
+        ),
         recomputed="Nothing printed tells the two apart: no CPU share, no second clock.",
-        why="With garbage collection and the compiler on other cores the two differ on a JVM. Both are stored here.",
+        why=(
+            "With garbage collection and the compiler on other cores the two differ on a JVM. "
+            "Both are stored here."
+        ),
     )
-    yield Finding(
+    yield PaperFinding(
         name="bookstore.one-library",
         title="One library or two",
         kind="contradiction",
         source="Section II against Abstract and Section IV",
         as_printed=(
-            "The concepts name JAXB as the only library; abstract and set-up name JAXB for XML and Jackson for JSON."
+            "The concepts name JAXB as the only library; abstract and set-up name JAXB for XML "
+            "and Jackson for JSON."
         ),
         recomputed="The ratio of the tables is JAXB's time over Jackson's.",
-        why="Format and library change together, so that no number of the tables belongs to a format alone.",
+        why=(
+            "Format and library change together, so that no number of the tables belongs to a "
+            "format alone."
+        ),
     )
 
 
@@ -109,7 +132,7 @@ def get_column(case: int, column: str, sizes: tuple[int, ...] = SIZES) -> Values
     return get_values(number(f"Case {case} table", n, column) for n in sizes)
 
 
-def _find_growing_lead() -> Finding:
+def _find_growing_lead() -> PaperFinding:
     sizes = (1000, 10_000)
     ratios, reaches = [], []
     for n in sizes:
@@ -119,7 +142,7 @@ def _find_growing_lead() -> Finding:
         ratios.append(ratio)
         reaches.append(reach)
     case_2 = get_column(2, "XML time", sizes) / get_column(2, "JSON time", sizes)
-    return Finding(
+    return PaperFinding(
         name="bookstore.more-noticeable",
         title="The lead that grows at 10,000 books",
         kind="unsupported",
@@ -137,18 +160,19 @@ def _find_growing_lead() -> Finding:
     )
 
 
-def _find_cold_start() -> Finding:
+def _find_cold_start() -> PaperFinding:
     xml = np.diff(get_column(1, "XML time")) / np.diff(SIZES)  # of one more book
     json = np.diff(get_column(1, "JSON time")) / np.diff(SIZES)
     single_book = number("Case 1 table", 1, "XML time").value
     repetitions = number("Section IV", "repetitions", "each case").value
-    return Finding(
+    return PaperFinding(
         name="bookstore.cold-start",
         title="Means that hold the cold start",
         kind="unsupported",
         source="Section IV; table of case 1",
         as_printed=(
-            "Mean times of 100 repetitions in one process, the first ones among them, stand for what a format costs."
+            "Mean times of 100 repetitions in one process, the first ones among them, stand for "
+            "what a format costs."
         ),
         recomputed=(
             f"One more book costs {list_values(xml, '.1f')} us in XML from step to step of n, and "
@@ -166,11 +190,11 @@ def _find_cold_start() -> Finding:
     )
 
 
-def _find_size_jump() -> Finding:
+def _find_size_jump() -> PaperFinding:
     sizes = (100, 1000)
     xml = 1000 * get_column(2, "XML size", sizes) / sizes  # bytes per book
     json = 1000 * get_column(2, "JSON size", sizes) / sizes
-    return Finding(
+    return PaperFinding(
         name="bookstore.size-jump",
         title="Books that grow between 100 and 1,000",
         kind="contradiction",
@@ -181,14 +205,17 @@ def _find_size_jump() -> Finding:
             f"and from {json[0]:.0f} to {json[1]:.0f} in JSON: {100 * (xml[1] / xml[0] - 1):+.0f} "
             f"and {100 * (json[1] / json[0] - 1):+.0f} %. In case 1 they stay."
         ),
-        why="The contents changed with n. Times of case 2 below and above the jump are of different objects.",
+        why=(
+            "The contents changed with n. Times of case 2 below and above the jump are of "
+            "different objects."
+        ),
     )
 
 
-def _find_no_spread() -> Finding:
+def _find_no_spread() -> PaperFinding:
     repetitions = number("Section IV", "repetitions", "each case").value
     times = len(CASES) * len(SIZES) * 2
-    return Finding(
+    return PaperFinding(
         name="bookstore.no-spread",
         title="Hypotheses confirmed without a test",
         kind="not shown",
@@ -205,16 +232,21 @@ def _find_no_spread() -> Finding:
     )
 
 
-def _find_one_sum() -> Finding:
+def _find_one_sum() -> PaperFinding:
     xml = number("Case 1 table", 10_000, "XML time").value
     json = number("Case 1 table", 10_000, "JSON time").value
-    return Finding(
+    return PaperFinding(
         name="bookstore.one-sum",
         title="Two directions, one time",
         kind="not shown",
         source="Sections III to V",
-        as_printed="The question names serializing and deserializing; one mean time a format is printed.",
-        recomputed=f"The {xml / 1000:.2f} and {json / 1000:.2f} ms of XML and JSON at 10,000 books cannot be split.",
+        as_printed=(
+            "The question names serializing and deserializing; one mean time a format is printed."
+        ),
+        recomputed=(
+            f"The {xml / 1000:.2f} and {json / 1000:.2f} ms of XML and JSON at 10,000 books cannot "
+            "be split."
+        ),
         why=(
             "A format may be quicker to write and slower to read. Here both directions are "
             "measured apart, and their sum is held against the paper's."

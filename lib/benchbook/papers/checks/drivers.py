@@ -9,13 +9,13 @@ from itertools import product
 from operator import truediv
 
 from benchbook.papers.recomputed import (
-    Check,
-    Finding,
+    PaperFinding,
+    PrintedCheck,
     Values,
-    follows,
+    check_number,
+    check_order,
     get_number,
     get_values,
-    less,
     list_values,
 )
 
@@ -24,16 +24,16 @@ SETS = ("set 1", "set 2")
 number = partial(get_number, "drivers")
 
 
-def checks() -> Iterator[Check]:
+def list_checks() -> Iterator[PrintedCheck]:
     """Yield the checks: numbers that are printed twice, and the order of bounds."""
     for row, name in product(("number of attributes", "size of a record"), SETS):
         again = number("Section 3.1", row, name)
-        yield follows(number("Table 1", row, name), float, again, says=f"{row}, {name}")
+        yield check_number(number("Table 1", row, name), float, again, says=f"{row}, {name}")
 
     for name in SETS:
         again = number("Section 3.1", "number of records", "about")
         printed = number("Table 1", "number of records", name)
-        yield follows(printed, float, again, says=f"number of records, {name}")
+        yield check_number(printed, float, again, says=f"number of records, {name}")
 
     for row, column in (
         ("insert and find memory", "from"),
@@ -41,29 +41,31 @@ def checks() -> Iterator[Check]:
         ("update and delete memory", "upper bound"),
     ):
         again = number("Section 4", row, column)
-        yield follows(number("Section 5.4", row, column), float, again, says=f"{row}, {column}")
+        yield check_number(
+            number("Section 5.4", row, column), float, again, says=f"{row}, {column}"
+        )
 
     for quantity, start in (("time", "worst case from"), ("memory", "from")):
         bulk = number("Section 5.4", f"update and delete {quantity}", "upper bound")
         single = number("Section 5.4", f"insert and find {quantity}", start)
         says = f"{quantity} of update and delete below that of insert and find"
-        yield less("Section 5.4", truediv, bulk, single, says=says)
+        yield check_order("Section 5.4", truediv, bulk, single, says=says)
 
     for operation in ("update", "delete"):
         cpu = number("Section 4", f"{operation} CPU", "upper bound")
         time = number("Section 5.4", "update and delete time", "upper bound")
         says = f"CPU bound of {operation} below the bound of its time"
-        yield less("Section 4", truediv, cpu, time, says=says)
+        yield check_order("Section 4", truediv, cpu, time, says=says)
 
 
-def findings() -> Iterator[Finding]:
-    """Yield what does not follow."""
+def list_findings() -> Iterator[PaperFinding]:
+    """Yield the findings that do not follow."""
     yield _find_no_table()
     yield _find_bulk_only()
     yield _find_records()
     yield _find_memory()
     yield _find_delete_cpu()
-    yield Finding(
+    yield PaperFinding(
         name="drivers.all-metrics",
         title="Cheaper in all metrics",
         kind="contradiction",
@@ -77,12 +79,14 @@ def findings() -> Iterator[Finding]:
         ),
         why="The general sentence is stronger than what it sums up: it holds for insert and find.",
     )
-    yield Finding(
+    yield PaperFinding(
         name="drivers.panels",
         title="Panels of figures that come later",
         kind="misprint",
         source="Section 4",
-        as_printed="Panels are cited as 3a to 3d for time, 4a to 4d for CPU and 5a to 5d for memory.",
+        as_printed=(
+            "Panels are cited as 3a to 3d for time, 4a to 4d for CPU and 5a to 5d for memory."
+        ),
         recomputed="The figures of time, CPU and memory are 2, 3 and 4; there is no Fig. 5.",
         why="Off by one throughout. A reader who looks a panel up finds the wrong measure.",
     )
@@ -111,30 +115,35 @@ def get_sets(row: str) -> Values:
     return get_values(number("Table 1", row, name) for name in SETS)
 
 
-def _find_no_table() -> Finding:
+def _find_no_table() -> PaperFinding:
     drivers, sets, operations, levels = 2, 2, 4, 4
-    return Finding(
+    return PaperFinding(
         name="drivers.no-table",
         title="Results without a number",
         kind="not shown",
         source="Sections 4 and 5",
-        as_printed="Three figures of four panels show times, CPU and memory; Table 1 describes the data.",
+        as_printed=(
+            "Three figures of four panels show times, CPU and memory; Table 1 describes the data."
+        ),
         recomputed=(
             f"{drivers * sets * operations * levels} scenarios (driver, data set, operation, "
             f"number of operations) of three measures and {get_repetitions():.0f} repetitions "
             "each were run; of their means and spreads none is printed, only bounds in the text."
         ),
-        why="No ratio can be computed and no test made. Claims of this paper can be judged by direction only.",
+        why=(
+            "No ratio can be computed and no test made. Claims of this paper can be judged by "
+            "direction only."
+        ),
     )
 
 
-def _find_bulk_only() -> Finding:
+def _find_bulk_only() -> PaperFinding:
     most = get_operations(4)
     time = get_bound("Section 5.4", "update and delete time")
     worst = number("Section 5.4", "insert and find time", "worst case to").value
     update = get_bound("Section 4", "update CPU")
     delete = get_bound("Section 4", "delete CPU")
-    return Finding(
+    return PaperFinding(
         name="drivers.bulk-only",
         title="200,000 operations or one",
         kind="contradiction",
@@ -153,15 +162,18 @@ def _find_bulk_only() -> Finding:
     )
 
 
-def _find_records() -> Finding:
+def _find_records() -> PaperFinding:
     records = number("Table 1", "number of records", "set 1").value
     least, most = get_operations(1), get_operations(4)
-    return Finding(
+    return PaperFinding(
         name="drivers.records",
         title="200,000 operations from 18 thousand records",
         kind="not shown",
         source="Table 1; Sections 3.2 and 4",
-        as_printed="The sets have about 18 thousand records; 1,000 to 200,000 operations reach all of them.",
+        as_printed=(
+            "The sets have about 18 thousand records; 1,000 to 200,000 operations reach all of "
+            "them."
+        ),
         recomputed=(
             f"The largest number is {most / records:.1f} times the records, the smallest "
             f"{100 * least / records:.1f} % of them."
@@ -173,12 +185,12 @@ def _find_records() -> Finding:
     )
 
 
-def _find_memory() -> Finding:
+def _find_memory() -> PaperFinding:
     low = number("Section 5.4", "insert and find memory", "from").value
     high = number("Section 5.4", "insert and find memory", "to").value
     most = get_operations(4)
     megabytes = most * get_sets("size of a record") / 1000
-    return Finding(
+    return PaperFinding(
         name="drivers.memory",
         title="40 MB for 274",
         kind="implausible",
@@ -196,25 +208,29 @@ def _find_memory() -> Finding:
     )
 
 
-def _find_delete_cpu() -> Finding:
+def _find_delete_cpu() -> PaperFinding:
     bound = get_bound("Section 4", "delete CPU")
-    return Finding(
+    return PaperFinding(
         name="drivers.delete-cpu",
         title="Whose delete takes more CPU",
         kind="contradiction",
         source="Section 4 against Section 5.2",
         as_printed=(
-            "Results: deleting, MongoClient takes more CPU. Analysis: MongoClient is the better one there too."
+            "Results: deleting, MongoClient takes more CPU. Analysis: MongoClient is the better "
+            "one there too."
         ),
-        recomputed=f"All values are under {bound:.0f} ms, for {get_operations(4):,.0f} records or for one call.",
+        recomputed=(
+            f"All values are under {bound:.0f} ms, for {get_operations(4):,.0f} records or for one "
+            "call."
+        ),
         why="Both cannot hold. Under the resolution of a CPU clock of 10 ms neither is shown.",
     )
 
 
-def _find_batch_split() -> Finding:
+def _find_batch_split() -> PaperFinding:
     level = number("Section 4", "insert, batches split", "above").value
     large, small = get_sets("size of a record")
-    return Finding(
+    return PaperFinding(
         name="drivers.batch-split",
         title="A drop explained by batches",
         kind="unsupported",
@@ -229,16 +245,17 @@ def _find_batch_split() -> Finding:
             "records take less time."
         ),
         why=(
-            "The reason offered would hold for both sets. Twice the work in less time looks like something left undone."
+            "The reason offered would hold for both sets. Twice the work in less time looks like "
+            "something left undone."
         ),
     )
 
 
-def _find_proportional() -> Finding:
+def _find_proportional() -> PaperFinding:
     record = get_sets("size of a record")
     attributes = get_sets("number of attributes")
     bytes_each = list_values(1000 * record / attributes, ".0f")
-    return Finding(
+    return PaperFinding(
         name="drivers.proportional",
         title="Proportional to the size of a record",
         kind="unsupported",
@@ -256,8 +273,8 @@ def _find_proportional() -> Finding:
     )
 
 
-def _find_significance() -> Finding:
-    return Finding(
+def _find_significance() -> PaperFinding:
+    return PaperFinding(
         name="drivers.significance",
         title="Significant, with no test",
         kind="unsupported",

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from functools import partial
 from operator import add, truediv
 
-from benchbook.analysis.published import Number
+from benchbook.analysis.published import PublishedNumber
 from benchbook.papers.recomputed import (
-    Check,
-    Finding,
+    PaperFinding,
+    PrintedCheck,
     Values,
-    alike,
-    follows,
+    check_likeness,
+    check_number,
+    check_order,
     get_number,
     get_values,
-    less,
     list_values,
 )
 
@@ -22,42 +22,50 @@ DATABASES = ("MongoDB", "CouchDB", "RethinkDB")
 number = partial(get_number, "replication")
 
 
-def checks() -> Iterator[Check]:
-    """Yield the checks: JSON against XML, the steps of the readings, the numbers of records."""
+def list_checks() -> Iterator[PrintedCheck]:
+    """Yield the checks: JSON against XML, the averages' steps, the numbers of records."""
+    yield from _check_json_against_xml()
+    yield from _check_averages()
+    yield from _check_records()
+
+
+def _check_json_against_xml() -> Iterator[PrintedCheck]:
+    """Check which format the abstract and Section IV say needs less."""
     sentences = "Abstract, Section IV"
     for database in DATABASES:
         says = f"JSON's bandwidth below XML's, {database}"
-        yield less(sentences, truediv, *get_json_and_xml("Fig. 15", database), says=says)
+        yield check_order(sentences, truediv, *get_json_and_xml("Fig. 15", database), says=says)
 
     # Of the share of the CPU only MongoDB's averages are printed.
     says = "JSON's share of the CPU below XML's, MongoDB"
-    yield less(sentences, truediv, *get_json_and_xml("Fig. 16", "MongoDB"), says=says)
+    yield check_order(sentences, truediv, *get_json_and_xml("Fig. 16", "MongoDB"), says=says)
 
     for database in DATABASES:
         says = f"JSON's memory below XML's, {database}"
-        yield less(sentences, truediv, *get_json_and_xml("Fig. 17", database), says=says)
+        yield check_order(sentences, truediv, *get_json_and_xml("Fig. 17", database), says=says)
 
     for database in DATABASES:
         json, xml = get_json_and_xml("Fig. 18", database)
         says = f"XML's CPU time below JSON's, {database}"
-        yield less(sentences, truediv, xml, json, says=says)
+        yield check_order(sentences, truediv, xml, json, says=says)
 
     for database in DATABASES:
         json, xml = get_json_and_xml("Fig. 18", database)
         says = f"XML's CPU time close to JSON's, {database}"
-        yield alike(sentences, truediv, xml, json, says=says)
+        yield check_likeness(sentences, truediv, xml, json, says=says)
 
-    yield from _check_averages()
 
+def _check_records() -> Iterator[PrintedCheck]:
+    """Check the numbers of records of Section II.B."""
     for level in (1, 2, 3, 4):
-        yield follows(
+        yield check_number(
             number("Section II.B", "records", f"level {level + 1}"),
             add,
             number("Section II.B", "records", f"level {level}"),
             number("Section II.B", "records", "level 1"),
             says=f"level {level} and a step more",
         )
-    yield follows(
+    yield check_number(
         number("Section III.B", "repetitions of the insert", "source code shown"),
         float,
         number("Section II.B", "records", "level 5"),
@@ -65,7 +73,7 @@ def checks() -> Iterator[Check]:
     )
 
 
-def _check_averages() -> Iterator[Check]:
+def _check_averages() -> Iterator[PrintedCheck]:
     """Check that each average is a mean of five readings in the monitor's steps.
 
     This is the GRIM test of Brown and Heathers, Social Psychological and Personality Science 8
@@ -81,7 +89,7 @@ def _check_averages() -> Iterator[Check]:
             for format in ("JSON", "XML"):
                 average = number(figure, database, format)
                 nearest = round(average.value / (step / 5)) * (step / 5)
-                yield follows(
+                yield check_number(
                     average,
                     partial(float, nearest),
                     says=(
@@ -92,8 +100,8 @@ def _check_averages() -> Iterator[Check]:
                 )
 
 
-def findings() -> Iterator[Finding]:
-    """Yield what does not follow."""
+def list_findings() -> Iterator[PaperFinding]:
+    """Yield the findings that do not follow."""
     yield _find_couchdb_or_arangodb()
     yield _find_json_twice()
     yield _find_single_readings()
@@ -103,7 +111,7 @@ def findings() -> Iterator[Finding]:
     yield _find_share_against_seconds()
     yield _find_two_nodes()
     yield _find_sizes_of_effects()
-    yield Finding(
+    yield PaperFinding(
         name="replication.wrong-product",
         title="RethinkDB's code, called CouchDB's",
         kind="misprint",
@@ -114,7 +122,7 @@ def findings() -> Iterator[Finding]:
     )
 
 
-def get_json_and_xml(figure: str, database: str) -> tuple[Number, Number]:
+def get_json_and_xml(figure: str, database: str) -> tuple[PublishedNumber, PublishedNumber]:
     """Return a database's averages of JSON and XML."""
     return number(figure, database, "JSON"), number(figure, database, "XML")
 
@@ -130,29 +138,37 @@ def _compute_change(figure: str) -> str:
     return list_values(100 * (ratios - 1), "+.1f")
 
 
-def _find_couchdb_or_arangodb() -> Finding:
+def _find_couchdb_or_arangodb() -> PaperFinding:
     version = number("Table I", "CouchDB", "master")
-    return Finding(
+    return PaperFinding(
         name="replication.couchdb-or-arangodb",
         title="ArangoDB or CouchDB",
         kind="contradiction",
         source="Abstract and Section I against Table I and Section III",
         as_printed=(
-            "The abstract's list of stores and the introduction name ArangoDB; the abstract's results name CouchDB."
+            "The abstract's list of stores and the introduction name ArangoDB; the abstract's "
+            "results name CouchDB."
         ),
-        recomputed=f"Table I has CouchDB {version.printed} and no ArangoDB, and so have all figures.",
-        why="ArangoDB was not measured. A citation of the abstract for it has no measurement behind it.",
+        recomputed=(
+            f"Table I has CouchDB {version.printed} and no ArangoDB, and so have all figures."
+        ),
+        why=(
+            "ArangoDB was not measured. A citation of the abstract for it has no measurement "
+            "behind it."
+        ),
     )
 
 
-def _find_json_twice() -> Finding:
+def _find_json_twice() -> PaperFinding:
     json, xml = get_json_and_xml("Fig. 16", "MongoDB")
-    return Finding(
+    return PaperFinding(
         name="replication.json-twice",
         title="JSON is smaller than JSON",
         kind="misprint",
         source="Text of Fig. 16",
-        as_printed=f"MongoDB's CPU share is {json.printed} in JSON, less than {xml.printed} in JSON.",
+        as_printed=(
+            f"MongoDB's CPU share is {json.printed} in JSON, less than {xml.printed} in JSON."
+        ),
         recomputed=(
             f"Abstract and conclusion call JSON's the smaller one, so that {xml.printed} is XML's: "
             f"{100 * (xml.value / json.value - 1):+.1f} %."
@@ -161,10 +177,10 @@ def _find_json_twice() -> Finding:
     )
 
 
-def _find_single_readings() -> Finding:
+def _find_single_readings() -> PaperFinding:
     averages = list(_check_averages())
     agree = sum(average.agrees for average in averages)
-    return Finding(
+    return PaperFinding(
         name="replication.single-readings",
         title="Averages of five single readings",
         kind="not shown",
@@ -182,9 +198,9 @@ def _find_single_readings() -> Finding:
     )
 
 
-def _find_no_variance() -> Finding:
+def _find_no_variance() -> PaperFinding:
     json, xml = get_json_and_xml("Fig. 16", "MongoDB")
-    return Finding(
+    return PaperFinding(
         name="replication.no-variance",
         title="Significant without a test",
         kind="unsupported",
@@ -198,13 +214,16 @@ def _find_no_variance() -> Finding:
             f"{_compute_change('Fig. 18')} %. No spread is printed and no test made; for the two "
             "that do not differ not even the averages are."
         ),
-        why="One per cent is taken for a difference in one sentence and, for all that is shown, for none in another.",
+        why=(
+            "One per cent is taken for a difference in one sentence and, for all that is shown, "
+            "for none in another."
+        ),
     )
 
 
-def _find_cpu_seconds() -> Finding:
+def _find_cpu_seconds() -> PaperFinding:
     json = get_averages("Fig. 18", "JSON")
-    return Finding(
+    return PaperFinding(
         name="replication.cpu-seconds",
         title="Execution time that is CPU time",
         kind="contradiction",
@@ -222,8 +241,8 @@ def _find_cpu_seconds() -> Finding:
     )
 
 
-def _find_rate_not_amount() -> Finding:
-    return Finding(
+def _find_rate_not_amount() -> PaperFinding:
+    return PaperFinding(
         name="replication.rate-not-amount",
         title="A rate for an amount",
         kind="unsupported",
@@ -237,12 +256,12 @@ def _find_rate_not_amount() -> Finding:
     )
 
 
-def _find_share_against_seconds() -> Finding:
+def _find_share_against_seconds() -> PaperFinding:
     json, xml = get_json_and_xml("Fig. 16", "MongoDB")
     share = xml.value / json.value
     json, xml = get_json_and_xml("Fig. 18", "MongoDB")
     seconds = xml.value / json.value
-    return Finding(
+    return PaperFinding(
         name="replication.share-against-seconds",
         title="Less CPU and more CPU seconds",
         kind="contradiction",
@@ -260,10 +279,10 @@ def _find_share_against_seconds() -> Finding:
     )
 
 
-def _find_two_nodes() -> Finding:
+def _find_two_nodes() -> PaperFinding:
     processors = [number("Table II", "processor", node).printed for node in ("master", "slave")]
     clocks = [number("Table II", "clock", node).printed for node in ("master", "slave")]
-    return Finding(
+    return PaperFinding(
         name="replication.two-nodes",
         title="One number for two machines",
         kind="not shown",
@@ -273,17 +292,21 @@ def _find_two_nodes() -> Finding:
             f"One average a database and format is printed. The nodes differ: {processors[0]} at "
             f"{clocks[0]} and {processors[1]} at {clocks[1]}."
         ),
-        why="Whether it is one node's, a mean or a sum is not said. Here each node has its own row.",
+        why=(
+            "Whether it is one node's, a mean or a sum is not said. Here each node has its own row."
+        ),
     )
 
 
-def _find_sizes_of_effects() -> Finding:
-    return Finding(
+def _find_sizes_of_effects() -> PaperFinding:
+    return PaperFinding(
         name="replication.sizes-of-effects",
         title="How much smaller",
         kind="not shown",
         source="Figs. 15, 17 and 18",
-        as_printed="JSON is smaller in bandwidth and memory, XML a little quicker; no ratio is given.",
+        as_printed=(
+            "JSON is smaller in bandwidth and memory, XML a little quicker; no ratio is given."
+        ),
         recomputed=(
             "XML against JSON in MongoDB, CouchDB, RethinkDB: bandwidth "
             f"{_compute_change('Fig. 15')} %; memory {_compute_change('Fig. 17')} %; CPU time "

@@ -1,0 +1,111 @@
+"""A/A checks: the same cell measured twice under two names, arm a and arm b, should not differ.
+
+Begin with `compare_arms`.
+"""
+
+from collections import defaultdict
+from math import nan
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from benchbook.analysis import claim_files
+from benchbook.analysis.block_means import BlockMeans, find_shared_blocks
+from benchbook.analysis.comparisons import Comparison, compare_means
+from benchbook.analysis.study_means import StudyMeans, select_aa_cells, split_by_study
+from benchbook.results.schema import TIME_METRICS
+from benchbook.studies.catalogue import SLUGS
+
+METRICS_OF_KIND: Final = {
+    "time": TIME_METRICS,
+    "processor time": ("cpu_time",),
+    "memory": ("memory_rss_mb",),
+    "bytes": ("size", "bytes_received", "card_bytes_sent", "card_bytes_received"),
+}
+"""Kinds of quantities, each with its metrics; metrics derived from these would count twice."""
+
+
+def compare_arms(means: pd.DataFrame) -> pd.DataFrame:
+    """Return one comparison of arm b over arm a for each study, language and kind of quantity.
+
+    A machine or a harness that favours an arm does so in many quantities at once. A block's value
+    is therefore the mean of log(b/a) over all quantities of a kind. The interval is that of all
+    comparisons. A/A checks change no verdict.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.analysis.block_means.compute_block_means` returns them, with both arms.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `benchbook.analysis.comparisons.Comparison`: ``metric`` is the kind, ``label``
+        has the number of quantities.
+    """
+    rows = []
+    for slug, study in split_by_study(select_aa_cells(means)).items():
+        if slug in SLUGS:
+            rows += _compare_study(study)
+    return Comparison.to_frame(rows)
+
+
+def select_differing(checks: pd.DataFrame) -> pd.DataFrame:
+    """Return the checks whose interval excludes 1."""
+    return checks[(checks["low"] > 1) | (checks["high"] < 1)]
+
+
+def _compare_study(study: StudyMeans) -> list[Comparison]:
+    """Return the checks of a study, by language and kind."""
+    kinds: dict[str, str] = {}
+    for kind, metrics in METRICS_OF_KIND.items():
+        kinds |= dict.fromkeys(metrics, kind)
+    quantities: dict[tuple[str, str, str], None] = {}
+    for comparisons in claim_files.load_paper_comparisons(study.study):
+        quantities |= dict.fromkeys(comparisons.list_quantities())
+    chosen = [quantity for quantity in quantities if quantity[2] in kinds]
+
+    # Both arms of every quantity, in the blocks that both have.
+    arms_of: dict[tuple[str, str], list[dict[str, BlockMeans]]] = defaultdict(list)
+    for match in study.match_levels("arm", (), chosen):
+        if len(match.by_level) < 2:
+            continue
+        blocks = find_shared_blocks(match.by_level.values())
+        arms = {name: arm.select_blocks(blocks) for name, arm in match.by_level.items()}
+        has_ratio = all((arm.values > 0).all() for arm in arms.values())
+        if len(blocks) and has_ratio and not any(arm.timed_out.any() for arm in arms.values()):
+            arms_of[match.language, kinds[match.quantity[2]]].append(arms)
+
+    rows = []
+    for (language, kind), pairs in arms_of.items():
+        terms = {name: _average_quantities([arms[name] for arms in pairs]) for name in ("a", "b")}
+        numbers = compare_means(((1, "b"), (-1, "a")), terms, study.machine_days)
+        numbers |= {"unit": "", "mean_a": nan, "mean_b": nan}
+        rows.append(
+            Comparison(
+                study=study.study,
+                name="A/A",
+                language=language,
+                operation="",
+                role="",
+                metric=kind,
+                a="arm b",
+                b="arm a",
+                label=f"{len(pairs)} quantities",
+                settings={},
+                n=None,
+                **numbers,
+            )
+        )
+    return rows
+
+
+def _average_quantities(parts: list[BlockMeans]) -> BlockMeans:
+    """Return the geometric means, by block, of several quantities."""
+    numbers = np.concatenate([part.blocks for part in parts])
+    logs = np.concatenate([np.log(part.values) for part in parts])
+    blocks, which = np.unique(numbers, return_inverse=True)
+    values = np.exp(np.bincount(which, logs) / np.bincount(which))
+    noisy = max(part.noisy for part in parts)
+    return BlockMeans({}, blocks, values, np.zeros(len(blocks), bool), "", noisy)

@@ -1,0 +1,231 @@
+"""The comparisons of each claim, and whether each is for the claim or against it.
+
+Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, of `docs/method.md`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchbook.analysis import claim_files
+from benchbook.analysis.block_means import BlockMeans, find_common_settings
+from benchbook.analysis.claims import (
+    Claim,
+    Level,
+    MeasuredClaim,
+    Settings,
+    build_term_settings,
+    find_published_ratio,
+    format_levels,
+    list_levels,
+    name_level,
+)
+from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compare_means
+from benchbook.analysis.published import Terms
+from benchbook.analysis.quantities import SIGNED_METRICS
+from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
+from benchbook.registry.products import format_title, is_experimental
+
+
+class ClaimMeans(NamedTuple):
+    """One comparison of a claim, with the block means of the terms that ran."""
+
+    levels: dict[str, Level]  # that tell it from the claim's other comparisons
+    terms: Terms
+    wanted: dict[str, Settings]  # what the claim asks of each term
+    means: dict[str, BlockMeans]
+
+
+def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+    """Return every comparison of every claim, also those that did not run.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.analysis.block_means.compute_block_means` returns them.
+    claims
+        None for all of `data/claims`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `benchbook.analysis.comparisons.Comparison`, in the order of the claims, the
+        paper's own language first; and ``p_holm``, corrected over all comparisons of a paper's
+        claims in that language, whatever ran.
+    """
+    studies = split_by_study(select_first_arms(means))
+    rows: list[Comparison] = []
+    for claim in claim_files.load_claims() if claims is None else claims:
+        if isinstance(claim, MeasuredClaim):
+            study = studies.get(claim.study)
+            for language in _list_languages(claim, study):
+                rows += _compare_claim(claim, study, language)
+    table = Comparison.to_frame(rows)
+    # Facts are not tested.
+    return add_holm(table, ["study", "language"], tested=table["stands"] != "")
+
+
+def choose_claim_means(
+    claim: MeasuredClaim, study: StudyMeans | None, language: str
+) -> Iterator[ClaimMeans]:
+    """Yield each comparison of a claim in one language."""
+    for levels in claim.list_combinations(language):
+        settings = build_term_settings(claim, levels)
+        for terms in claim.list_terms():
+            wanted = {name: settings[name] for _, name in terms}
+            means = study.choose_means(language, wanted, claim.pooled) if study else {}
+            yield ClaimMeans(levels, terms, wanted, means)
+
+
+def judge_comparison(row: Comparison) -> Outcome:
+    """Return whether a comparison is for its claim, against it, or open.
+
+    It is *for* when its interval excludes no difference on the claimed side and reaches beyond the
+    smallest difference that matters; *against* when it excludes a difference as large as that.
+    """
+    if isnan(row.low) or isnan(row.margin):
+        return "open"
+    # On a scale where no difference is 0: logarithms of a ratio over `than`, or amounts.
+    low, high, margin = row.low, row.high, row.margin
+    if row.kind == "ratio":
+        low, high, margin = np.log([low / row.than, high / row.than, margin]).tolist()
+    is_within = -margin <= low and high <= margin
+    if row.claimed == "equal":
+        if is_within:
+            return "for"
+        return "against" if low > margin or high < -margin else "open"
+
+    # With the claimed side above 0.
+    is_below = row.claimed == "different" and low + high < 0
+    if row.claimed == "less" or is_below:
+        low, high = -high, -low
+    if low > 0 and high > margin:
+        return "for"
+    is_against = is_within if row.claimed == "different" else high < margin
+    return "against" if is_against else "open"
+
+
+def _list_languages(claim: MeasuredClaim, study: StudyMeans | None) -> list[str]:
+    """Return the languages in which a claim is judged, the paper's own first."""
+    own = claim_files.find_paper_language(claim.study)
+    ran = study.languages if study else []
+    chosen = [name for name in ran if not claim.languages or name in claim.languages]
+    if not chosen:
+        return [claim.languages[0] if claim.languages else own]
+    return sorted(chosen, key=lambda language: language != own)
+
+
+def _compare_claim(
+    claim: MeasuredClaim, study: StudyMeans | None, language: str
+) -> Iterator[Comparison]:
+    """Yield the comparisons of a claim in one language, each with its outcome."""
+    for compared in choose_claim_means(claim, study, language):
+        row = _describe_comparison(claim, compared, language)
+        not_run: Outcome = "" if claim.fact else "not run"
+        if study is None:
+            reason = f"nothing of {claim.study} ran in {language}"
+            yield replace(row, stands=not_run, reason=reason)
+            continue
+        missing = _explain_missing(row, compared)
+        if missing:
+            yield replace(row, stands=not_run, reason=missing)
+            continue
+        is_difference = claim.difference or claim.quantity.metric in SIGNED_METRICS
+        numbers = compare_means(
+            compared.terms,
+            compared.means,
+            study.machine_days,
+            claim.than,
+            difference=is_difference,
+        )
+        margin = claim.margin_difference if is_difference else claim.margin
+        row = replace(row, **numbers, margin=nan if margin is None else margin)
+        yield _judge_row(claim, row, compared.means)
+
+
+def _judge_row(
+    claim: MeasuredClaim, row: Comparison, means: Mapping[str, BlockMeans]
+) -> Comparison:
+    """Return a comparison with its outcome; facts have none."""
+    if claim.fact:
+        return row
+    if not row.blocks and not row.noisy:
+        return replace(row, stands="not run")
+    for stated in claim.not_comparable:
+        if _has_levels(means, stated.at):
+            reason = f"{stated.why}; {stated.remedy}"
+            return replace(row, stands="not comparable", reason=reason)
+    return replace(row, stands=judge_comparison(row))
+
+
+def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:
+    """Return a comparison without its numbers: what is compared, and what the paper prints."""
+    paper = find_published_ratio(claim, compared.levels, compared.terms)
+    first, second = (name for _, name in compared.terms[:2])
+    settings = find_common_settings(compared.means.values()) if compared.means else {}
+    size = settings.get("n")
+    return Comparison(
+        study=claim.study,
+        name=claim.id,
+        language=language,
+        operation=claim.quantity.operation,
+        role=claim.quantity.role,
+        metric=claim.quantity.metric,
+        unit="",
+        a=_name_term(claim, first, compared),
+        b=_name_term(claim, second, compared),
+        label=format_levels(compared.levels),
+        settings=settings,
+        n=size if isinstance(size, int) else None,
+        published=paper.ratio,
+        published_low=paper.low,
+        published_high=paper.high,
+        published_source=paper.source,
+        claimed=claim.find_direction(compared.terms),
+        than=claim.than,
+    )
+
+
+def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
+    """Return a term in words: the levels that tell it from the others, as they ran if it ran."""
+    names: dict[str, None] = {}
+    for settings in claim.name_terms().values():
+        names |= dict.fromkeys(settings)
+    ran = compared.means[term].settings if term in compared.means else {}
+    words = []
+    for name in names:
+        setting = ran.get(name, compared.wanted[term].get(name))
+        if setting is None:
+            continue
+        levels = list_levels(setting)
+        text = " or ".join(name_level(name, level) for level in levels)
+        # A number does not say what it counts.
+        is_text = all(isinstance(level, str) for level in levels)
+        words.append(text if is_text else f"{name}={text}")
+    return ", ".join(dict.fromkeys(words))
+
+
+def _explain_missing(row: Comparison, compared: ClaimMeans) -> str:
+    """Return why a comparison did not run; empty if it ran."""
+    first, second = (name for _, name in compared.terms[:2])
+    words = {first: row.a, second: row.b}
+    for name in compared.wanted:
+        if name not in compared.means:
+            return f"{words.get(name, name)} did not run"
+        database = str(compared.means[name].settings.get("database") or "")
+        if is_experimental(database):
+            return f"{format_title(database)} ran through an experimental adapter"
+    return ""
+
+
+def _has_levels(means: Mapping[str, BlockMeans], wanted: Settings) -> bool:
+    """Return whether some term has one of the levels of each setting."""
+    for name, setting in wanted.items():
+        levels = list_levels(setting)
+        if not any(one.settings.get(name) in levels for one in means.values()):
+            return False
+    return True

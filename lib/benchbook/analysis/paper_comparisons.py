@@ -1,0 +1,201 @@
+"""The comparisons that the papers' tables make: tested, not judged.
+
+Begin with `compare_tables`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from benchbook.analysis import claim_files
+from benchbook.analysis.block_means import BlockMeans
+from benchbook.analysis.claims import PaperComparisons
+from benchbook.analysis.comparisons import A_OVER_B, Comparison, add_holm, compare_means
+from benchbook.analysis.published import (
+    CellSettings,
+    PublishedRatio,
+    compute_published_ratio,
+    fill_key,
+    format_level,
+)
+from benchbook.analysis.quantities import QUANTITY_COLUMNS, SIGNED_METRICS, QuantityKey
+from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
+from benchbook.servers import networks
+from benchbook.studies.catalogue import SLUGS
+
+
+def compare_tables(
+    means: pd.DataFrame, wanted: Iterable[PaperComparisons] | None = None
+) -> pd.DataFrame:
+    """Return every comparison of the papers' tables that some block means allow.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.analysis.block_means.compute_block_means` returns them.
+    wanted
+        What is compared; None: all that the papers compare.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `benchbook.analysis.comparisons.Comparison`, and ``p_holm``, corrected over
+        the study.
+    """
+    studies = split_by_study(select_first_arms(means))
+    if wanted is None:
+        wanted = []
+        for slug in studies:
+            if slug in SLUGS:
+                wanted += claim_files.load_paper_comparisons(slug)
+    rows: list[Comparison] = []
+    for pairs in wanted:
+        if pairs.study in studies:
+            rows += compare_pairs(pairs, studies[pairs.study])
+    return add_holm(Comparison.to_frame(rows), ["study"])
+
+
+def compare_pairs(pairs: PaperComparisons, study: StudyMeans) -> list[Comparison]:
+    """Return the comparison of every pair of levels that ran with all else equal."""
+    rows = []
+    for match in study.match_levels(pairs.by, pairs.loose, pairs.list_quantities()):
+        for a, b in pairs.list_pairs():
+            levels = {"a": a, "b": b}
+            terms = {}
+            for name, level in levels.items():
+                if level in match.by_level:
+                    terms[name] = match.by_level[level]
+            missing = {a, b} - {*match.by_level}
+            is_listed = pairs.missing and terms and _can_run(missing, pairs, match.settings)
+            if not missing or is_listed:
+                rows.append(
+                    compare_levels(
+                        pairs,
+                        study,
+                        match.quantity,
+                        match.language,
+                        match.settings,
+                        levels,
+                        terms,
+                    )
+                )
+    return _label_rows(rows, pairs)
+
+
+def compare_levels(
+    pairs: PaperComparisons,
+    study: StudyMeans,
+    quantity: QuantityKey,
+    language: str,
+    common: CellSettings,
+    levels: Mapping[str, str],
+    terms: Mapping[str, BlockMeans],
+) -> Comparison:
+    """Return the comparison of one pair of levels, with the paper's own ratio.
+
+    Parameters
+    ----------
+    pairs
+        What is compared.
+    study
+        The block means of its study.
+    quantity
+        Operation, role and metric.
+    language, common
+        Language and settings that both levels share, as `StudyMeans.match_levels` yields them.
+    levels
+        The levels of ``a`` and ``b``.
+    terms
+        The means of those that ran, by ``a`` and ``b``.
+    """
+    operation, role, metric = quantity
+    numbers: dict[str, Any] = {"unit": next(iter(terms.values())).unit}
+    absent = [pairs.words(level) for name, level in levels.items() if name not in terms]
+    if absent:
+        numbers["reason"] = f"{absent[0]} did not run here"
+    else:
+        is_difference = metric in SIGNED_METRICS
+        numbers = compare_means(A_OVER_B, terms, study.machine_days, difference=is_difference)
+    settings = {name: {**means.settings, **common} for name, means in terms.items()}
+    paper = _find_published_ratio(pairs, quantity, settings, levels)
+    return Comparison(
+        study=pairs.study,
+        name=pairs.name,
+        language=language,
+        operation=operation,
+        role=role,
+        metric=metric,
+        a=pairs.words(levels["a"]),
+        b=pairs.words(levels["b"]),
+        label="",
+        settings=common,
+        n=common.get("n"),
+        published=paper.ratio,
+        published_low=paper.low,
+        published_high=paper.high,
+        published_source=paper.source,
+        **numbers,
+    )
+
+
+def _can_run(levels: Iterable[str], pairs: PaperComparisons, common: CellSettings) -> bool:
+    """Return whether cells with these settings can have some levels: they name their codecs."""
+    named = {common.get("json_codec"), common.get("xml_codec")}
+    return pairs.by != "codec" or named.issuperset(levels)
+
+
+def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Comparison]:
+    """Return comparisons labelled by what the paper shows, and by what tells equal ones apart."""
+    equals: dict[tuple[object, ...], list[int]] = {}
+    for index, row in enumerate(rows):
+        shown = [str(row.settings.get(name)) for name in pairs.shown if name != "n"]
+        key = (row.language, row.operation, row.role, row.metric, row.a, row.b, *shown)
+        equals.setdefault(key, []).append(index)
+    labelled = list(rows)
+    for indices in equals.values():
+        settings = [rows[index].settings for index in indices]
+        names = set().union(*settings) - {*pairs.shown, "n"}
+        differing = [name for name in sorted(names) if _differs(settings, name)]
+        for index in indices:
+            label = _format_settings(rows[index].settings, (*pairs.shown, *differing))
+            labelled[index] = replace(rows[index], label=label)
+    return labelled
+
+
+def _differs(settings: Iterable[CellSettings], name: str) -> bool:
+    return len({str(one.get(name)) for one in settings}) > 1
+
+
+def _format_settings(settings: CellSettings, names: Iterable[str]) -> str:
+    """Return named settings as ``n=1000, case=1``, without those that are not set."""
+    words = {}
+    for name in names:
+        level = settings.get(name)
+        if level is not None and (name, level) != ("network", networks.NO_NETWORK):
+            words[name] = f"{name}={format_level(level)}"
+    return ", ".join(words.values())
+
+
+def _find_published_ratio(
+    pairs: PaperComparisons,
+    quantity: QuantityKey,
+    settings: Mapping[str, CellSettings],
+    levels: Mapping[str, str],
+) -> PublishedRatio:
+    """Return the paper's own ratio, if it prints both numbers; it has none of a user's records."""
+    keys = {}
+    notes: dict[str, None] = {}
+    for name, of_term in settings.items():
+        known = {**of_term, **dict(zip(QUANTITY_COLUMNS, quantity, strict=True))}
+        known[pairs.by] = levels[name]
+        places = [place for place in pairs.places if place.holds(quantity, known)]
+        if places and not known.get("dataset_file"):
+            keys[name] = fill_key(places[0].key, pairs.called, known)
+            if places[0].note:
+                notes[places[0].note] = None
+    paper = compute_published_ratio(pairs.study, A_OVER_B, keys)
+    if not paper.source:
+        return paper
+    return replace(paper, source=", ".join([paper.source, *notes]))

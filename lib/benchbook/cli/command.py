@@ -1,0 +1,225 @@
+"""The `benchbook` command: its commands, their parser, and how errors end it."""
+
+import argparse
+import importlib
+import os
+import site
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from errno import EDQUOT, ENOSPC
+from typing import Final, TypeAlias
+
+from typing_extensions import override
+
+from benchbook import version
+from benchbook.cli.exit_status import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NOTHING_RUNS,
+    USAGE,
+    NoResultsError,
+    UsageError,
+)
+from benchbook.files.inputs import InputError
+from benchbook.files.temporary_folders import FolderError
+from benchbook.servers import processes
+from benchbook.text.suggestions import suggest_name
+
+AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
+AnswerOptions: TypeAlias = Callable[[argparse.Namespace], int]
+
+MAX_ERROR_LENGTH: Final = 600
+"""Characters of an error, which may repeat what the user typed."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command's line in the help, and the functions of a module of `benchbook.cli` behind it."""
+
+    text: str
+    module: str
+    add_options: str = "add_options"
+    main: str = "main"
+
+    def load(self) -> tuple[AddOptions, AnswerOptions]:
+        """Return the function that adds the options, and the one that answers with a status."""
+        module = importlib.import_module(f"benchbook.cli.{self.module}")
+        return getattr(module, self.add_options), getattr(module, self.main)
+
+
+COMMANDS: Final = {
+    "init": Command(
+        "make a working folder with notebooks, grids, the papers' numbers and the reference run",
+        "new_folder",
+        "add_init_options",
+        "make_working_folder",
+    ),
+    "doctor": Command("show what can run here, and how to add the rest", "doctor"),
+    "plan": Command("show how many cells there are, how many are done, and the time left", "plan"),
+    "run": Command("measure the cells that are not done", "run"),
+    "report": Command(
+        "make the figures and report.html; does nothing when nothing changed",
+        "report",
+        "add_report_options",
+        "write_report",
+    ),
+    "claims": Command("show which claims of the papers hold", "claims"),
+    "explore": Command(
+        "open a page with every comparison of your results and of the reference run",
+        "explorer",
+        "add_explore_options",
+        "explore_results",
+    ),
+    "ask": Command(
+        "measure your own documents: JSON or XML, which database, which driver",
+        "explorer",
+        "add_ask_options",
+        "ask_questions",
+    ),
+    "compare": Command("show which verdicts and ratios changed between two runs", "compare"),
+    "figure": Command(
+        "write a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
+        "report",
+        "add_figure_options",
+        "write_figures",
+    ),
+    "number": Command(
+        "print a number with its interval, or write all of them as LaTeX macros",
+        "report",
+        "add_number_options",
+        "print_numbers",
+    ),
+    "results": Command("query, export or import the results", "results"),
+    "servers": Command(
+        "keep servers up, fetch their images, or clean up after killed runs", "servers"
+    ),
+    "new": Command(
+        "make a package for your own codec, database or study, with a test",
+        "new_folder",
+        "add_new_options",
+        "make_package",
+    ),
+}
+"""The commands by name, in the order of the help; a module is imported when it is needed."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments and return its exit status.
+
+    `benchbook.cli.exit_status` says what each means. Without `argv` the arguments are those of this
+    process.
+    """
+    if argv is None:
+        _isolate()
+        # Otherwise numpy starts threads on each processor, which wait actively.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        options = build_parser(arguments).parse_args(arguments)
+        # A command may start its own process again, with these arguments.
+        options.arguments = sys.argv[1:] if argv is None else None
+        _, answer = COMMANDS[options.command].load()
+        status = answer(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # now, while a full disk can still be reported
+        return status
+    except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
+        if isinstance(error.code, int):
+            return error.code
+        return USAGE if error.code else DONE
+    except (UsageError, InputError, FileNotFoundError, FolderError) as error:
+        return _print_error(error, USAGE)
+    except NoResultsError as error:
+        return _print_error(error, NOTHING_RUNS)
+    except KeyboardInterrupt:
+        print("benchbook: stopped", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as head, has ended
+        _discard_output()
+        return DONE
+    except OSError as error:  # a full disk, or missing permissions
+        return _end_after_os_error(error)
+
+
+def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return a parser with all commands.
+
+    Parameters
+    ----------
+    arguments
+        Only commands that are among them have their options; None: all commands have.
+    """
+    parser = _Parser(prog="benchbook", description="Rerun five published studies on this machine.")
+    parser.add_argument(
+        "--version", action=_PrintVersion, nargs=0, help="print the version and the commit"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(name, help=command.text, description=command.text)
+        if arguments is None or name in arguments:
+            add_options, _ = command.load()
+            add_options(subparser)
+    return parser
+
+
+def _print_error(error: Exception, status: int) -> int:
+    """Print an error on one line, and return the exit status."""
+    words = " ".join(str(error).split())
+    if len(words) > MAX_ERROR_LENGTH:
+        half = MAX_ERROR_LENGTH // 2
+        words = f"{words[:half]} … {words[-half:]}"
+    print(f"benchbook: {words}", file=sys.stderr)
+    return status
+
+
+def _end_after_os_error(error: OSError) -> int:
+    """Print an error of the system with its remedy, and return the exit status."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        _discard_output()
+    if error.errno in (ENOSPC, EDQUOT):
+        where = error.filename or "standard output or a temporary file"
+        error = OSError(f"{where}: the disk is full: free some of it")
+    return _print_error(error, FAILED)
+
+
+def _discard_output() -> None:
+    """Discard the rest of the output, which Python would try to print once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _isolate() -> None:
+    """Start this process again without ``PYTHON*`` variables and packages in the user's home.
+
+    Kernels run without them, too. With them, cells would have the identity of other libraries than
+    those that they are measured with.
+    """
+    has_variables = any(value and name.startswith("PYTHON") for name, value in os.environ.items())
+    if not sys.flags.isolated and (has_variables or site.ENABLE_USER_SITE):
+        os.execv(sys.executable, [*processes.PYTHON, "-m", "benchbook.cli", *sys.argv[1:]])
+
+
+class _PrintVersion(argparse.Action):
+    """Prints the version, and in a checkout the commit, for which git is started only now."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        print(version.describe_version())
+        parser.exit()
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors name the nearest choice, such as the nearest command."""
+
+    @override
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if value in ("scheduler", "worker"):
+            instead = f"use Dask's own command, dask {value} (docs/hosts.md)"
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {instead}")
+        if action.choices is not None and value not in action.choices:
+            advice = suggest_name(str(value), action.choices)
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {advice}")

@@ -1,0 +1,226 @@
+"""The explorer: `benchbook explore` shows comparisons, `benchbook ask` measures your documents."""
+
+import argparse
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Final
+
+from benchbook import paths
+from benchbook.analysis.runs import Run
+from benchbook.cli import command, output
+from benchbook.cli.exit_status import DONE, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
+from benchbook.datasets import own_records
+from benchbook.explorer import your_documents
+from benchbook.explorer.documents import (
+    DEFAULT_BLOCKS,
+    QUESTIONS,
+    Inquiry,
+    Request,
+    remember_inquiry,
+    request_cells,
+)
+from benchbook.explorer.replies import Reply, answer_questions
+from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
+from benchbook.explorer.text import describe_scope, list_fields
+from benchbook.grid.cells import list_finished_ids
+
+DEFAULT_QUESTION: Final = "json-or-xml"
+
+
+def add_ask_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook ask`."""
+    text = (
+        "JSON, CSV or Parquet; "
+        "export.csv#delimiter=semicolon+decimal=comma says how a CSV file is written"
+    )
+    parser.add_argument("file", metavar="FILE", help=text)
+    text = "one or several of json-or-xml (the default), which-store, which-driver, replica, arrays"
+    parser.add_argument("question", nargs="*", type=_parse_question, metavar="QUESTION", help=text)
+    text = "how many records are used (default: all, at most 200)"
+    parser.add_argument("--records", type=_parse_count, metavar="N", help=text)
+    text = "how often each cell is measured (default: 5); more blocks narrow the intervals"
+    parser.add_argument("--blocks", type=_parse_count, metavar="N", help=text)
+    parser.add_argument("--wait", action="store_true", help="wait until the machine is quiet")
+
+
+def ask_questions(options: argparse.Namespace) -> int:
+    """Print how a file is read, measure, and print the answers.
+
+    Raises `benchbook.files.inputs.InputError` when the file cannot be read.
+    """
+    questions = options.question or [DEFAULT_QUESTION]
+    return ask_about_file(
+        options.file, questions, options.records, options.blocks, wait=options.wait
+    )
+
+
+def ask_about_file(
+    file: str,
+    questions: Sequence[str],
+    records: int | None = None,
+    blocks: int | None = None,
+    *,
+    wait: bool = False,
+    show_page: Callable[[Path], None] = lambda page: None,
+) -> int:
+    """Print how a file is read, measure, print the answers and write their page.
+
+    Parameters
+    ----------
+    records, blocks
+        How many are used; None for the default.
+    wait
+        Whether to wait until the machine is quiet.
+    show_page
+        Called once the page exists; answers appear on it while the cells are measured.
+
+    Raises
+    ------
+    benchbook.files.inputs.InputError
+        When the file cannot be read.
+    """
+    # How the file is read.
+    known = own_records.describe_file(file)
+    requests = request_cells(file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait)
+    count, block_count = int(requests[0].settings["n"]), requests[0].blocks
+    print(f"{known.words}\n{output.format_table(list_fields(known))}")
+    for note in known.notes:
+        print(note)
+    print(describe_scope(count, known.records, block_count))
+
+    # The page, on which answers appear.
+    path = str(Path(file).expanduser().resolve())
+    inquiry = Inquiry(path, tuple(questions), count, block_count, noisy=not wait)
+    inquiry = remember_inquiry(inquiry)
+    status = f"Measuring: {QUESTIONS[questions[0]].text} The answers appear here."
+    page = your_documents.write_answer_page(inquiry, [], status, measuring=True)
+    show_page(page)
+
+    replies, early_status = _measure(inquiry, questions, requests)
+    if early_status is not None:
+        return early_status
+
+    # The answers; the page has those of earlier questions, too.
+    print(f"\n{your_documents.write_text(replies)}")
+    count = len(replies)
+    earlier = answer_questions(inquiry.questions[count:], inquiry.request_cells()[count:])
+    shown = [*replies, *(reply for reply in earlier if reply.answers)]
+    your_documents.write_answer_page(inquiry, shown, "Measured. Answers below.", measuring=False)
+    print(f"\nAs a page, with bars, text to copy and CSV: {page}")
+    return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
+
+
+def _measure(
+    inquiry: Inquiry, questions: Sequence[str], requests: Sequence[Request]
+) -> tuple[list[Reply], int | None]:
+    """Measure the cells of each question, and write its answer to the page.
+
+    Returns the answers, and the exit status if a signal stopped the run, else None.
+    """
+    replies: list[Reply] = []
+    for number, request in enumerate(requests):
+        # As by `benchbook run`, whose progress is not part of the answer.
+        sys.stdout.flush()
+        with redirect_stdout(sys.stderr):
+            run_status = command.main(request.arguments)
+        replies += answer_questions(questions[number : number + 1], [request])
+        if run_status in (INTERRUPTED, TERMINATED):
+            status = "Stopped: the same command goes on from here."
+            your_documents.write_answer_page(inquiry, replies, status, measuring=False)
+            return replies, run_status
+        if number + 1 < len(questions):
+            following = QUESTIONS[questions[number + 1]].text
+            status = f"Measuring: {following} Answers so far below."
+            your_documents.write_answer_page(inquiry, replies, status, measuring=True)
+    return replies, None
+
+
+def _parse_question(text: str) -> str:
+    return output.make_names_parser("question", QUESTIONS)(text)[0]
+
+
+def _parse_count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"must be above 0 (got {text})")
+    return count
+
+
+def add_explore_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook explore`."""
+    text = (
+        "a file of your own documents: measures JSON or XML? of it, "
+        "and opens the page of its answers"
+    )
+    parser.add_argument("file", metavar="FILE", nargs="?", help=text)
+    text = "print the page's path, and open no browser"
+    parser.add_argument("--no-open", action="store_true", help=text)
+
+
+def explore_results(options: argparse.Namespace) -> int:
+    """Write the explorer's page and open it; it shows answers as they are computed.
+
+    Raises `benchbook.cli.exit_status.UsageError` when nothing ran here and there is no reference
+    run.
+    """
+    opens = not options.no_open and _has_display()
+    if options.file:
+        _print_step("reading the file ...")
+        return ask_about_file(
+            options.file, [DEFAULT_QUESTION], show_page=lambda path: _show_page(path, opens)
+        )
+
+    # The page comes first, because to read the results takes seconds.
+    if not _has_results():
+        raise _make_no_run_error()
+    folder = paths.figures("explorer")
+    _show_page(write_explorer_page(folder), opens)
+    _print_step("reading this machine's results ...")
+    output.report_damage(values=True)
+    runs = {"this machine's results": Run.read_results("here", list_finished_ids()).analysis}
+    _print_step("reading the reference run ...")
+    runs["the reference run"] = Run.read_reference().analysis
+    runs = {name: analysis for name, analysis in runs.items() if analysis.studies}
+    if not runs:
+        raise _make_no_run_error()
+    _print_step("comparing; the page fills meanwhile ...")
+    for _ in write_answers(folder / ANSWERS, runs, documents=your_documents.list_pages()):
+        pass
+    _print_step("all answers are written")
+    return DONE
+
+
+def _has_results() -> bool:
+    """Return whether there are results, without reading them."""
+    ran = paths.results().is_dir() and next(paths.results().glob("*/*.parquet"), None)
+    return bool(ran) or any(paths.reference().glob("*.parquet"))
+
+
+def _make_no_run_error() -> UsageError:
+    reason = f"nothing ran here, and there is no reference run in {paths.reference()}"
+    return UsageError(f"{reason}: benchbook run, or {paths.suggest_restore()}")
+
+
+def _print_step(step: str) -> None:
+    print(step, file=sys.stderr, flush=True)
+
+
+def _show_page(path: Path, opens: bool) -> None:
+    """Print a page's path, and open it in a browser."""
+    print(path, flush=True)
+    if opens:
+        # In a thread, because a browser in the foreground would delay the answers.
+        threading.Thread(
+            target=webbrowser.open, args=[path.resolve().as_uri()], daemon=True
+        ).start()
+
+
+def _has_display() -> bool:
+    """Return whether a browser can open a window here, or the user has named one."""
+    named = any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    return named or sys.platform in ("darwin", "win32")

@@ -1,0 +1,158 @@
+"""`benchbook run --until-decided` and its plan: undecided claims, and the next block."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from benchbook.analysis.block_means import load_block_means
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
+from benchbook.cli import output, selection
+from benchbook.cli.execution import choose_patience, execute, start_countdown
+from benchbook.cli.exit_status import DONE, NOTHING_RUNS
+from benchbook.files import temporary_folders
+from benchbook.grid import Cell
+from benchbook.grid.cells import list_result_keys
+from benchbook.results.views import list_durations
+from benchbook.runner.batch import TIMEOUT_S, Batch
+from benchbook.runner.progress import Progress, Summary, estimate_time_left
+from benchbook.runner.undecided_claims import (
+    MAX_BLOCKS_PER_DAY,
+    ComparisonCells,
+    choose_next_block,
+    find_comparison_cells,
+    run_until_decided,
+    select_undecided,
+)
+from benchbook.text.number_format import format_count
+
+
+def plan(options: argparse.Namespace) -> int:
+    """Print the verdicts so far, and what a run until they are decided would do next."""
+    cells = selection.load_plan(options).cells
+    state = ClaimState(cells, find_comparison_cells(cells), _analyse(cells))
+    print(output.format_json(state.list_rows()) if options.json else state.describe())
+    return DONE
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until nothing is undecided, or time is up."""
+    # The plan; a missing temporary folder is an error now, and not in each cell.
+    left_s = start_countdown(options.budget)
+    temporary_folders.find_temporary_folder()
+    cells = selection.load_plan(options).cells
+    selection.enter_networks(options, cells)
+    comparisons = find_comparison_cells(cells)
+    state = ClaimState(cells, comparisons, _analyse(cells))
+    print(state.describe(), flush=True)
+    if not state.next_block:
+        can_run = any(comparison.cells for comparison in comparisons)
+        return DONE if can_run else NOTHING_RUNS
+
+    def work(summary: Summary) -> None:
+        def run_cells(block: Sequence[Cell]) -> list[Cell]:
+            """Run a block, and return its cells that failed."""
+            failed_before = len(summary.failed)
+            timeout_s, patience_s = options.timeout or TIMEOUT_S, choose_patience(options)
+            with Progress(block, list_durations()) as progress:
+                Batch(block, progress, timeout_s, summary, lambda: left_s() <= 0, patience_s).run()
+            return [failure.cell for failure in summary.failed[failed_before:]]
+
+        analysis = run_until_decided(cells, comparisons, lambda: _analyse(cells), run_cells, left_s)
+        if left_s() <= 0:
+            print("The time of --budget is over; the same command continues.")
+        print(ClaimState(cells, comparisons, analysis).describe())
+
+    return execute(options, cells, [], work)
+
+
+def _analyse(cells: Sequence[Cell]) -> Analysis:
+    """Return the analysis of a plan's finished cells, of this host and of others."""
+    return Analysis(load_block_means(list_result_keys(cells)))
+
+
+@dataclass(frozen=True)
+class ClaimState:
+    """What is decided of the claims about a plan's studies, and what would run next."""
+
+    cells: Sequence[Cell]  # the plan
+    comparisons: Sequence[ComparisonCells]
+    analysis: Analysis  # of the finished cells
+
+    @cached_property
+    def undecided(self) -> list[ComparisonCells]:
+        """The comparisons that need more blocks."""
+        return select_undecided(self.comparisons, self.analysis)
+
+    @cached_property
+    def next_block(self) -> list[Cell]:
+        """The cells of the block that would run now."""
+        now = pd.Timestamp.now("UTC")
+        return choose_next_block(self.cells, self.undecided, self.analysis.means, now)
+
+    @cached_property
+    def verdicts(self) -> list[ClaimVerdict]:
+        """The verdicts on the claims that have comparisons."""
+        claims = {comparison.claim.id for comparison in self.comparisons}
+        return [
+            verdict
+            for verdict in ClaimVerdict.from_frame(self.analysis.verdicts)
+            if verdict.id in claims
+        ]
+
+    def list_rows(self) -> list[dict[str, object]]:
+        """Return one row per claim for JSON, with the comparisons that need blocks."""
+        runnable = {comparison.claim.id for comparison in self.comparisons if comparison.cells}
+        rows: list[dict[str, object]] = []
+        for verdict in self.verdicts:
+            of_claim = [
+                comparison for comparison in self.undecided if comparison.claim.id == verdict.id
+            ]
+            needed = [
+                {"language": comparison.language, "comparison": comparison.label}
+                for comparison in of_claim
+            ]
+            cells = frozenset().union(*(comparison.cells for comparison in of_claim))
+            row = {
+                "id": verdict.id,
+                "study": verdict.study,
+                "verdict": verdict.verdict,
+                "words": verdict.words,
+                "runs_here": verdict.id in runnable,
+                "wanted": needed,
+                "cells": len(cells),
+            }
+            rows.append(row)
+        return rows
+
+    def describe(self) -> str:
+        """Return one line per study with its verdicts, and a line about the next block."""
+        lines = []
+        studies = dict.fromkeys(comparison.claim.study for comparison in self.comparisons)
+        for study in studies:
+            verdicts = [verdict for verdict in self.verdicts if verdict.study == study]
+            of_study = [
+                comparison for comparison in self.comparisons if comparison.claim.study == study
+            ]
+            runnable = [comparison for comparison in of_study if comparison.cells]
+            undecided = [
+                comparison for comparison in self.undecided if comparison.claim.study == study
+            ]
+            counts = VerdictCounts.count(ClaimVerdict.to_frame(verdicts))
+            total = format_count(len(runnable), "comparison")
+            lines.append(f"{study}: {counts}; {len(undecided)} of {total} need more blocks")
+        return "\n".join([*lines, self._describe_next_block()])
+
+    def _describe_next_block(self) -> str:
+        block = self.next_block
+        if block:
+            left = estimate_time_left([cell.combination for cell in block], list_durations())
+            name = f"block {block[0].block + 1}"
+            return f"next: {', '.join([name, format_count(len(block), 'cell'), *left])}"
+        if self.undecided:
+            today = f"{MAX_BLOCKS_PER_DAY} blocks of today"
+            return f"no block is left: each cell has {today}, or all blocks of the profile"
+        return "no claim that can run here is undecided"

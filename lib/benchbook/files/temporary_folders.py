@@ -1,0 +1,106 @@
+"""The suite's temporary folders; the next folder made beside them removes those of a killed owner.
+
+A folder's owner has a lock on the folder itself, which the kernel releases however the owner ends.
+A recorded process id would not do: ids are reused, and differ between containers that share a disk.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+FolderOwner = Literal["servers", "run", "cell"]
+"""The servers of a deployment; a run, for its kernels; or a cell or another short task."""
+
+_ATTEMPTS: Final = 20
+_PAUSE_S: Final = 0.1
+
+
+class FolderError(OSError):
+    """A temporary folder cannot be made; the message has the folder and the reason."""
+
+
+class TemporaryFolder:
+    """A locked temporary folder at `path`, which only its account can open.
+
+    As a context manager it is removed at the end. It is made in `parent`, else in the folder that
+    `find_temporary_folder` returns. Raises `FolderError` when it cannot be made or locked.
+    """
+
+    def __init__(self, owner: FolderOwner, parent: Path | None = None) -> None:
+        parent = parent or find_temporary_folder()
+        sweep_folders(parent)
+        self._lock: int | None = None
+        try:
+            # Another process may sweep a folder before it is locked: then make another.
+            for _ in range(_ATTEMPTS):
+                self.path = Path(tempfile.mkdtemp(prefix=f"benchbook-{owner}-", dir=parent))
+                self._lock = _lock_folder(self.path)
+                if self._lock is not None and self.path.exists():
+                    return
+        except OSError as error:
+            raise FolderError(f"no temporary folder can be made here ({error})") from error
+        raise FolderError(f"{parent} cannot lock folders: point TMPDIR at a local disk")
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder and all in it; a second call does nothing."""
+        if self._lock is not None:
+            # A child process that is ending may still write: then empty the folder again.
+            for _ in range(_ATTEMPTS):
+                shutil.rmtree(self.path, ignore_errors=True)
+                if not self.path.exists():
+                    break
+                time.sleep(_PAUSE_S)
+            os.close(self._lock)
+            self._lock = None
+
+
+def find_temporary_folder() -> Path:
+    """Return the folder of temporary files: the one in ``TMPDIR``, else the system's.
+
+    Raises `FolderError` when the folder in ``TMPDIR`` cannot take files. There is no fallback: it
+    could be on another disk.
+    """
+    given = os.environ.get("TMPDIR")
+    if not given:
+        return Path(tempfile.gettempdir())
+    if not Path(given).is_dir():
+        raise FolderError(f"TMPDIR={given} does not exist: create it or unset TMPDIR")
+    if not os.access(given, os.W_OK | os.X_OK):
+        raise FolderError(f"TMPDIR ({given}) cannot be written: point it elsewhere, or unset it")
+    return Path(given).absolute()
+
+
+def sweep_folders(parent: Path) -> None:
+    """Remove the suite's folders in `parent` whose owner has ended."""
+    for owner in get_args(FolderOwner):
+        for folder in parent.glob(f"benchbook-{owner}-*"):
+            lock = _lock_folder(folder)
+            if lock is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock_folder(folder: Path) -> int | None:
+    """Return an open lock on a folder of this user; None if it is gone, in use or another's."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        if os.fstat(handle).st_uid == os.geteuid():
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+    except OSError:
+        pass
+    os.close(handle)
+    return None

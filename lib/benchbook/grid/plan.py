@@ -1,0 +1,200 @@
+"""A plan: the cells of a profile in the order of their run, and those that are skipped."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from benchbook.datasets import own_records
+from benchbook.files.inputs import InputError
+from benchbook.grid.cell_id import digest_records, identify_cell
+from benchbook.grid.cells import Cell, DeploymentKey, SkippedCells, read_states
+from benchbook.grid.expansion import ChosenCell, choose_cells
+from benchbook.grid.platforms import (
+    Platform,
+    find_deployment,
+    find_platform,
+    find_server,
+    is_available,
+    name_missing,
+)
+from benchbook.schema import UnfitError
+from benchbook.studies.catalogue import load_study
+from benchbook.text.number_format import format_count
+
+MAX_CELLS: Final = 50_000
+"""Of a plan, over all blocks; the papers' have some thousands."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells that a command was asked for, in their order, and those that are skipped."""
+
+    cells: list[Cell]
+    skipped: list[SkippedCells]
+
+
+class NoneFitsError(InputError):
+    """All cells refuse what was set for them."""
+
+    def __init__(self, where: str, message: str, skipped: list[SkippedCells]) -> None:
+        super().__init__(where, message)
+        self.skipped = skipped
+
+
+def make_plan(
+    slugs: Iterable[str] = (),
+    profile: str = "quick",
+    where: Sequence[str] = (),
+    changes: Sequence[str] = (),
+) -> Plan:
+    """Return the cells of a profile, block after block, and those that are skipped.
+
+    Within a block, deployments and the cells of each are in random order. Cells are skipped where
+    a product is not found here, or where they refuse a file or a language that was set.
+
+    Parameters
+    ----------
+    slugs
+        The studies; none: all five.
+    profile
+        The selection from their grids.
+    where
+        ``name=value,...``: only cells with one of the values.
+    changes
+        ``name=value,...``: the values of a parameter in place of the grid's, or the number of
+        ``blocks``.
+
+    Raises
+    ------
+    InputError
+        When a grid, a name or a value is wrong, no cell takes the user's records, or there are
+        more than `MAX_CELLS` cells.
+    """
+    chosen = _choose_cells(slugs, profile, where, changes)
+    planned, skipped = _sort_out(chosen)
+    if skipped and not planned and all(group.refused for group in skipped):
+        reasons = "; ".join(group.why for group in skipped)
+        raise NoneFitsError(chosen[0].where, reasons, skipped)
+    count = sum(cell.blocks for cell in planned)
+    if count > MAX_CELLS:
+        raise InputError(
+            f"the grid of {', '.join(_list_studies(planned))}",
+            f"{count:,} cells in all blocks: at most {MAX_CELLS:,} are planned, "
+            "so take fewer blocks",
+        )
+    return Plan(_order_cells(planned), skipped)
+
+
+def _sort_out(chosen: Iterable[ChosenCell]) -> tuple[list[ChosenCell], list[SkippedCells]]:
+    """Return the cells to plan, and those that refuse a setting or miss something here."""
+    refused: dict[str, list[ChosenCell]] = {}
+    absent: dict[str, list[ChosenCell]] = {}
+    planned = []
+    for cell in chosen:
+        fallback_for = cell.product.without
+        if cell.refused:
+            refused.setdefault(cell.refused, []).append(cell)
+        elif fallback_for and is_available(fallback_for):
+            continue
+        elif cell.product.if_available and find_platform(cell.study, cell.parameters).missing:
+            absent.setdefault(name_missing(cell.study, cell.parameters), []).append(cell)
+        else:
+            planned.append(cell)
+
+    skipped = []
+    for what, cells in absent.items():
+        missing = find_platform(cells[0].study, cells[0].parameters).missing or ""
+        skipped.append(SkippedCells(what, _list_studies(cells), missing.partition("\n")[0]))
+    for why, cells in refused.items():
+        what = f"{format_count(len(cells), 'cell')} a block"
+        parameters = tuple(cell.parameters for cell in cells)
+        skipped.append(SkippedCells(what, _list_studies(cells), why, parameters))
+    return planned, skipped
+
+
+def _list_studies(cells: Iterable[ChosenCell]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cell.study for cell in cells))
+
+
+def _choose_cells(
+    slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]
+) -> list[ChosenCell]:
+    """Return the chosen cells; those that do not take the user's records say why."""
+    cells = []
+    for cell in choose_cells(slugs, profile, where, changes):
+        refusal = cell.refused or _find_refusal(cell)
+        cells.append(replace(cell, refused=refusal))
+    # A plan keeps the refusals, not a file's records.
+    own_records.forget_records()
+    return cells
+
+
+def _find_refusal(cell: ChosenCell) -> str | None:
+    """Return why the first codec or database that refuses the user's records does so."""
+    study, parameters = load_study(cell.study), cell.parameters
+    sha256 = digest_records(parameters)
+    if sha256 is None or not hasattr(study, "checks"):
+        return None
+    server = find_server(*find_deployment(cell.study, parameters))
+    for check in study.checks(parameters):
+        count = getattr(parameters, "n", None)
+        refusal = _check_records(str(parameters.dataset_file), sha256, count, check, server)
+        if refusal:
+            return refusal
+    return None
+
+
+# The answer depends on the file's content and on the server: they are arguments, so that a cached
+# answer is not given for another file of that name or another version.
+@lru_cache(maxsize=4096)
+def _check_records(
+    file: str, sha256: str, count: int | None, check: Any, server: Platform
+) -> str | None:
+    """Return why a check refuses a file's records, with the file and the line of the record."""
+    own = own_records.load_file(file)
+    try:
+        check.check_records(own.schema, own_records.sample_records(own.records, count))
+    except UnfitError as error:
+        place = file if error.record is None else f"{file}:{own.find_line(error.record)}"
+        return f"{place}: {error}"
+    return None
+
+
+def _order_cells(chosen: Iterable[ChosenCell]) -> list[Cell]:
+    """Return the cells block after block. Deployments, and cells in each, are in random order."""
+    each = [(cell.blocks, _make_cell(cell)) for cell in chosen]
+    cells: list[Cell] = []
+    for block in range(max((blocks for blocks, _ in each), default=0)):
+        of_deployment: dict[DeploymentKey, list[Cell]] = {}
+        for blocks, cell in each:
+            if block < blocks:
+                of_deployment.setdefault(cell.deployment, []).append(cell)
+        # The seed makes the order the same whenever the plan is made again.
+        order = random.Random(f"block {block}")
+        first = len(cells)
+        for deployment in order.sample(sorted(of_deployment), len(of_deployment)):
+            same = of_deployment[deployment]
+            for cell in order.sample(same, len(same)):
+                cells.append(replace(cell, block=block, position=len(cells) - first))
+    return read_states(cells)
+
+
+def _make_cell(chosen: ChosenCell) -> Cell:
+    """Return a cell before it has a block and a position."""
+    study, parameters = chosen.study, chosen.parameters
+    platform = find_platform(study, parameters)
+    product, topology = find_deployment(study, parameters)
+    return Cell(
+        study,
+        parameters,
+        identity=identify_cell(study, parameters, platform.version),
+        block=0,
+        position=0,
+        product=product,
+        topology=topology,
+        missing=platform.missing or chosen.excluded,
+        state="todo",
+        records=digest_records(parameters),
+    )

@@ -1,0 +1,336 @@
+"""Ratio plots: comparisons as dots, the paper's hollow, this machine's with 99 % intervals.
+
+A `RatioFigure` draws one study's comparisons of one kind. `draw_overview` has the headlines of all
+studies, `draw_own_cells` a user's own cells.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil, isnan
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pandas as pd
+
+from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import build_settings_frame
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.plots import labels
+from benchbook.plots.exhibit import Dots, Exhibit
+from benchbook.plots.labels import METRICS
+from benchbook.plots.points import (
+    FrameRow,
+    Levels,
+    choose_levels_by_language,
+    describe_blocks,
+    describe_missing,
+    describe_missing_studies,
+    frame_points,
+    iterate_rows,
+    join_points,
+    select_rows,
+)
+from benchbook.registry import products
+
+ComparisonIndex: TypeAlias = dict[tuple[Any, ...], FrameRow]
+"""Comparisons by the language and the levels of some factors."""
+
+_make_ratio_dots: Final = partial(Dots, reference=1.0)
+
+
+def name_a_over_b(row: FrameRow) -> str:
+    """Return the two levels that a comparison divides: ``XML / JSON``."""
+    return f"{row.a} / {row.b}"
+
+
+def describe_n(row: FrameRow) -> str:
+    """Return a comparison's number of records, objects or books: ``n = 1,000``."""
+    return f"n = {int(row.n):,}"
+
+
+def describe_quantity(row: FrameRow) -> str:
+    """Return the metric that is compared, and its role."""
+    return f"{METRICS[row.metric]}, {row.role}"
+
+
+@dataclass(frozen=True)
+class RatioFigure:
+    """A figure of one study's comparisons of one kind; call it with the analysis to draw it."""
+
+    study: str
+    name: str  # of the paper's comparison
+    title: str
+    row: Callable[[FrameRow], str]  # names the row of a comparison, as `panel` and `series` do
+    levels: Levels  # of factors that are not shown
+    axis: str = "XML / JSON"
+    # Levels that one language prefers, by its name in print.
+    language_levels: Mapping[str, Levels] = field(default_factory=dict)
+    panel: Callable[[FrameRow], str] = describe_n
+    series: Callable[[FrameRow], str] = lambda row: ""
+    operations: tuple[str, ...] = ()  # all when empty
+    # The level that all others are divided by; comparisons as they are when empty.
+    base: str = ""
+    panels: tuple[str, ...] = ()  # their order; the comparisons' when empty
+    most_columns: int = 4
+    # A factor of `levels` that is shown: comparisons that ran at several of its levels.
+    factor: str = ""
+    one_n: bool = False  # whether only the largest n is drawn that most rows have
+
+    def __call__(self, analysis: Analysis) -> Exhibit:
+        """Return the figure, with the published ratios that the comparisons have."""
+        rows, notes = self._choose_rows(analysis)
+        title, axis = f"{self.study}: {self.title}", self.axis
+        if self.one_n and rows:
+            title += f", {describe_n(rows[0])}"
+        points = self._make_points(analysis, rows)
+        notes = [*_write_notes(points), *notes]
+
+        # A series that all points share is named at the axis.
+        series = set(points["series"])
+        if len(series) == 1 and series != {""}:
+            (shared,) = series
+            points = points.assign(series="")
+            axis = shared if "/" in shared else axis
+
+        present = list(dict.fromkeys(points["panel"]))
+        panels = [panel for panel in self.panels if panel in present]
+        panels = panels or _sort_rows(present) or [""]
+        lines = ceil(len(panels) / self.most_columns)
+        columns = ceil(len(panels) / lines)
+        levels = _sort_rows(list(dict.fromkeys(points["level"])))
+        drawing = _make_ratio_dots(axis, levels, panels, columns=columns)
+        return Exhibit(title, points, tuple(notes), drawing)
+
+    def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
+        """Return the comparisons that are drawn, in their order, and notes on their levels."""
+        table = select_rows(
+            analysis.tables, study=self.study, name=self.name, kind="ratio", metric=list(METRICS)
+        )
+        if self.operations:
+            table = select_rows(table, operation=self.operations)
+        table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
+
+        # One level of each factor that is not shown.
+        levels = {factor: level for factor, level in self.levels.items() if factor != self.factor}
+        by_language, notes = choose_levels_by_language(
+            add_settings(table), levels, self.language_levels
+        )
+        chosen = pd.concat(by_language.values())
+
+        # The paper's large record set, with more attributes, comes before the small one.
+        order = [name for name in ("case", "attributes", "model", "n") if name in chosen]
+        ascending = [name != "attributes" for name in order]
+        chosen = chosen.sort_values(order, kind="stable", ascending=ascending)
+        chosen = chosen[chosen["estimate"].notna()]
+        if self.factor:
+            chosen = _keep_several_levels(chosen, self.factor)
+
+        rows = [*iterate_rows(chosen)]
+        if self.base:
+            rows = [_divide_by(row, self.base) for row in rows if self.base in (row.a, row.b)]
+        return keep_one_n(rows, notes) if self.one_n else (rows, notes)
+
+    def _make_points(self, analysis: Analysis, rows: Iterable[FrameRow]) -> pd.DataFrame:
+        by_database = labels.list_caveats(select_rows(analysis.means, study=self.study))
+        caveats = {labels.name_database(name): text for name, text in by_database.items()}
+        parts = []
+        for row in rows:
+            place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
+            parts.append(make_ratio_points(row, **place, caveat=_join_caveats(row, caveats)))
+        return join_points(*parts)
+
+
+def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
+    """Return the comparisons of cells that ran at several levels of a factor."""
+    if factor not in compared:
+        return compared[:0]
+    cells = []
+    for row in iterate_rows(compared):
+        settings = dict(row.settings)
+        for name in (factor, "repetitions"):
+            settings.pop(name, None)
+        cells.append(json.dumps([row.a, row.b, settings], default=str))
+    return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
+
+
+def draw_own_cells(analysis: Analysis, study: str) -> Exhibit:
+    """Draw comparisons of a study's cells that are in no profile; only times if there are any."""
+    table = select_rows(analysis.tables, study=study, kind="ratio", metric=list(METRICS))
+    table = table.dropna(subset="estimate")
+    times = select_rows(table, metric=["wall_time", "elapsed_time"])
+    rows = [*iterate_rows(times if len(times) else table)]
+
+    # Levels that all rows share are in a note.
+    levels = [row.label.split(", ") for row in rows]
+    shared: list[str] = []
+    if levels:
+        shared = [level for level in levels[0] if all(level in others for others in levels)]
+    files = [row.settings.get("dataset_file") for row in rows]
+    names = {Path(file).name for file in files if file}
+
+    parts = []
+    for row, of_row in zip(rows, levels, strict=True):
+        words = [row.operation.replace("_", " ")]
+        words += [level for level in of_row if level not in shared]
+        parts.append(make_ratio_points(row, ", ".join(words), name_a_over_b(row)))
+    points = join_points(*parts)
+    notes = [*_write_notes(points), f"all: {', '.join([*sorted(names), *shared])}"]
+    places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
+    drawing = _make_ratio_dots("first / second", places, panels or [""])
+    return Exhibit(f"{study}: cells of your own", points, tuple(notes), drawing)
+
+
+def add_settings(table: pd.DataFrame) -> pd.DataFrame:
+    """Return comparisons with a column for each of their settings, and the ``language``."""
+    settings = build_settings_frame(table["settings"]).set_axis(table.index)
+    settings = settings.drop(columns=[name for name in settings if name in table])
+    return table.join(settings).assign(language=table["language"])
+
+
+def index_comparisons(
+    table: pd.DataFrame,
+    factors: Sequence[str],
+    preferred: Levels,
+    by_language: Mapping[str, Levels] | None = None,
+) -> tuple[ComparisonIndex, list[str]]:
+    """Return comparisons by language and levels of some factors, and notes on other levels."""
+    tables, notes = choose_levels_by_language(add_settings(table), preferred, by_language)
+    index: ComparisonIndex = {}
+    for language, rows in tables.items():
+        for row in iterate_rows(rows):
+            levels = [getattr(row, name) for name in factors]
+            index[(language, *levels)] = row
+    return index, notes
+
+
+def describe_ratio_blocks(counts: Iterable[float]) -> str:
+    """Return a note with the number of blocks of ratios."""
+    return f"here: {describe_blocks(counts)}"
+
+
+def describe_languages(compared: ComparisonIndex, languages: Iterable[str]) -> list[str]:
+    """Return notes with the number of blocks, and the languages that did not run."""
+    notes = []
+    if compared:
+        notes.append(describe_ratio_blocks([row.blocks for row in compared.values()]))
+    ran = {language for language, *_ in compared}
+    for language in languages:
+        if language not in ran:
+            notes += describe_missing([language])
+    return notes
+
+
+def keep_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], list[str]]:
+    """Return the rows of the largest n that most have, and the notes with that n."""
+    if not rows:
+        return rows, notes
+    counts = Counter(row.n for row in rows)
+    n = max(counts, key=lambda size: (counts[size], size))
+    remark = "; the other n are in the table of comparisons" if len(counts) > 1 else ""
+    return [row for row in rows if row.n == n], [*notes, f"all at n = {int(n):,}{remark}"]
+
+
+def make_ratio_points(
+    row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = ""
+) -> pd.DataFrame:
+    """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
+    place = {"panel": panel, "level": level, "series": series, "caveat": caveat}
+    marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
+    return frame_points(marks, unit="ratio", **place)
+
+
+def list_marks(
+    published: float, ratio: float, low: float, high: float, blocks: int
+) -> list[dict[str, object]]:
+    """Return the paper's ratio, where it prints one, and this machine's."""
+    here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
+    return [here] if isnan(published) else [{"source": "published", "value": published}, here]
+
+
+def _divide_by(row: FrameRow, base: str) -> FrameRow:
+    """Return a comparison whose b is the base; as it is where the base is not its a."""
+    if row.a != base:
+        return row
+    ratios = {"estimate": 1 / row.estimate, "low": 1 / row.high, "high": 1 / row.low}
+    return row._replace(a=row.b, b=row.a, published=1 / row.published, **ratios)
+
+
+def _join_caveats(row: FrameRow, caveats: Mapping[str, str]) -> str:
+    """Return the caveats of a comparison's databases, whose printed names are the keys."""
+    of_cell = labels.name_database(str(row.settings.get("database")))
+    databases = dict.fromkeys((row.a, row.b, of_cell))
+    return "; ".join(caveats[database] for database in databases if database in caveats)
+
+
+def _write_notes(points: pd.DataFrame) -> list[str]:
+    measured = points[points["source"] == "here"]
+    if measured.empty:
+        return ["not run in this profile: nothing of this machine to compare"]
+    return [
+        "right of 1: the first takes more",
+        describe_ratio_blocks(measured["blocks"]),
+        *sorted(set(measured["caveat"]) - {""}),
+    ]
+
+
+def _sort_rows(rows: list[str]) -> list[str]:
+    """Return databases in the papers' order, other rows with those together that begin alike."""
+    if set(rows) <= set(labels.DATABASES.values()):
+        return labels.sort_databases(set(rows))
+    # Rows are alike up to a colon.
+    beginnings = list(dict.fromkeys(row.partition(":")[0] for row in rows))
+    return sorted(rows, key=lambda row: beginnings.index(row.partition(":")[0]))
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The claim about a paper's own main number, which represents the study in summaries."""
+
+    claim: str  # its id; the number is the claim's own headline, of the largest size that ran
+    asks: str  # the paper's question
+    # The result, with the ratio at ``{}``, and the divisor at ``{b}`` where that may vary.
+    says: str
+    label: str  # what is divided: ``XML / JSON, time``
+
+
+def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhibit:
+    """Draw each study's headline on one sheet."""
+    parts = []
+    for study, headline in headlines.items():
+        rows = select_rows(analysis.verdicts, id=headline.claim).dropna(subset="estimate")
+        for claim in ClaimVerdict.from_frame(rows):
+            label = headline.label.format(b=claim.b)
+            level = f"{study}: {label} ({describe_place(claim)})"
+            marks = list_marks(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)
+            parts.append(frame_points(marks, level=level, unit="ratio"))
+    points = join_points(*parts)
+    notes = [
+        "the paper's own main comparison, at the largest size that ran, with its 99 % interval",
+        "right of 1: the first named is larger or slower",
+        *describe_missing_studies(analysis),
+    ]
+    if points.empty:
+        notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
+    drawing = _make_ratio_dots("first / second", list(dict.fromkeys(points["level"])))
+    return Exhibit("Five studies: published and here", points, tuple(notes), drawing)
+
+
+def describe_place(claim: ClaimVerdict) -> str:
+    """Return the levels of a claim's headline that its a and b do not name, and the language."""
+    words = []
+    for level in filter(None, claim.label.split(", ")):
+        name, _, value = level.partition("=")
+        match name:
+            case "database":
+                level = products.format_title(value)
+            case "codec":
+                level = labels.name_codec(value)
+        if name != "driver" and level not in (claim.a, claim.b):
+            words.append(level)
+    if claim.n and "n=" not in claim.label:
+        words.append(f"n={claim.n}")
+    return labels.write_settings(", ".join([*words, labels.LANGUAGES[claim.language]]))

@@ -1,0 +1,217 @@
+"""The table of databases: each one's name and adapter, and the facts about its product.
+
+A product's facts are in its folder, `benchbook.databases.<folder>`, with its adapters and servers.
+To add a database, add its folder there, a line here and a unit in `benchbook.grid.units`. Folders
+are imported when they are used, and no fact changes what is measured.
+
+An installed package may announce more databases (`benchbook.registry.plugins`, group
+``benchbook.databases``): then its package has the facts.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, NamedTuple
+
+from benchbook.registry import plugins
+
+_OWN: Final[dict[str, str]] = {
+    "mongodb": "mongodb.adapter:MongoDB",
+    "mongodb+mongoengine": "mongodb.mongoengine:MongoEngine",
+    "postgresql+jsonb": "postgresql.adapter:PostgreSQLDocuments",
+    "postgresql+relational": "postgresql.adapter:PostgreSQLTables",
+    "mysql+json": "mysql.adapter:MySQLDocuments",
+    "mysql+relational": "mysql.adapter:MySQLTables",
+    "mariadb+json": "mysql.adapter:MariaDBDocuments",
+    "mariadb+relational": "mysql.adapter:MariaDBTables",
+    "couchdb": "couchdb.adapter:CouchDB",
+    "rethinkdb": "rethinkdb.adapter:RethinkDB",
+    "couchbase": "couchbase.adapter:Couchbase",
+    "sqlserver+relational": "sqlserver.adapter:SQLServer",
+    "arangodb": "arangodb.adapter:ArangoDB",
+    "noop": "noop:NoOp",
+}
+"""Each database's module in `benchbook.databases` and its class there."""
+
+DATABASES: Final[dict[str, str]] = {
+    **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
+    **{
+        name: f"{entry.module}:{entry.attribute}"
+        for name, entry in plugins.list_plugins("databases", tuple(_OWN)).items()
+    },
+}
+"""Each database's module and its class there, those of other packages last."""
+
+_MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
+
+STORES: Final = tuple(name for name in DATABASES if name not in ("mongodb+mongoengine", "noop"))
+"""Databases without mappers over another one and without `noop`."""
+
+
+class DatabaseName(NamedTuple):
+    """A database's name in its parts.
+
+    ``mysql+relational`` runs on the product ``mysql`` in the mode ``relational``.
+    ``noop`` runs on the product ``none``.
+    """
+
+    product: str
+    mode: str
+
+
+def parse_name(name: str) -> DatabaseName:
+    """Return the parts of a database's or a product's name."""
+    product, _, mode = name.partition("+")
+    return DatabaseName("none" if product == "noop" else product, mode)
+
+
+PRODUCTS: Final = tuple(
+    dict.fromkeys(
+        parse_name(name).product for name in DATABASES if parse_name(name).product != "none"
+    )
+)
+"""The products on which databases run."""
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A jar with a server in it."""
+
+    coordinates: str  # Maven's
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Package:
+    """Where a product's own servers are found on this machine, and how to install them."""
+
+    programs: tuple[str, ...]  # The programs that are needed, the server first.
+    install_advice: str
+    wheel: str = ""  # The wheel that may have the programs.
+    folder: str = ""  # Their folder in the wheel.
+    folder_patterns: tuple[str, ...] = ()  # Searched after PATH, the highest version first.
+    # For a server that does not print its version: a file near it whose name ends with the version.
+    version_pattern: str = ""
+    excludes: str = ""  # Another product whose program has the same name.
+    artefact: Artefact | None = None  # Fetched by set-up, and used last.
+
+
+@dataclass(frozen=True)
+class Image:
+    """A product's image, by its makers or of Docker's official library. A run never fetches one."""
+
+    # The name and default tag at which a container engine fetches it; each row has the digest.
+    reference: str
+    licence: str
+    folder: str = ""  # Its programs' folder, if not on its PATH.
+    # The port of a server that has only this one, so it runs on a bridge; 0: any, on the loopback.
+    port: int = 0
+    memory_gb: float = 0  # Free memory that a server needs to start.
+    # Whether a user must accept the makers' terms, by `ACCEPTED_TERMS`.
+    terms: bool = False
+
+
+ACCEPTED_TERMS: Final = ("ACCEPT_EULA", "Y")
+"""The environment variable, and its value, by which a user accepts a maker's terms."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """The facts about a product that are known before one of its servers runs."""
+
+    title: str  # Its name in print.
+    schemes: tuple[str, ...]  # The beginnings of its addresses.
+    processes: tuple[str, ...]  # The names of its servers' processes.
+    # The class in its ``server.py`` that asks and starts servers; empty: the module does.
+    servers: str = ""
+    package: Package | None = None  # None: its servers are not programs of this machine.
+    # The image of containers. Without image and package it is used by its address.
+    image: Image | None = None
+    # The oldest version with all that we use: log positions, functions.
+    oldest: str = ""
+    # Those of `Adapter.limitations` that must be known without its driver.
+    limitations: Mapping[str, str] = field(default_factory=dict)
+    bidirectional: bool = False  # Whether two nodes can replicate from each other.
+    # Whether its driver takes an address with several hosts.
+    several_hosts: bool = False
+    host_option: str = ""  # An option of the address that may have the host.
+    # The driver's package that the extra of its name installs; empty: always installed.
+    extra_driver: str = ""
+    # The versions on which its adapters passed all tests; None: experimental.
+    tested_on: str | None = None
+
+
+EXPERIMENTAL: Final = "experimental: never run against the product"
+"""Printed for a database whose product has no ``tested_on``."""
+
+
+def find_adapter(database: str) -> tuple[str, str]:
+    """Return module and class of a database's adapter; `KeyError` for an unknown database."""
+    module, _, name = DATABASES[database].partition(":")
+    return module, name
+
+
+def load_product(name: str) -> Product:
+    """Return the facts about a product; `KeyError` when there is none of that name."""
+    product: Product = importlib.import_module(_find_folder(name)).PRODUCTS[name]
+    return product
+
+
+def load_images() -> dict[str, Image]:
+    """Return the images of the products that have one, by product."""
+    images = {name: load_product(name).image for name in PRODUCTS}
+    return {name: image for name, image in images.items() if image}
+
+
+def name_server_module(product: str) -> str:
+    """Return the module that asks and starts a product's servers."""
+    return f"{_find_folder(product)}.server"
+
+
+def load_database_product(database: str) -> Product:
+    """Return the facts about a database's product; none for ``noop`` and unknown databases."""
+    name = parse_name(database).product
+    return load_product(name) if name in PRODUCTS else Product("", (), ())
+
+
+def is_unsupported(database: str, capability: str) -> bool:
+    """Return whether a capability is among the product's limitations."""
+    return capability in load_database_product(database).limitations
+
+
+def is_experimental(database: str) -> bool:
+    """Return whether a database's adapter never ran against its product; no claim uses it then."""
+    name = parse_name(database).product
+    return name in PRODUCTS and load_product(name).tested_on is None
+
+
+def find_missing_driver(name: str) -> str:
+    """Return how to install the driver of a database or product; empty when it is installed."""
+    product = load_database_product(name)
+    if not product.extra_driver or importlib.util.find_spec(product.extra_driver):
+        return ""
+    extra = f"benchbook[{parse_name(name).product}]"
+    return f"{product.title}'s driver is not installed: install {extra}"
+
+
+def format_title(database: str) -> str:
+    """Return a database's name in print: ``MySQL (tables)``, or ``CouchDB`` with its one model."""
+    name = parse_name(database)
+    title = load_database_product(database).title
+    if not title:
+        return database
+    of_product = [store for store in STORES if parse_name(store).product == name.product]
+    if len(of_product) == 1 or not name.mode:
+        return title
+    return f"{title} ({_MODES.get(name.mode, name.mode)})"
+
+
+@cache
+def _find_folder(product: str) -> str:
+    """Return the folder of a product's adapters, as a package; `KeyError` when there is none."""
+    for database in DATABASES:
+        if product != "none" and parse_name(database).product == product:
+            return find_adapter(database)[0].rpartition(".")[0]
+    raise KeyError(product)

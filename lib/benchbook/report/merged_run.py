@@ -1,0 +1,302 @@
+"""What the final notebook reads: the cells of a profile, or the committed run, and their tables.
+
+Begin with `merge_run`; the other functions return what ran and what did not, one table each.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import grid, paths
+from benchbook.analysis.runs import Analysis, Run, read_reference_profile
+from benchbook.files import atomic
+from benchbook.grid.cells import list_levels, list_result_keys, list_user_ids
+from benchbook.papers import exhibits
+from benchbook.plots.points import iterate_rows
+from benchbook.plots.provenance import (
+    describe_memory,
+    find_time_span,
+    join_distinct,
+    list_environments,
+    list_software,
+)
+from benchbook.results.folder import find_lost_cells
+from benchbook.results.views import format_csv
+from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.number_format import format_number
+
+T_TESTS: Final = "t_tests.csv"
+"""The file beside the figures that has all t-tests."""
+
+DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
+
+_STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
+"""The states of a cell, each with its name in print."""
+
+_COUNT_PARAMETERS: Final = ("repetitions", "blocks")
+"""Parameters of which a profile has fewer, not other ones."""
+
+_LOCATION_SETTINGS: Final = ("port", "bindIp", "keyFile", "path")
+"""Settings of a server that say where it is, not how it runs."""
+
+_FACT_NAMES: Final = {
+    "host": "Name",
+    "cpu": "Processor",
+    "cores_usable": "Processors usable",
+    "governor": "Frequency governor",
+    "kernel": "System",
+    "clock": "Clock source",
+    "file_system": "Data on",
+}
+"""Keys of a cell's environment, each with its name in print."""
+
+
+@dataclass(frozen=True)
+class MergedRun:
+    """A profile's cells, what the finished ones measured, and the folder where its figures go."""
+
+    profile: str
+    cells: list[grid.Cell]
+    run: Run
+    folder: Path
+    skipped: Sequence[grid.SkippedCells] = ()
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Block means of all quantities, stored and derived."""
+        return self.run.means
+
+    @property
+    def analysis(self) -> Analysis:
+        """What follows from the means: figures, tables and sentences are made of this object."""
+        return self.run.analysis
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is the committed reference run."""
+        return self.run.name == paths.REFERENCE
+
+    @cached_property
+    def own(self) -> Analysis:
+        """What follows from cells that are in no profile: other levels, or your records."""
+        cells = [] if self.is_reference else list_user_ids()
+        return Run.read_results("own cells", cells).analysis
+
+    @cached_property
+    def reference(self) -> Analysis | None:
+        """What follows from the reference run; None where it is absent, or this run is that one."""
+        if self.is_reference:
+            return None
+        committed = Run.read_reference().analysis
+        return None if committed.means.empty else committed
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Return the result of an SQL statement over the profile's ``observations``."""
+        with self.run.connect() as connection:
+            frame: pd.DataFrame = connection.execute(sql).df()
+            return frame
+
+    @cached_property
+    def t_tests(self) -> pd.DataFrame:
+        """The t-tests of all claims, as `benchbook.analysis.verdicts.list_t_tests` returns them."""
+        return self.analysis.t_tests
+
+    def draw(self) -> None:
+        """Draw every figure, set every table and write the t-tests."""
+        exhibits.draw_all(self.analysis, self.folder, self.run.name)
+        atomic.write_file(self.folder / T_TESTS, format_csv(self.t_tests))
+
+    def select_cells(self, study: str) -> list[grid.Cell]:
+        """Return one study's cells."""
+        return [cell for cell in self.cells if cell.study == study]
+
+
+def merge_run(profile: str) -> MergedRun:
+    """Return the cells of a profile with what they measured.
+
+    For `paths.REFERENCE` it is the committed run, with the cells of its profile.
+
+    Raises
+    ------
+    benchbook.files.inputs.InputError
+        When a grid is wrong or has no such profile.
+    FileNotFoundError
+        When the committed run is asked for and does not exist.
+    """
+    folder = paths.figures(profile)
+    if profile == paths.REFERENCE:
+        run, profile = Run.read_reference(), read_reference_profile()
+        planned = grid.make_plan(SLUGS, profile).cells
+        return MergedRun(profile, _mark_cells_that_ran(planned, run.means), run, folder)
+    plan = grid.make_plan(SLUGS, profile)
+    run = Run.read_results(profile, list_result_keys(plan.cells))
+    return MergedRun(profile, plan.cells, run, folder, plan.skipped)
+
+
+def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
+    """Return the cells of a run as done, and those of a plan that did not run as still to do.
+
+    A plan does not have the cells that cannot run on this machine, and has a cell once that
+    several hosts ran.
+    """
+    ran = []
+    for row in means.drop_duplicates(["cell_id", "block"]).to_dict("records"):
+        slug, study = str(row["study"]), load_study(row["study"])
+        parameters = study.Parameters.model_validate(study.Parameters.read_levels(row))
+        product, topology = study.deployment(parameters)
+        identity, block = row["cell_id"], row["block"]
+        cell = grid.Cell(slug, parameters, identity, block, 0, product, topology, None, "done")
+        ran.append(cell)
+    done = {(cell.combination, cell.block) for cell in ran}
+    others = [cell for cell in planned if (cell.combination, cell.block) not in done]
+    return [*(replace(cell, state="todo") for cell in others), *ran]
+
+
+def count_cells(merged: MergedRun) -> pd.DataFrame:
+    """Return how many cells of each study are in which state, its blocks and its values."""
+    counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
+    blocks = merged.means.groupby("study")["block"].nunique()
+    sql = "SELECT study, count(*) AS many FROM observations GROUP BY study"
+    values = merged.query(sql).set_index("study")["many"]
+    rows = []
+    for study in SLUGS:
+        row: dict[str, object] = {"Study": study}
+        row["Cells"] = sum(counts[study, state] for state in _STATES)
+        row |= {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
+        row["Blocks"] = int(blocks.get(study, 0))
+        row["Values"] = int(values.get(study, 0))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def list_loads(merged: MergedRun) -> pd.DataFrame:
+    """Return for each finished cell the load of other programs, in processors, and its noisiness.
+
+    The columns are ``study, cell_id, block, load, noisy``.
+    """
+    return merged.query(
+        "SELECT study, cell_id, block, any_value(background_load) AS load, "
+        "coalesce(bool_or(noisy), false) AS noisy FROM observations GROUP BY ALL ORDER BY ALL"
+    )
+
+
+def list_unfinished(merged: MergedRun) -> pd.DataFrame:
+    """Return the cells that are not done: one row per study, state and reason."""
+    # Why each cell is not done.
+    sql = (
+        "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations "
+        "WHERE state <> 'done' GROUP BY ALL"
+    )
+    reasons = {(row.cell_id, row.block): str(row.reason) for row in iterate_rows(merged.query(sql))}
+    lost = set() if merged.is_reference else find_lost_cells()
+    groups: dict[tuple[str, str, str], list[grid.Cell]] = {}
+    for cell in merged.cells:
+        if cell.state != "done":
+            never = DAMAGED if cell.key in lost else _STATES["todo"]
+            why = reasons.get((cell.identity, cell.block)) or cell.missing or never
+            groups.setdefault((cell.study, _STATES[cell.state], why), []).append(cell)
+
+    # Cells are named by the parameters that do not have all of the study's levels.
+    planned = {study: _collect_levels(merged.select_cells(study)) for study in SLUGS}
+    rows = []
+    for (study, state, why), cells in groups.items():
+        parts = [
+            f"{name}: {_write_levels(levels)}"
+            for name, levels in _collect_levels(cells).items()
+            if levels != planned[study][name]
+        ]
+        which = "; ".join(parts) or "all"
+        rows.append((study, state, len(cells), which, why))
+    return pd.DataFrame(rows, columns=["Study", "State", "Cells", "Which", "Why"])
+
+
+def list_left_out(merged: MergedRun) -> pd.DataFrame:
+    """Return the levels, repetitions and blocks of the papers' grids that this profile omits."""
+    rows = []
+    for study in SLUGS:
+        of_profile = _collect_levels(merged.select_cells(study))
+        of_paper = list_levels(study, "paper")
+        of_paper.pop("arm")
+        for name, levels in of_paper.items():
+            here = of_profile.get(name, [])
+            missing = [level for level in _sort_levels(levels) if level not in here]
+            if name in _COUNT_PARAMETERS:
+                has_as_many = max(here, default=0) >= max(levels)
+                missing = [] if has_as_many else _sort_levels(levels)
+            if missing:
+                rows.append((study, name, _write_levels(here), _write_levels(missing)))
+    return pd.DataFrame(rows, columns=["Study", "Parameter", "Here", "Not here"])
+
+
+def _collect_levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
+    """Return the levels of each parameter, and the number of blocks, sorted."""
+    levels: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        for name, value in cell.parameters.model_dump().items():
+            # A level may be a list, which cannot be a key.
+            levels.setdefault(name, {})[json.dumps(value)] = value
+    levels.pop("arm", None)
+    ordered = {name: _sort_levels(values.values()) for name, values in levels.items()}
+    return ordered | {"blocks": [len({cell.block for cell in cells})]}
+
+
+def _sort_levels(levels: Iterable[Any]) -> list[Any]:
+    return sorted(levels, key=lambda level: (str(type(level)), level))
+
+
+def _write_levels(levels: list[Any]) -> str:
+    # A bool is an int, too, but is not written with separators.
+    texts = [f"{level:,}" if type(level) is int else str(level) for level in levels]
+    return ", ".join(texts) or "none"
+
+
+def list_server_settings(merged: MergedRun) -> pd.DataFrame:
+    """Return the settings of each product's primary, one row per product and number of nodes."""
+    rows = set()
+    for environment in list_environments(merged.means):
+        servers = environment.get("servers") or {}
+        nodes = servers.get("nodes")
+        if not nodes:
+            continue
+        primary = servers.get("settings", {}).get("primary", {})
+        flat = pd.json_normalize([primary]).to_dict("records")[0] if primary else {}
+        settings = [
+            f"{name} = {value}"
+            for name, value in sorted((str(name), value) for name, value in flat.items())
+            if value is not None and name.rpartition(".")[2] not in _LOCATION_SETTINGS
+        ]
+        rows.add((servers["product"], len(nodes), ", ".join(settings)))
+    return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
+
+
+def list_machine_facts(merged: MergedRun) -> pd.DataFrame:
+    """Return the machine, its software and when it measured, one row per fact."""
+    environments = list_environments(merged.means)
+    facts = {name: join_distinct(environments, key) for key, name in _FACT_NAMES.items()}
+    facts["Memory"] = describe_memory(environments)
+    for name, text in list_software(merged.means).items():
+        facts[name[0].upper() + name[1:]] = text
+
+    # The speed of the disk differs from cell to cell, so the environments leave it out.
+    stored = [json.loads(text) for text in merged.means["environment"].dropna().unique()]
+    rates = [one["fsyncs_per_s"] for one in stored if one.get("fsyncs_per_s")]
+    if rates:
+        least, most = format_number(min(rates)), format_number(max(rates))
+        facts["Forced writes a second"] = f"{least} to {most}"
+
+    libraries = set()
+    for environment in environments:
+        for name, version in environment.get("libraries", {}).items():
+            libraries.add(f"{name} {version}")
+    facts["Libraries"] = ", ".join(sorted(libraries))
+    span = find_time_span(merged.means)
+    if span:
+        facts["Measured"] = " to ".join(f"{moment:%Y-%m-%d %H:%M}" for moment in span) + " UTC"
+    rows = [(name, text) for name, text in facts.items() if text]
+    return pd.DataFrame(rows, columns=["This machine", "Fact"])

@@ -1,0 +1,395 @@
+"""The sections of the final notebook: figures, tables, claims and findings as HTML.
+
+Begin with `show_study`, all of one study, and `show_overview`. Functions that begin with ``show``
+display something in the notebook; those that begin with ``render`` return it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan, log
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pandas as pd
+from IPython.display import HTML, Markdown, display
+from markupsafe import Markup
+
+from benchbook.analysis.aa_check import select_differing
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts, list_facts
+from benchbook.papers import exhibits, recomputed
+from benchbook.papers.catalogue import load_citation
+from benchbook.plots import claim_lines, ratio_plot
+from benchbook.plots.claims_plot import find_claimed_range, find_limits
+from benchbook.plots.labels import METRICS
+from benchbook.plots.points import iterate_rows, select_rows
+from benchbook.plots.ratio_plot import name_a_over_b
+from benchbook.plots.save import save_exhibit, save_for_page
+from benchbook.plots.sheet import list_log_ticks
+from benchbook.plots.style import PAGE_LAYOUTS
+from benchbook.report.merged_run import MergedRun
+from benchbook.report.tables import NotebookOutput, fill_template, render_table
+from benchbook.report.text import (
+    describe_aa_checks,
+    write_answer,
+    write_headlines,
+    write_languages,
+    write_point_values,
+    write_provenance,
+)
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.number_format import format_count, format_tick
+
+_UNJUDGED: Final = ("not comparable", "not run")
+"""Verdicts of claims that were not judged."""
+
+_TICK_GAP: Final = 0.2
+"""The smallest distance of two ticks, as a share of the scale."""
+
+_NUMBER_COLUMNS: Final = ("value", "low", "high")
+"""The columns of a figure's data that are numbers."""
+
+_SAFE_CHARACTERS: Final = "!$&'()*+,-./:;=?@[]_{|}~<>"
+"""Characters that mean themselves in the address of a picture."""
+
+_FACT_COLUMNS: Final = {
+    "says": "The paper says",
+    "where": "Where",
+    "words": "Here",
+    "fact": "Why it cannot fail here",
+}
+
+
+def show(*parts: str | NotebookOutput) -> None:
+    """Show one thing after the other; a text is Markdown."""
+    for part in parts:
+        display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
+
+
+def show_overview(merged: MergedRun) -> None:
+    """Show A/A checks that differ, the headline of each study, and how many claims hold."""
+    checks = merged.analysis.aa
+    if len(select_differing(checks)):
+        show(describe_aa_checks(checks))
+    # The first view of the page has the figure's id already.
+    overview = render_exhibit(merged.folder, "overview").data
+    overview = overview.replace('id="overview"', 'id="overview-drawn"')
+    leads = _render(
+        "leads",
+        leads=write_headlines(merged),
+        holds=Markup(render_verdict_counts(merged.analysis).data),
+        overview=Markup(overview),
+    )
+    show(leads, render_failures(merged.analysis))
+
+
+def show_study(
+    merged: MergedRun, slug: str, *, about: str, own: str, also: Sequence[str | NotebookOutput] = ()
+) -> None:
+    """Show one study: what came out, its claims, facts, figures and tables, the paper's numbers.
+
+    Parameters
+    ----------
+    merged
+        The run.
+    slug
+        The study's name.
+    about
+        What is measured, in a few sentences.
+    own
+        What is said of the paper's own numbers.
+    also
+        What only this paper has, shown below its tables.
+    """
+    languages = write_languages(merged, slug)
+    show(render_citation(slug), write_answer(merged, slug), f"{about} {languages}")
+    if slug in merged.analysis.studies:
+        _show_claims(merged, slug)
+        _show_list_facts(merged, slug)
+        _show_exhibits(merged, slug, also)
+    _show_own_cells(merged, slug)
+    show(f"### The paper's own numbers: {slug}", render_own_numbers(slug, own))
+
+
+def _list_verdict_sheets(slug: str) -> list[str]:
+    """Return the figures of a study's verdicts."""
+    return [
+        name
+        for name in exhibits.FIGURES
+        if name.startswith(slug) and exhibits.VERDICT_FIGURE.search(name)
+    ]
+
+
+def _show_claims(merged: MergedRun, slug: str) -> None:
+    """Show the claims of a study in lines, and as a figure behind a fold."""
+    verdicts = select_rows(merged.analysis.verdicts, study=slug)
+    reference = merged.reference.verdicts if merged.reference else None
+    claims = render_claims(verdicts, merged.analysis.comparisons, reference)
+    show(f"### Claims of {slug}", claims)
+    # A study with few judged claims leaves its last sheets empty.
+    sheets = _list_verdict_sheets(slug)
+    drawn = [name for name in sheets if len(pd.read_csv(merged.folder / f"{name}.csv"))]
+    figures = [render_exhibit(merged.folder, name) for name in drawn or sheets[:1]]
+    show(render_fold("The claims as a figure", figures))
+
+
+def _show_list_facts(merged: MergedRun, slug: str) -> None:
+    """Show a paper's facts, which cannot fail here; nothing without one."""
+    of_study = select_rows(list_facts(merged.analysis.comparisons), study=slug)
+    if of_study.empty:
+        return
+    table = render_table(of_study[[*_FACT_COLUMNS]].rename(columns=_FACT_COLUMNS))
+    summary = f"{format_count(len(of_study), 'fact')}, which cannot fail here: not counted"
+    show(render_fold(summary, [table]))
+
+
+def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOutput]) -> None:
+    """Show a study's other figures and its tables, and then what only this paper has."""
+    sheets = _list_verdict_sheets(slug)
+    of_study = [name for name in exhibits.FIGURES if name.startswith(f"{slug}_")]
+    figures = [name for name in of_study if name not in sheets]
+    show(f"### Figures of {slug}", *(render_exhibit(merged.folder, name) for name in figures))
+    tables = [name for name in exhibits.TABLES if name.startswith(f"{slug}_")]
+    rendered = [render_exhibit(merged.folder, name) for name in tables]
+    show(f"### Tables of {slug}", *rendered, *also)
+
+
+def _show_own_cells(merged: MergedRun, slug: str) -> None:
+    """Show a study's cells with other levels or your records; nothing without one."""
+    table = select_rows(merged.own.tables, study=slug)
+    if table.empty:
+        return
+    name = f"{slug}_own"
+    drawn = ratio_plot.draw_own_cells(merged.own, slug)
+    provenance = exhibits.get_provenance(merged.own, (slug,), merged.profile)
+    save_exhibit(drawn, merged.folder / name, provenance)
+    save_for_page(drawn, merged.folder / exhibits.PAGE_FOLDER, name)
+    rows = []
+    for row in Comparison.from_frame(table):
+        quantity = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}"
+        rows.append(
+            {
+                "Ratio": name_a_over_b(row),
+                "Quantity": quantity.replace("_", " "),
+                "Levels": row.label,
+                "Here": row.words or row.reason,
+                "Blocks": row.blocks,
+            }
+        )
+    caption = (
+        "Measured with a level or a file that this profile does not have; "
+        "no claim is judged by them."
+    )
+    show(
+        f"### Your own cells of {slug}\n\n{caption}",
+        render_exhibit(merged.folder, name),
+        render_table(pd.DataFrame(rows)),
+    )
+
+
+def render_citation(slug: str) -> HTML:
+    """Render which paper a study is about."""
+    paper = load_citation(slug)
+    return _render("reference", paper=paper, authors=", ".join(paper.authors))
+
+
+def render_fold(summary: str, parts: Sequence[NotebookOutput]) -> HTML:
+    """Render something behind a line that opens it."""
+    shown = Markup("\n").join(Markup(part.data) for part in parts)
+    fold = Markup('<details class="rest"><summary>{}</summary>{}</details>')
+    return HTML(fold.format(summary, shown))  # type: ignore[no-untyped-call]
+
+
+def render_own_numbers(slug: str, own: str) -> HTML:
+    """Render what does not follow from a paper's own numbers, behind its count."""
+    checks, findings = recomputed.run_checks(slug), recomputed.list_findings(slug)
+    parts = [render_findings(findings), render_checks(checks)]
+    return _render(
+        "own_numbers",
+        study=slug,
+        own=own,
+        findings=len(findings),
+        parts=[Markup(part.data) for part in parts],
+        disagree=int((~checks["agrees"].astype(bool)).sum()),
+        recomputed=len(checks),
+    )
+
+
+def render_findings(findings: Sequence[recomputed.PaperFinding]) -> HTML:
+    """Render what does not follow from a paper's own numbers, one card per finding."""
+    return _render("findings", findings=findings)
+
+
+def render_checks(table: pd.DataFrame) -> HTML:
+    """Render `benchbook.papers.recomputed.run_checks`; the checks that agree are folded."""
+    differ = list(iterate_rows(table[~table["agrees"].astype(bool)]))
+    agree = list(iterate_rows(table[table["agrees"].astype(bool)]))
+    return _render("checks", differ=differ, agree=agree)
+
+
+def render_verdict_counts(analysis: Analysis) -> HTML:
+    """Render how many claims of each study have which verdict."""
+    counts = claim_lines.count_verdicts(analysis.verdicts).to_dict("records")
+    return _render(
+        "holds",
+        rows=counts,
+        verdicts=VERDICTS,
+        all=claim_lines.ALL_STUDIES,
+        ran={*analysis.studies},
+    )
+
+
+def render_failures(analysis: Analysis) -> HTML:
+    """Render the claims that do not hold, and how many of the papers' own numbers disagree."""
+    failed = [
+        (claim, claim_lines.write_line(claim))
+        for claim in claim_lines.list_failed(analysis.verdicts)
+    ]
+    checks = recomputed.run_checks()
+    counts = checks.loc[~checks["agrees"].astype(bool), "study"].value_counts()
+    return _render(
+        "failed",
+        failed=failed,
+        decided=VerdictCounts.count(analysis.verdicts).decided,
+        disagree={study: int(counts[study]) for study in SLUGS if study in counts},
+        recomputed=len(checks),
+    )
+
+
+def render_claims(
+    verdicts: pd.DataFrame, comparisons: pd.DataFrame, reference: pd.DataFrame | None = None
+) -> HTML:
+    """Render a study's claims, one line per claim, by verdict; those not judged are folded.
+
+    Parameters
+    ----------
+    verdicts
+        Rows of `benchbook.analysis.runs.Analysis.verdicts`, of one study.
+    comparisons
+        `benchbook.analysis.runs.Analysis.comparisons`.
+    reference
+        Verdicts of the reference run, shown beside; None: they are not shown.
+    """
+    # A line per claim, by verdict.
+    claims = ClaimVerdict.from_frame(verdicts)
+    notes = claim_lines.number_notes(comparisons, claims)
+    lines = {}
+    for claim in claims:
+        numbers = claim_lines.list_note_numbers(claim, notes)
+        lines[claim.id] = claim_lines.write_line(claim, numbers)
+    by_verdict: dict[str, list[ClaimVerdict]] = {}
+    for claim in claim_lines.sort_by_verdict(claims):
+        by_verdict.setdefault(claim.verdict, []).append(claim)
+
+    # The most frequent ratio is named once, above the scale that all judged ratios share.
+    judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
+    ends = find_limits(judged)
+    ticks = [
+        (_place_ratio(tick, ends), format_tick(tick)) for tick in list_log_ticks(*ends, _TICK_GAP)
+    ]
+    groups = []
+    for verdict, of_verdict in by_verdict.items():
+        rows = [(claim, lines[claim.id], _place_marks(claim, ends)) for claim in of_verdict]
+        groups.append((verdict, rows))
+    ratios = Counter(lines[claim.id].divided for claim in judged)
+    in_reference = {}
+    if reference is not None:
+        in_reference = dict(zip(reference["id"], reference["verdict"], strict=True))
+    return _render(
+        "claims",
+        study=claims[0].study,
+        counts=VerdictCounts.count(verdicts),
+        judged=[group for group in groups if group[0] not in _UNJUDGED],
+        rest=[group for group in groups if group[0] in _UNJUDGED],
+        notes=[*notes],
+        axis=ratios.most_common(1)[0][0] if ratios else "",
+        differs=len(ratios) > 1,
+        ticks=ticks,
+        reference=in_reference,
+    )
+
+
+def _place_marks(claim: ClaimVerdict, ends: tuple[float, float]) -> dict[str, object] | None:
+    """Return where the marks of a claim's ratio are on the scale, in percent; None without one."""
+    value = claim.noisy_estimate if isnan(claim.estimate) else claim.estimate
+    if claim.kind == "difference" or isnan(value):
+        return None
+    claimed = find_claimed_range(claim)
+    has_range = claim.smallest < claim.largest
+    return {
+        "one": _place_ratio(1.0, ends),
+        "claimed": claimed and _place_range(*claimed, ends),
+        "range": _place_range(claim.smallest, claim.largest, ends) if has_range else None,
+        "interval": None if isnan(claim.low) else _place_range(claim.low, claim.high, ends),
+        "printed": None if isnan(claim.published) else _place_ratio(claim.published, ends),
+        "dot": _place_ratio(value, ends),
+        "noisy": isnan(claim.estimate),
+    }
+
+
+def _place_ratio(value: float, ends: tuple[float, float]) -> float:
+    """Return where a ratio is on a logarithmic scale, in percent; beyond an end, at the end."""
+    low, high = ends
+    inside = min(max(value, low), high)
+    return round(100 * log(inside / low) / log(high / low), 1)
+
+
+def _place_range(first: float, last: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return where a range begins and how long it is, in percent."""
+    start = _place_ratio(first, ends)
+    return start, round(_place_ratio(last, ends) - start, 1)
+
+
+def render_exhibit(folder: Path, name: str) -> NotebookOutput:
+    """Render a drawn figure or a saved table; its notes, where there was nothing to draw."""
+    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    rows = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+    if rows.empty:
+        notes = [f"{about['title']}: {note}" for note in about["notes"]]
+        return _render("figure", wide="", notes=notes)
+    notes = [note for note in about["notes"] if note != about.get("left_out")]
+    if name in exhibits.TABLES:
+        return render_table(rows, fold=about["title"], notes=notes, name=name)
+
+    missing = {column: [""] for column in _NUMBER_COLUMNS}
+    points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=missing)
+    sentences = ". ".join(note[0].upper() + note[1:] for note in notes if note)
+    return _render(
+        "figure",
+        name=name,
+        title=about["title"],
+        half="_" in name and not exhibits.VERDICT_FIGURE.search(name),
+        values=write_point_values(points),
+        provenance=write_provenance(about),
+        notes=f"{sentences}." if sentences else "",
+        **_encode_drawings(folder, name),
+    )
+
+
+def _encode_drawings(folder: Path, name: str) -> dict[str, str]:
+    """Return a figure's drawing for each layout of the page; empty where there is none."""
+    page = folder / exhibits.PAGE_FOLDER
+    paths = {layout: page / f"{name}.{layout}.svg" for layout in PAGE_LAYOUTS}
+    # The committed run has one drawing of each figure.
+    if not paths["wide"].is_file():
+        paths = {"wide": folder / f"{name}.svg"}
+    drawings = dict.fromkeys(PAGE_LAYOUTS, "")
+    for layout, path in paths.items():
+        drawings[layout] = encode_drawing(path.read_text(encoding="utf-8"))
+    return drawings
+
+
+def encode_drawing(svg: str) -> str:
+    """Return a drawing as the address of a picture, for ``src`` and ``srcset``.
+
+    It is a picture, because JupyterLab leaves SVG out of a notebook that it does not trust.
+    """
+    return f"data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe=_SAFE_CHARACTERS)}"
+
+
+def _render(template: str, **parts: Any) -> HTML:
+    """Return a template filled in; it escapes what it is given."""
+    return HTML(fill_template(template, **parts))  # type: ignore[no-untyped-call]

@@ -1,0 +1,321 @@
+"""Tables of the final notebook as HTML.
+
+A long table shows a page of rows at a time, sorted and filtered by DataTables, which the package
+`itables` brings. `render_table` shows a frame, `render_t_tests` all t-tests.
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pandas as pd
+from IPython.display import HTML, Javascript, Markdown, display
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from benchbook.analysis.comparisons import Comparison
+from benchbook.papers.printed_tests import recompute_tests
+from benchbook.plots.exhibit import NOT_RUN, SOURCES
+from benchbook.plots.labels import LANGUAGES
+from benchbook.plots.points import FrameRow, iterate_rows
+from benchbook.report.merged_run import T_TESTS
+from benchbook.report.text import phrase_verdict
+from benchbook.text.number_format import (
+    NOT_PRINTED,
+    format_comparison,
+    format_count,
+    format_number,
+    format_p_value,
+    split_interval,
+)
+
+NotebookOutput: TypeAlias = HTML | Markdown
+"""What a notebook shows."""
+
+MAX_WHOLE_ROWS: Final = 25
+"""Rows of the longest table that is shown whole; a longer one is paged."""
+
+ROWS_IN_PAGE: Final = 10
+"""Rows of a paged table that are seen without a script and on paper."""
+
+_MIN_WIDE_LENGTH: Final = 32
+"""Characters from which a number's cell may break into lines."""
+
+_MIN_LONG_LENGTH: Final = 60
+"""Characters from which a cell's text gets a wide column."""
+
+_NUMBERS: Final = re.compile(
+    r"[-+<> ]*[\d.,]+( \([-+<> \d.,]+(to [-+<> \d.,]+|or \w+)\))?|nan|" + f"{NOT_PRINTED}|{NOT_RUN}"
+)
+"""A cell of a column of numbers."""
+
+_T_TEST_COLUMNS: Final = (
+    ("Study", "text select"),
+    ("Claim", "text"),
+    ("Comparison", "text"),
+    ("Here (99 %)", "here"),
+    ("Printed", "published"),
+    ("SE", ""),
+    ("t", ""),
+    ("df", ""),
+    ("p", ""),
+    ("p (Holm)", ""),
+    ("g", ""),
+    ("Stands", "text select"),
+    ("Verdict", "text select"),
+)
+"""Columns of the t-tests and their classes; the table can be filtered by a ``select`` column."""
+
+TEMPLATE_FOLDER: Final = Path(__file__).parent / "template"
+_DEFAULT_EXPORT: Final = re.compile(r"export\s*\{[^}]*?(\w+) as default[^}]*\};?")
+
+
+def load_templates(*folders: Path) -> Environment:
+    """Return the templates of some folders; each escapes what it is given."""
+    environment = Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "number": format_number,
+        "to_be": phrase_verdict,
+        "apart": split_interval,
+        "plural": format_count,
+    }
+    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": _MIN_WIDE_LENGTH}
+    return environment
+
+
+_TEMPLATES: Final = load_templates(TEMPLATE_FOLDER)
+
+
+def fill_template(template: str, **parts: Any) -> str:
+    """Return a template of the report filled in; it escapes what it is given."""
+    return _TEMPLATES.get_template(f"{template}.html.j2").render(parts)
+
+
+class PagedTable(HTML):
+    """A table that pages its rows where it is long.
+
+    JupyterLab is given the script for that with each table, the report's page has it once.
+    """
+
+    def _ipython_display_(self) -> None:
+        display(HTML(self.data))  # type: ignore[no-untyped-call]
+        # A notebook can be opened at any cell, so each table brings the library.
+        if 'class="rows"' in self.data:
+            display(Javascript(load_notebook_script()))  # type: ignore[no-untyped-call]
+
+
+def render_table(
+    table: pd.DataFrame,
+    *,
+    title: str = "",
+    notes: Sequence[str] = (),
+    fold: str = "",
+    otherwise: str = "",
+    name: str = "",
+) -> NotebookOutput:
+    """Render a frame; columns that end in ``, published`` and ``, here`` share a heading.
+
+    Parameters
+    ----------
+    table
+        Texts and numbers.
+    title, notes
+        What is above and below the table.
+    fold
+        The line that opens the table; on paper only this line is seen. Empty: it is always open.
+    otherwise
+        What is said of an empty frame.
+    name
+        The name of the files beside the page that have the table, linked below it; empty: none.
+    """
+    if otherwise and table.empty:
+        return Markdown(otherwise)  # type: ignore[no-untyped-call]
+    kinds = {str(column): _classify_column(str(column), table[column]) for column in table.columns}
+    rows = [
+        [format_number(value) if isinstance(value, float) else str(value) for value in row]
+        for row in table.itertuples(index=False, name=None)
+    ]
+    first, paged = _split_rows(rows)
+    page = fill_template(
+        "table",
+        heads=_list_headings(kinds),
+        kinds=list(kinds.values()),
+        rows=first,
+        paged=paged,
+        title=title,
+        notes=notes,
+        fold=fold,
+        name=name,
+    )
+    return PagedTable(page)  # type: ignore[no-untyped-call]
+
+
+def _split_rows(rows: Sequence[Sequence[str]]) -> tuple[Sequence[Sequence[str]], str]:
+    """Return the rows that are in the page itself, and all rows of a paged table as JSON."""
+    if len(rows) <= MAX_WHOLE_ROWS:
+        return rows, ""
+    return rows[:ROWS_IN_PAGE], encode_rows(rows)
+
+
+def encode_rows(rows: Iterable[Sequence[str]]) -> Markup:
+    """Return rows as JSON for an element of the page; texts are escaped, `Markup` is not."""
+    cells = [
+        [str(cell) if isinstance(cell, Markup) else html.escape(cell) for cell in row]
+        for row in rows
+    ]
+    text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"))
+    # Inside <script> nothing but "<" can end the element.
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def _classify_column(name: str, values: "pd.Series[Any]") -> str:
+    """Return a column's class: the source of its numbers, else long, text, or empty for numbers."""
+    source = name.rpartition(", ")[2]
+    if source in SOURCES:
+        return source
+    texts = values.astype(str)
+    if texts.str.fullmatch(_NUMBERS).all():
+        return ""
+    return "long" if texts.str.len().max() > _MIN_LONG_LENGTH else "text"
+
+
+class _Heading(NamedTuple):
+    """The heading of a column with its class, or of several, whose ``sources`` are beneath."""
+
+    name: str
+    kind: str
+    sources: list[str]
+
+
+def _list_headings(kinds: Mapping[str, str]) -> list[_Heading]:
+    """Return the headings; columns of one quantity, published and here, share theirs."""
+
+    def name_heading(column: str) -> str:
+        return column.rpartition(", ")[0] if kinds[column] in SOURCES else column
+
+    headings = []
+    for name, columns in groupby(kinds, key=name_heading):
+        classes = [kinds[column] for column in columns]
+        headings.append(_Heading(name, classes[0], classes if classes[0] in SOURCES else []))
+    return headings
+
+
+def render_t_tests(table: pd.DataFrame) -> NotebookOutput:
+    """Render `benchbook.analysis.verdicts.list_t_tests` as one table."""
+    if table.empty:
+        return Markdown("")  # type: ignore[no-untyped-call]
+    rows = [_write_t_test(row) for row in iterate_rows(table)]
+    first, paged = _split_rows(rows)
+    page = fill_template("t_tests", columns=_T_TEST_COLUMNS, rows=first, paged=paged, file=T_TESTS)
+    return PagedTable(page)  # type: ignore[no-untyped-call]
+
+
+def _write_t_test(row: FrameRow) -> list[str]:
+    """Return the texts of one t-test, by `_T_TEST_COLUMNS`."""
+    claim = row.claim.removeprefix(f"{row.study}.")
+    place = ", ".join(filter(None, (row.label, LANGUAGES.get(row.language, row.language))))
+    return [
+        row.study,
+        Markup('<a href="#{}">{}</a>').format(row.claim, claim),
+        Markup('{} / {} <span class="interval">{}</span>').format(row.a, row.b, place),
+        format_comparison(row.kind, row.estimate, row.low, row.high, row.unit),
+        format_number(row.published),
+        format_number(row.error, 2),
+        format_number(row.t),
+        str(row.df),
+        format_p_value(row.p),
+        format_p_value(row.p_holm),
+        format_number(row.hedges_g),
+        row.stands,
+        row.verdict,
+    ]
+
+
+def render_aa_checks(checks: pd.DataFrame) -> NotebookOutput:
+    """Render the A/A checks: how many times as much arm b took as arm a."""
+    rows = [
+        {
+            "Study": row.study,
+            "Language": LANGUAGES[row.language],
+            "Kind": row.metric,
+            "Quantities": row.label.split(" ")[0],
+            "Blocks": row.blocks,
+            "Arm b over arm a": row.words,
+        }
+        for row in Comparison.from_frame(checks)
+    ]
+    return render_table(pd.DataFrame(rows), otherwise="No A/A check ran.")
+
+
+def render_printed_tests() -> NotebookOutput:
+    """Render the t-tests that the papers print, recomputed from their own numbers."""
+    tests = recompute_tests()
+    columns = {
+        "Measure": tests["measure"],
+        "Commas": tests["reading"],
+        "Values, JSON": tests["n_json"],
+        "Values, XML": tests["n_xml"],
+        "t": tests["t"],
+        "p (Student)": tests["p"].map(format_p_value),
+        "p (Welch)": tests["p_welch"].map(format_p_value),
+        "p printed": tests["printed"],
+        "Result": tests["agrees"].map({True: "agrees", False: "differs"}),
+    }
+    return render_table(pd.DataFrame(columns))
+
+
+def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
+    """Render the cells of `benchbook.papers.bookstore.find_cold_starts`, times in ms."""
+    columns = {
+        "Case": cold_starts["case"].astype(int),
+        "n": cold_starts["n"].map("{:,}".format),
+        "Format": cold_starts["format"].str.upper(),
+        "Operation": cold_starts["operation"].str.replace("_", " "),
+        "Blocks": cold_starts["shapes"],
+        "Steady from": cold_starts["start"],
+        "Mean, ms": cold_starts["mean"] / 1e6,
+        "Steady, ms": cold_starts["steady"] / 1e6,
+        "Cold / steady": cold_starts["cold_over_steady"],
+    }
+    return render_table(
+        pd.DataFrame(columns),
+        fold=f"cold start and steady state of {len(cold_starts)} cells",
+        otherwise="Too few repetitions a cell to tell a cold start from a steady state.",
+    )
+
+
+@cache
+def load_table_script() -> str:
+    """Return DataTables with what it needs, as a script that defines ``DataTable``."""
+    bundle = files("itables").joinpath("html/dt_bundle.js").read_text(encoding="utf-8")
+    script, count = _DEFAULT_EXPORT.subn(r"window.DataTable = \1;", bundle)
+    if count != 1:
+        raise RuntimeError(
+            "itables brings no DataTables that a page can run: install another version of itables"
+        )
+    # A page would take these for HTML; in the script they are only in texts.
+    script = script.replace("<!--", "\\x3c!--").replace("</script", "\\x3c/script")
+    # The bundle is a module: as a script it keeps its names to itself.
+    return f"(() => {{{script}\n}})();\n"
+
+
+@cache
+def load_notebook_script() -> str:
+    """Return the script that pages the tables of an open notebook."""
+    style = json.dumps((TEMPLATE_FOLDER / "tables.css").read_text(encoding="utf-8"))
+    start = (TEMPLATE_FOLDER / "tables.js").read_text(encoding="utf-8")
+    return (
+        f"if (!window.DataTable) {{\n{load_table_script()}"
+        f"const style = document.createElement('style'); style.textContent = {style}; "
+        f"document.head.append(style);\n}}\n{start}"
+    )

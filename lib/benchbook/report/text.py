@@ -1,0 +1,353 @@
+"""Sentences of the final notebook, in Markdown, from what was measured.
+
+Begin with `write_answer` and `write_headlines`, what came out of a study. Texts that results bring
+go through `escape_markdown`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.analysis import claim_files
+from benchbook.analysis.aa_check import select_differing
+from benchbook.analysis.intervals import CONFIDENCE
+from benchbook.papers import exhibits
+from benchbook.papers.catalogue import Citation, load_citation
+from benchbook.papers.recomputed import PaperFinding
+from benchbook.plots import labels
+from benchbook.plots.claim_lines import NOISY_NOTE, write_line
+from benchbook.plots.labels import LANGUAGES
+from benchbook.plots.points import FrameRow, iterate_rows, select_rows
+from benchbook.plots.provenance import describe_suites, list_environments
+from benchbook.registry import products
+from benchbook.report.merged_run import MergedRun, count_cells
+from benchbook.studies.catalogue import SLUGS
+from benchbook.text.number_format import (
+    format_bounds,
+    format_count,
+    format_estimate,
+    split_interval,
+)
+
+_DEFAULT_LANGUAGE: Final = "python"
+"""The language that counts where a paper's own is not one of ours."""
+
+_RATIO_MARK: Final = "\0"
+"""Stands for the ratio of a headline's sentence, which the page sets apart."""
+
+_FINDING_KINDS: Final = {
+    "contradiction": "where two places cannot both be right",
+    "unsupported": "sentences that the numbers do not carry",
+    "not shown": "of what a reader needs and does not get",
+    "implausible": "that no machine could have measured",
+    "misprint": "misprints",
+}
+
+_MAX_POINTS: Final = 100
+"""Points of a figure that are written out; the data has them all."""
+
+
+def escape_markdown(text: str) -> str:
+    """Return a text for a sentence in Markdown, where each of its signs means itself."""
+    return re.sub(r"[^\w\s]|_", lambda sign: f"&#{ord(sign[0])};", text)
+
+
+def phrase_verdict(verdict: str) -> str:
+    """Return a verdict as what a claim does or is: ``holds``, ``is undecided``."""
+    return verdict if verdict.endswith(("holds", "hold")) else f"is {verdict}"
+
+
+@dataclass(frozen=True)
+class StudyHeadline:
+    """What came out of a study: a sentence around a ratio, and its evidence below."""
+
+    study: str
+    reference: Citation
+    asks: str
+    before: str
+    ratio: str = ""
+    after: str = ""
+    claim: str = ""  # its id
+    verdict: str = ""
+    about: str = ""
+    command: str = ""  # that measures it, where it did not run
+
+
+def write_headlines(merged: MergedRun) -> list[StudyHeadline]:
+    """Return the headline of each study with the verdict on its claim; without one, why."""
+    return [_write_headline(merged, study) for study in SLUGS]
+
+
+def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
+    asks = exhibits.HEADLINES[study].asks
+    headline = StudyHeadline(study, load_citation(study), asks, before="")
+    claim = exhibits.judge_headline(merged.analysis, study)
+    line = write_line(claim)
+    if not line.here:
+        why, command = _describe_missing(merged, study)
+        in_reference = _describe_reference(merged, study)
+        return replace(headline, before=why, command=command, about=in_reference)
+
+    sentence = exhibits.write_headline(study, claim, _RATIO_MARK)
+    before, _, after = sentence.partition(_RATIO_MARK)
+    ratio, *interval = split_interval(line.here)
+    evidence = [
+        f"99 % interval {interval[0].strip('()')}" if interval else "",
+        f"printed {line.printed}" if line.printed else "the paper prints no ratio",
+        line.measured,
+        line.place,
+    ]
+    return replace(
+        headline,
+        before=before,
+        ratio=f"{ratio} times",
+        after=after,
+        claim=claim.id,
+        verdict=claim.verdict,
+        about="; ".join(filter(None, evidence)) + ".",
+    )
+
+
+def write_answer(merged: MergedRun, study: str) -> str:
+    """Return a paper's question and its answer, or the command of a study that did not run."""
+    asked = f"**The paper asks:** {exhibits.HEADLINES[study].asks}"
+    claim = exhibits.judge_headline(merged.analysis, study)
+    line = write_line(claim)
+    if not line.here:
+        why, command = _describe_missing(merged, study)
+        return f"{asked}<br>\n**Here:** {why} `{command}`."
+    sentence = exhibits.write_headline(study, claim, f"**{line.here} times**")
+    printed = f"The paper prints {line.printed}" if line.printed else "The paper prints no ratio"
+    place = f"{NOISY_NOTE}; {line.place}" if line.measured == NOISY_NOTE else line.place
+    verdict = f"its claim **{phrase_verdict(claim.verdict)}** ({place})"
+    return f"{asked}<br>\n**Here:** {sentence} {printed}; {verdict}."
+
+
+def _describe_missing(merged: MergedRun, study: str) -> tuple[str, str]:
+    """Return why a study has no headline, and the command that measures it or says more."""
+    if study not in merged.analysis.studies:
+        command = f"benchbook run {study} --profile {merged.profile}"
+        return "Not run in this profile:", command
+    command = f"benchbook claims {exhibits.HEADLINES[study].claim}"
+    return "What its main claim compares did not run:", command
+
+
+def _describe_reference(merged: MergedRun, study: str) -> str:
+    """Return the headline of the reference run; empty where there is none."""
+    if not merged.reference:
+        return ""
+    claim = exhibits.judge_headline(merged.reference, study)
+    if isnan(claim.estimate):
+        return ""
+    return f"In the reference run: {exhibits.write_headline(study, claim)}"
+
+
+def write_languages(merged: MergedRun, study: str) -> str:
+    """Return in which languages a study ran, and with which codecs, drivers or databases.
+
+    ``Measured in Java (Jackson, JAXB), as the paper, and in Python (lxml, orjson).``
+    """
+    rows = select_rows(merged.means, study=study)
+    if rows.empty:
+        return ""
+    # The paper's own language comes first.
+    own = claim_files.find_paper_language(study)
+    languages = sorted(rows["language"].dropna().unique(), key=lambda language: language != own)
+    parts = []
+    for language in languages:
+        of_language = rows[rows["language"] == language]
+        used = next(kind for kind in ("codec", "driver", "database") if rows[kind].notna().any())
+        names = [_print_name(used, name) for name in sorted(of_language[used].dropna().unique())]
+        paper = ", as the paper" if language == own != _DEFAULT_LANGUAGE else ""
+        parts.append(f"{LANGUAGES[language]} ({', '.join(filter(None, names))}){paper}")
+    return f"Measured in {', and in '.join(parts)}."
+
+
+def _print_name(kind: str, name: str) -> str:
+    """Return the name of a codec, driver or database; empty for the loop without a database."""
+    if kind != "database":
+        return escape_markdown(labels.name_codec(name))
+    return "" if name == "noop" else escape_markdown(labels.name_database(name))
+
+
+def describe_cells(merged: MergedRun) -> str:
+    """Describe the run in two or three sentences."""
+    table = count_cells(merged).set_index("Study")
+    total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
+    cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
+    text = f"Profile `{merged.profile}`: {cells}; {table['Values'].sum():,} values. "
+    without = [study for study in SLUGS if not table.loc[study, "Done"]]
+    if without:
+        missing = f"Nothing was measured of {', '.join(without)}"
+        text += f"{missing}: there the papers' numbers stand alone. "
+    databases = sorted(merged.means["database"].dropna().unique())
+    experimental = [database for database in databases if products.is_experimental(database)]
+    if experimental:
+        names = escape_markdown(", ".join(experimental))
+        text += f"These adapters are experimental, never run against the product: {names}."
+    return text
+
+
+def list_absent_products(merged: MergedRun) -> str:
+    """Return a line per product that is not on this machine; none for the committed run."""
+    lines = []
+    for skipped in merged.skipped:
+        left_out = f"left out of {' and '.join(skipped.studies)}: {skipped.what} ({skipped.why})"
+        lines.append(f"- not here, and so {left_out}")
+    return "\n".join(lines)
+
+
+def describe_trust(checks: pd.DataFrame) -> str:
+    """Return whether the machine can be trusted, and what the A/A checks say."""
+    tested = checks[checks["low"].notna()]
+    answer = "Yes, as far as it was tested." if len(tested) else "We do not know."
+    if len(select_differing(tested)):
+        answer = "Not in everything."
+    return f"**{answer}** {describe_aa_checks(checks)}"
+
+
+def describe_aa_checks(checks: pd.DataFrame) -> str:
+    """Describe the A/A checks of `benchbook.analysis.Analysis.aa`."""
+    tested = checks[checks["low"].notna()]
+    if tested.empty:
+        few = "No A/A check ran on five blocks or more"
+        return f"{few}, so we do not know how steady the machine is."
+    different = select_differing(tested)
+    if different.empty:
+        return f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks."
+    names = ", ".join(
+        f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in iterate_rows(different)
+    )
+    counts = f"differed in {len(different)} of {len(tested)} checks"
+    return (
+        f"**A/A: the same cell, measured twice, {counts}: {names}.** "
+        "Among some twenty such intervals one in five runs has one that excludes 1 by chance."
+    )
+
+
+def describe_noise(cells: pd.DataFrame) -> str:
+    """Return how many cells were noisy, of `benchbook.report.merged_run.list_loads`."""
+    known = cells[cells["load"].notna()]
+    if known.empty:
+        return "The load of other programs was not measured."
+    load = known["load"]
+    noisy = int(known["noisy"].sum())
+    sentence = f"Other programs used {load.median():.2f} processors in the median, "
+    sentence += f"{load.max():.2f} at most. **{noisy} of {len(known)} cells were noisy**"
+    return f"{sentence}: they are left out of every comparison." if noisy else f"{sentence}."
+
+
+def describe_durability(merged: MergedRun) -> str:
+    """Return with which durability the databases ran, and whether the disk allows a statement."""
+    levels = sorted(set(merged.means["durability"].dropna()))
+    if not levels:
+        return "No store ran."
+    text = f"Stores ran with durability {escape_markdown(', '.join(levels))}. "
+    text += "MongoDB's default does not wait for the disk, PostgreSQL's does."
+    environments = list_environments(merged.means)
+    if any(environment.get("file_system_in_memory") for environment in environments):
+        text += " The data lay in memory (tmpfs): nothing is said of durability."
+    return text
+
+
+def describe_null_baseline(shares: pd.DataFrame) -> str:
+    """Describe the harness's own time, of `benchbook.papers.crud.compute_null_baseline`."""
+    if shares.empty:
+        missing = "No database ran beside the one that stores nothing"
+        return f"{missing}, so the harness's own cost is not known."
+    smallest_and_largest = shares.sort_values("share").iloc[[0, -1]]
+    ends = [
+        f"{_write_percent(row.share)} ({row.database}, {row.operation}, n={row.n})"
+        for row in iterate_rows(smallest_and_largest)
+    ]
+    medians = shares.groupby("database", sort=False)["share"].median()
+    of_databases = ", ".join(
+        f"{database} {_write_percent(share)}" for database, share in medians.items()
+    )
+    of_time = "of a database's time on a single node: the harness's own cost"
+    sentence = f"A database that stores nothing took {' to '.join(ends)} {of_time}."
+    return f"{sentence} Medians: {of_databases}."
+
+
+def _write_percent(share: float) -> str:
+    if share < 0.01:
+        return f"{share:.2%}"
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
+def describe_t_tests(table: pd.DataFrame) -> str:
+    """Return how many comparisons were tested and how many differ.
+
+    ``table`` is that of `benchbook.analysis.verdicts.list_t_tests`.
+    """
+    if table.empty:
+        return "Nothing was tested: a test takes five blocks of both sides."
+    different = int((table["p_holm"] < 1 - CONFIDENCE).sum())
+    counts = f"**{len(table):,} comparisons were tested; {different} differ**"
+    sentence = f"{counts} at 1 % after Holm's correction."
+    exact = int(table["p"].isna().sum())
+    return f"{sentence} In {exact} the blocks do not vary: they have no p." if exact else sentence
+
+
+def describe_recomputations(
+    tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[PaperFinding]
+) -> str:
+    """Return how many printed numbers were recomputed, how many agree, and what does not follow.
+
+    Parameters
+    ----------
+    tally
+        As `benchbook.papers.recomputed.count_checks` returns it.
+    coverage
+        As `benchbook.papers.recomputed.count_coverage` returns it.
+    findings
+        What does not follow from the papers' own numbers.
+    """
+    total, agree, disagree = (
+        int(tally[name].sum()) for name in ("recomputed", "agree", "disagree")
+    )
+    kinds = Counter(finding.kind for finding in findings)
+    listed = ", ".join(f"{count} {_FINDING_KINDS[kind]}" for kind, count in kinds.most_common())
+    return (
+        f"Of {coverage['printed']} printed values {coverage['recomputed']} follow from others and "
+        f"{coverage['used']} more are what those or an ordering are computed from; "
+        f"{coverage['alone']} stand alone and {coverage['texts']} are text. "
+        f"**{total} numbers, bounds and orderings were recomputed: {agree} agree, "
+        f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: "
+        f"{listed}."
+    )
+
+
+def write_provenance(about: Mapping[str, Any]) -> str:
+    """Return a figure's provenance in a line."""
+    days = list(dict.fromkeys(about["measured"]))
+    parts = [
+        f"Measured {' to '.join(days)}" if days else "",
+        format_count(len(about["blocks"]), "block") if about["blocks"] else "",
+        about["host_cpu"],
+        describe_suites(about["measured_by"]),
+    ]
+    line = f"{', '.join(filter(None, parts))}; drawn by {about['drawn_by']}."
+    left_out = about.get("left_out", "")
+    return f"{line} {left_out[:1].upper()}{left_out[1:]}." if left_out else line
+
+
+def write_point_values(points: pd.DataFrame) -> str:
+    """Return the values that a figure shows, each of this machine with its interval."""
+    texts = [_write_point(row) for row in iterate_rows(points.head(_MAX_POINTS))]
+    if len(points) > _MAX_POINTS:
+        texts.append(f"and {len(points) - _MAX_POINTS} more, in the data")
+    return "; ".join(texts)
+
+
+def _write_point(row: FrameRow) -> str:
+    where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
+    unit = "" if row.unit == "ratio" else str(row.unit)
+    if isnan(row.value):
+        return f"{where}: {row.source} bounds ({format_bounds(row.low, row.high)}) {unit}".rstrip()
+    return f"{where}: {row.source} {format_estimate(row.value, row.low, row.high, unit)}"

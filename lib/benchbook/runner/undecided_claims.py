@@ -1,0 +1,318 @@
+"""Undecided claims: which comparisons need more blocks, and the cells of the next block.
+
+Nothing is stored for this: what is undecided follows from the results, so that a run that was
+stopped continues where it was.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product, zip_longest
+from typing import Final, TypeAlias
+
+import pandas as pd
+
+from benchbook.analysis.block_means import PASS_PAUSE, average_repetitions, compute_block_means
+from benchbook.analysis.claim_comparisons import choose_claim_means
+from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import StudyMeans, split_by_study
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.grid import Cell
+from benchbook.grid.cells import Combination
+from benchbook.measure.machine import name_host
+from benchbook.registry.products import is_experimental
+from benchbook.results.schema import ALTERNATING_COLUMNS, OBSERVATIONS
+from benchbook.studies.catalogue import load_study
+
+MAX_BLOCKS_PER_DAY: Final = 3
+"""Blocks that are added to a comparison on one machine-day: those of another day tell more."""
+
+MAX_FAILURES: Final = 2
+"""Blocks of one run in which a cell may fail before its comparisons are given up."""
+
+RunCells: TypeAlias = Callable[[Sequence[Cell]], Collection[Cell]]
+"""Runs cells in their order and returns those that failed."""
+
+_PLANNED: Final = pd.Timestamp("2000-01-01", tz="UTC")
+"""When planned cells ran, as far as their rows say."""
+
+
+@dataclass(frozen=True)
+class ComparisonCells:
+    """A comparison of a claim, and the cells that it needs."""
+
+    claim: MeasuredClaim
+    language: str
+    label: str  # its levels, as ``n=1000``
+    cells: frozenset[Combination]  # empty if they cannot all run here
+
+
+def find_comparison_cells(
+    cells: Iterable[Cell], selected: Iterable[Claim] | None = None
+) -> list[ComparisonCells]:
+    """Return the comparisons of claims in the languages of some cells, in the claims' order.
+
+    The cells of a comparison are chosen as `benchbook.analysis.claim_comparisons` chooses block
+    means.
+
+    Parameters
+    ----------
+    cells
+        As `benchbook.grid.make_plan` returns them; one block of each cell suffices.
+    selected
+        The claims; None for all of `data/claims`.
+    """
+    planned = _plan_means(cells)
+    comparisons = []
+    for claim in load_claims() if selected is None else selected:
+        if not isinstance(claim, MeasuredClaim) or claim.fact or claim.study not in planned:
+            continue
+        of_study = planned[claim.study]
+        for language in of_study.languages:
+            if claim.languages and language not in claim.languages:
+                continue
+            for chosen in choose_claim_means(claim, of_study, language):
+                needed = set[Combination]()
+                means = chosen.means.values()
+                databases = [str(mean.settings.get("database") or "") for mean in means]
+                is_complete = chosen.means.keys() == chosen.wanted.keys()
+                if is_complete and not any(map(is_experimental, databases)):
+                    for mean in means:
+                        needed |= {(claim.study, cell) for cell in mean.cells}
+                label = format_levels(chosen.levels)
+                comparisons.append(ComparisonCells(claim, language, label, frozenset(needed)))
+    return comparisons
+
+
+def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
+    """Return by study the block means that these cells would have if each had run once."""
+    runnable = {cell.combination: cell for cell in cells if cell.arm == "a" and not cell.missing}
+    rows: list[dict[str, object]] = []
+    for cell in runnable.values():
+        rows.extend(_plan_rows(cell))
+    if not rows:
+        return {}
+    columns = dict.fromkeys(average_repetitions(OBSERVATIONS.empty_table().to_pandas()))
+    for row in rows:
+        columns |= dict.fromkeys(row)
+    return split_by_study(compute_block_means(pd.DataFrame(rows).reindex(columns=[*columns])))
+
+
+def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
+    """Yield the block means that a cell would have."""
+    given = cell.parameters.model_dump(mode="json")
+    about: dict[str, object] = {
+        name: given[name] for name in ALTERNATING_COLUMNS if isinstance(given.get(name), str)
+    }
+    about |= cell.parameters.as_columns()
+    about |= {
+        "study": cell.study,
+        "topology": cell.topology,
+        "cell_id": cell.identity,
+        "host": "",
+        "block": 0,
+        "started_at": _PLANNED,
+        "last_started_at": _PLANNED,
+        "rows": 1,
+        "unit": "",
+        "value": 1.0,
+        "at_least": 1.0,
+        "count": 1.0,
+        "timed_out": False,
+        "noisy": False,
+    }
+    quantities = set(load_study(cell.study).expected(cell.parameters))
+    for operation, role, metric in [*quantities]:
+        if metric == "memory_rss":
+            quantities.add((operation, role, "memory_pss"))
+    for arm in cell.parameters.variants():
+        for operation, role, metric in quantities:
+            yield {**about, **arm, "operation": operation, "role": role, "metric": metric}
+
+
+def select_undecided(
+    comparisons: Iterable[ComparisonCells], analysis: Analysis
+) -> list[ComparisonCells]:
+    """Return the comparisons that need more blocks and whose cells can run here.
+
+    These are the ones with fewer blocks than an interval needs, and the open ones of a claim whose
+    verdict is undecided.
+    """
+    rows: dict[tuple[str, str], list[Comparison]] = {}
+    for row in Comparison.from_frame(analysis.comparisons):
+        rows.setdefault((row.name, row.language), []).append(row)
+    undecided_in = {}
+    for verdict in ClaimVerdict.from_frame(analysis.verdicts):
+        if verdict.verdict == "undecided":
+            undecided_in[verdict.id] = verdict.language
+    by_claim: dict[tuple[str, str], list[ComparisonCells]] = {}
+    for comparison in comparisons:
+        by_claim.setdefault((comparison.claim.id, comparison.language), []).append(comparison)
+
+    selected = []
+    for (claim, language), of_claim in by_claim.items():
+        # Both have all comparisons of the claim in the same order; there are no rows of a language
+        # in which nothing ran.
+        for comparison, row in zip_longest(of_claim, rows.get((claim, language), [])):
+            is_short = row is None or row.blocks < MIN_BLOCKS
+            is_undecided = undecided_in.get(claim) == language
+            is_open = row is not None and row.stands == "open" and is_undecided
+            if comparison.cells and (is_short or is_open):
+                selected.append(comparison)
+    return selected
+
+
+def find_identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Combination], str]:
+    """Return the cells of each A/A check, and the loops without a database, with their study."""
+    identical: dict[frozenset[Combination], str] = {}
+    for cell in cells:
+        parameters = cell.parameters
+        if cell.missing:
+            continue
+        if cell.arm != "a":
+            first = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
+            has_both = any(arm.get("arm") == "a" for arm in parameters.aa_arms())
+            kinds = {cell.combination} if has_both else {cell.combination, first.combination}
+            identical[frozenset(kinds)] = cell.study
+        elif getattr(parameters, "database", "") == "noop":
+            identical[frozenset({cell.combination})] = cell.study
+    return identical
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One pass over a block's cells on a machine-day."""
+
+    begun: pd.Timestamp
+    machine_day: str
+
+
+def choose_next_block(
+    cells: Sequence[Cell],
+    comparisons: Iterable[ComparisonCells],
+    means: pd.DataFrame,
+    now: pd.Timestamp,
+    previous: int = -1,
+) -> list[Cell]:
+    """Return the cells to run in the next block, in the plan's order; an empty list for none.
+
+    Two cells share a block if they ran in the same pass over it. If an earlier pass ended before it
+    ran both, they can no longer share this block, and use another.
+
+    Parameters
+    ----------
+    cells
+        The plan, of all blocks.
+    comparisons
+        The comparisons that need blocks; the A/A checks of their studies run with them.
+    means
+        Block means of the finished cells, as `compute_block_means` returns them; those of
+        other hosts are ignored.
+    now
+        When the block would begin.
+    previous
+        The number of the previous block.
+    """
+    finished, current = _find_passes(cells, means, now)
+    blocks = sorted({cell.block for cell in cells})
+    needed = {comparison.cells for comparison in comparisons}
+    shared = _count_shared_blocks(needed, blocks, finished)
+    identical = find_identical_cells(cells)
+    new_pass = _Pass(now, f"{name_host()} {now:%Y-%m-%d}")
+    for block in blocks:
+        # The cells that complete a comparison in this block, if it may have another block today.
+        block_pass = current.get(block, new_pass)
+        chosen: set[Combination] = set()
+        for comparison in needed:
+            missing = {cell for cell in comparison if (cell, block) not in finished}
+            passes = [finished[cell, block] for cell in comparison - missing]
+            is_of_this_pass = all(one.begun == block_pass.begun for one in passes)
+            count = shared[comparison, block_pass.machine_day]
+            if block > previous and is_of_this_pass and count < MAX_BLOCKS_PER_DAY:
+                chosen |= missing
+
+        # Their studies' A/A checks.
+        measured = {study for study, _ in chosen}
+        for pair, study in identical.items():
+            if study in measured:
+                chosen |= {cell for cell in pair if (cell, block) not in finished}
+        of_block = [cell for cell in cells if cell.block == block and not cell.missing]
+        if any(cell.combination in chosen for cell in of_block):
+            return [cell for cell in of_block if cell.combination in chosen]
+    return []
+
+
+def _find_passes(
+    cells: Sequence[Cell], means: pd.DataFrame, now: pd.Timestamp
+) -> tuple[dict[tuple[Combination, int], _Pass], dict[int, _Pass]]:
+    """Return the pass in which each cell finished in each block, and each block's current pass."""
+    kind_of = {cell.identity: cell.combination for cell in cells}
+    here = means[means["cell_id"].isin(kind_of.keys())]  # a host is part of the identity
+    newest = here.sort_values("last_started_at").drop_duplicates(["cell_id", "block"], keep="last")
+    finished: dict[tuple[Combination, int], _Pass] = {}
+    current: dict[int, _Pass] = {}
+    for row in newest.to_dict("records"):
+        of_row = _Pass(row["begun"], row["machine_day"])
+        finished[kind_of[row["cell_id"]], row["block"]] = of_row
+        if now - row["last_started_at"] < PASS_PAUSE:
+            current[row["block"]] = of_row
+    return finished, current
+
+
+def _count_shared_blocks(
+    comparisons: Iterable[frozenset[Combination]],
+    blocks: Iterable[int],
+    finished: Mapping[tuple[Combination, int], _Pass],
+) -> Counter[tuple[frozenset[Combination], str]]:
+    """Return how many blocks all cells of a comparison share on each machine-day."""
+    shared: Counter[tuple[frozenset[Combination], str]] = Counter()
+    for comparison, block in product(comparisons, blocks):
+        first, *others = [finished.get((kind, block)) for kind in comparison]
+        if first and all(other == first for other in others):
+            shared[comparison, first.machine_day] += 1
+    return shared
+
+
+def run_until_decided(
+    cells: Sequence[Cell],
+    comparisons: Sequence[ComparisonCells],
+    analyse: Callable[[], Analysis],
+    run_cells: RunCells,
+    left_s: Callable[[], float],
+    now: Callable[[], pd.Timestamp] = lambda: pd.Timestamp.now("UTC"),
+) -> Analysis:
+    """Run block after block until no comparison needs more, or until time is up.
+
+    Returns the analysis of all that is finished then.
+
+    Parameters
+    ----------
+    cells
+        The plan, of all blocks.
+    comparisons
+        The claims' comparisons, with the cells of the plan that they need.
+    analyse
+        Returns the analysis of the finished cells of the plan.
+    run_cells
+        Runs the cells of a block; it may end before all of them when time is up.
+    left_s
+        Returns the seconds that are left.
+    now
+        Returns the time.
+    """
+    analysis, failures, block = analyse(), Counter[Combination](), -1
+    while left_s() > 0:
+        given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
+        undecided = select_undecided(comparisons, analysis)
+        wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
+        chosen = choose_next_block(cells, wanted, analysis.means, now(), block)
+        if not chosen:
+            break
+        failures.update(cell.combination for cell in run_cells(chosen))
+        block = chosen[0].block
+        analysis = analyse()
+    return analysis

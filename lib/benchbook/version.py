@@ -1,0 +1,49 @@
+"""Which benchbook this is: its version and, in a checkout, its commit."""
+
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+CHANGES_MARK = "+changes"
+"""Follows a commit when files differ from it."""
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_GIT_TIMEOUT_S = 10
+_COMMIT_DIGITS = 10
+
+
+@cache
+def read_version() -> str:
+    """Return the installed version, which ``pyproject.toml`` states."""
+    return metadata.version("benchbook")
+
+
+@cache
+def read_commit() -> str:
+    """Return the short commit of this code, with `CHANGES_MARK` if files differ; else empty."""
+    head = _run_git("rev-parse", f"--short={_COMMIT_DIGITS}", "HEAD")
+    if not head or not (_CHECKOUT / ".git").exists():
+        return ""
+    changed = _run_git("status", "--porcelain", "--untracked-files=no")
+    return head + CHANGES_MARK if changed else head
+
+
+def describe_version() -> str:
+    """Return name, version and commit: ``benchbook 0.2.0 (1a2b3c4d5e)``."""
+    commit = read_commit()
+    return f"benchbook {read_version()}" + (f" ({commit})" if commit else "")
+
+
+def _run_git(*words: str) -> str:
+    """Return git's answer about this code's checkout; empty without git or a checkout."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(_CHECKOUT), *words],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""

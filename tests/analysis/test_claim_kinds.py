@@ -1,0 +1,258 @@
+"""What a claim may ask, judged on frames of known answers: each kind, and what stands for it."""
+
+import json
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from benchbook.analysis.block_means import compute_block_means
+from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.claims import (
+    LANGUAGES,
+    Claim,
+    NotComparable,
+    UnmeasuredClaim,
+)
+from benchbook.analysis.verdicts import judge_claims, list_facts
+from benchbook.results.files import build_table, infer_schema
+from benchbook.results.schema import name_parameter_column
+from benchbook.studies import drivers, tcp
+
+BLOCKS = 8
+TIME = {"operation": "insert", "role": "client", "metric": "wall_time"}
+MEMORY = {"operation": "update", "role": "client", "metric": "memory_change_kb"}
+MAPPER_OVER_DRIVER = {"a": {"driver": "mongoengine"}, "b": {"driver": "pymongo"}}
+
+
+def claim(**parts: Any) -> Claim:
+    common = {"id": "drivers.it", "says": "It is so.", "where": "Section 4", "quantity": TIME}
+    margin = {"margin": 1.05, "margin_difference": 50, "why_margin": "so"}
+    return TypeAdapter(Claim).validate_python({**common, **margin, **parts}, strict=False)
+
+
+def ran(
+    mean: float, *, quantity: dict[str, str] = TIME, seed: int = 1, **columns: Any
+) -> pd.DataFrame:
+    """Return one cell's observations: a repetition per block, within 1 % of a mean."""
+    about = {
+        "driver": "pymongo",
+        "attributes": 89,
+        "n": 1000,
+        "language": "python",
+        "arm": "a",
+        **columns,
+    }
+    metric = {"memory_change_kb": "memory_change"}.get(quantity["metric"], quantity["metric"])
+    noise = np.random.Generator(np.random.PCG64(seed)).standard_normal(BLOCKS)
+    rows = [
+        {
+            **{name: about[name] for name in ("language", "arm", "driver", "n")},
+            **{"study": "drivers", "host": "h", "state": "done", "timed_out": False, "count": 1},
+            **{name_parameter_column(name): level for name, level in about.items()},
+            **{"cell_id": json.dumps(about), "block": block},
+            **{"operation": quantity["operation"], "role": "client", "metric": metric},
+            **{"value": mean * (1 + 0.01 * noise[block]), "repetition": 0},
+            "unit": "ns" if metric == "wall_time" else "B",
+        }
+        for block in range(BLOCKS)
+    ]
+    frame = pd.DataFrame(rows)
+    table: pd.DataFrame = build_table(frame, infer_schema(frame)).to_pandas()
+    return table
+
+
+def compared(stated: Claim, *rows: pd.DataFrame) -> pd.DataFrame:
+    return compare_claims(compute_block_means(pd.concat(rows)), [stated])
+
+
+def verdict(stated: Claim, *rows: pd.DataFrame) -> str:
+    (found,) = judge_claims(compared(stated, *rows), [stated])["verdict"]
+    return str(found)
+
+
+def pair(factor: float, **columns: Any) -> list[pd.DataFrame]:
+    return [
+        ran(1e6 * factor, driver="mongoengine", **columns),
+        ran(1e6, driver="pymongo", seed=2, **columns),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claimed", "than", "factor", "expected"),
+    [
+        ("more", 1.0, 1.3, "holds"),
+        ("more", 1.0, 1.0, "does not hold"),
+        ("less", 1.0, 0.7, "holds"),
+        ("equal", 1.0, 1.0, "holds"),
+        ("equal", 1.0, 1.3, "does not hold"),
+        ("different", 1.0, 1.3, "holds"),
+        ("different", 1.0, 0.7, "holds"),
+        ("different", 1.0, 1.0, "does not hold"),
+        ("more", 2.0, 2.5, "holds"),
+        ("more", 2.0, 1.5, "does not hold"),
+        ("equal", 10.5, 10.5, "holds"),
+        ("equal", 10.5, 5.0, "does not hold"),
+    ],
+)
+def test_a_ratio_is_judged_by_its_direction_and_its_factor(
+    claimed: str, than: float, factor: float, expected: str
+) -> None:
+    stated = claim(compare="ratio", claimed=claimed, than=than, **MAPPER_OVER_DRIVER)
+    assert verdict(stated, *pair(factor)) == expected
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(1e6, "holds"), (1e5, "does not hold")])
+def test_a_difference_is_judged_by_a_margin_in_the_metrics_unit(
+    margin: float, expected: str
+) -> None:
+    """Half as long again, 0.5 ms more: alike on an axis where a millisecond is nothing."""
+    stated = claim(
+        compare="ratio",
+        claimed="equal",
+        difference=True,
+        margin_difference=margin,
+        **MAPPER_OVER_DRIVER,
+    )
+    (row,) = compared(stated, *pair(1.5)).to_dict("records")
+    assert (row["kind"], row["unit"]) == ("difference", "ns")
+    assert row["estimate"] == pytest.approx(5e5, rel=0.05)
+    assert verdict(stated, *pair(1.5)) == expected
+
+
+def test_memory_that_was_given_back_is_compared_as_a_difference() -> None:
+    rows = [
+        ran(-1e5, quantity=MEMORY, driver="mongoengine"),
+        ran(1e5, quantity=MEMORY, driver="pymongo"),
+    ]
+    stated = claim(compare="ratio", claimed="less", quantity=MEMORY, **MAPPER_OVER_DRIVER)
+    (row,) = compared(stated, *rows).to_dict("records")
+    assert (row["kind"], row["unit"], row["stands"]) == ("difference", "KB", "for")
+    assert row["estimate"] == pytest.approx(-200, rel=0.05)
+
+
+def test_a_trend_may_be_compared_with_the_growth_of_the_records() -> None:
+    rows = [ran(1e6, n=1000), ran(150e6, n=200000, seed=2)]
+    parts = {"compare": "trend", "a": {"driver": "pymongo"}, "over": {"n": [1000, 200000]}}
+    assert verdict(claim(**parts, claimed="more"), *rows) == "holds"
+    assert verdict(claim(**parts, claimed="less", than=200), *rows) == "holds"
+    assert verdict(claim(**parts, claimed="equal", than=200), *rows) == "does not hold"
+
+
+def test_a_gap_is_a_ratio_of_ratios() -> None:
+    rows = [*pair(2.0), *pair(6.0, n=10000)]
+    stated = claim(compare="gap", claimed="more", over={"n": [1000, 10000]}, **MAPPER_OVER_DRIVER)
+    (row,) = compared(stated, *rows).to_dict("records")
+    assert row["estimate"] == pytest.approx(3.0, rel=0.05)
+    assert row["stands"] == "for"
+
+
+def test_a_pooled_claim_is_judged_on_the_mean_over_its_sizes() -> None:
+    """Twice as long at the small size, as long at the large one, which most of the mean is."""
+    rows = [*pair(2.0), *(table.assign(value=table["value"] * 1e3) for table in pair(1.0, n=10000))]
+    parts = {"compare": "ratio", "claimed": "equal", **MAPPER_OVER_DRIVER}
+    assert verdict(claim(**parts, pooled={"n": [1000, 10000]}), *rows) == "holds"
+    apart = compared(claim(**parts, each={"n": [1000, 10000]}), *rows)
+    assert apart["stands"].tolist() == ["against", "for"]
+    (alone,) = compared(claim(**parts, pooled={"n": [1000, 10000]}), *rows[:2])["stands"]
+    assert alone == "not run", "a mean is over two sizes at least"
+    with pytest.raises(ValidationError, match="pooled: n is named in at or each, too"):
+        claim(**parts, pooled={"n": [1000, 10000]}, at={"n": 1000})
+
+
+def test_claims_that_are_not_comparable_are_measured_and_not_counted() -> None:
+    why = NotComparable(
+        claims=("drivers.it",), at={"n": (10000,)}, why="it syncs", remedy="no sync"
+    )
+    stated = claim(compare="ratio", claimed="more", each={"n": [1000, 10000]}, **MAPPER_OVER_DRIVER)
+    stated = stated.model_copy(update={"not_comparable": (why,)})
+    for factor in (2.0, 0.5):
+        rows = [*pair(2.0), *pair(factor, n=10000)]
+        table = compared(stated, *rows)
+        assert table["stands"].tolist() == ["for", "not comparable"]
+        assert table["estimate"].iloc[1] == pytest.approx(factor, rel=0.05)
+        assert "it syncs" in table["reason"].iloc[1] and "no sync" in table["reason"].iloc[1]
+        assert verdict(stated, *rows) == "holds"
+    everywhere = stated.model_copy(update={"not_comparable": (why.model_copy(update={"at": {}}),)})
+    assert verdict(everywhere, *pair(2.0)) == "not comparable"
+
+
+def test_a_fact_is_shown_and_counted_nowhere() -> None:
+    stated = claim(
+        compare="ratio", claimed="more", fact="the records are ours", **MAPPER_OVER_DRIVER
+    )
+    table = compared(stated, *pair(2.0))
+    assert table["estimate"].iloc[0] == pytest.approx(2.0, rel=0.05)
+    assert judge_claims(table, [stated]).empty
+    (fact,) = list_facts(table, [stated]).to_dict("records")
+    assert fact["id"] == "drivers.it"
+
+
+def test_unmeasured_claims_are_not_comparable_and_say_why() -> None:
+    why = "it would take single repetitions"
+    stated = UnmeasuredClaim(
+        id="drivers.it", says="It is steady.", where="Figure 4", compare="none", why=why
+    )
+    (found,) = judge_claims(compared(stated, *pair(2.0)), [stated]).to_dict("records")
+    assert (found["verdict"], found["why"]) == ("not comparable", why)
+
+
+def test_a_claim_is_asked_of_its_languages_and_of_a_languages_own_drivers() -> None:
+    rows = [
+        *pair(2.0),
+        ran(2e6, language="node", driver="mongoose"),
+        ran(1e6, language="node", driver="mongoclient"),
+    ]
+    sides = {
+        "a": {"driver": ["mongoengine", "mongoose"]},
+        "b": {"driver": ["pymongo", "mongoclient"]},
+    }
+    parts = {"compare": "ratio", "claimed": "more", **sides}
+    assert sorted(compared(claim(**parts), *rows)["language"]) == ["node", "python"]
+    assert compared(claim(**parts, languages=["node"]), *rows)["language"].tolist() == ["node"]
+    each = {"driver": ["pymongo", "mongoclient"]}
+    trend = {"compare": "trend", "claimed": "more", "over": {"n": [1000, 10000]}, "each": each}
+    labels = compared(claim(**trend), *rows).set_index("language")["label"].to_dict()
+    assert labels == {"node": "driver=mongoclient", "python": "driver=pymongo"}
+
+
+def test_the_languages_of_codecs_and_drivers_are_those_of_the_studies() -> None:
+    assert {name for name, language in LANGUAGES.items() if language == "node"} == set(
+        drivers.NODE_DRIVERS
+    )
+    assert {name for name, language in LANGUAGES.items() if language == "java"} >= set(
+        tcp.JAVA_CODECS
+    )
+    fields = tcp.Parameters.model_fields
+    codecs = {*get_args(fields["json_codec"].annotation), *get_args(fields["xml_codec"].annotation)}
+    assert not (codecs - set(tcp.JAVA_CODECS)) & set(LANGUAGES)
+    assert set(tcp.JAVA_CODECS) <= codecs
+
+
+def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_with_is() -> None:
+    """MongoDB ran, CouchDB did not: nothing can be judged, and only CouchDB is missing."""
+    stated = TypeAdapter(Claim).validate_python(
+        {
+            **{
+                "id": "crud.it",
+                "says": "It is so.",
+                "where": "conclusion",
+                "why_margin": "so",
+                "margin": 1.1,
+            },
+            **{
+                "compare": "ratio",
+                "claimed": "less",
+                "quantity": TIME,
+                "a": {"database": "couchdb"},
+                "b": {},
+            },
+            "each": {"database": ["mongodb"]},
+        },
+        strict=False,
+    )
+    rows = ran(1e6, database="mongodb", topology="single").assign(study="crud", database="mongodb")
+    (row,) = compared(stated, rows).to_dict("records")
+    assert (row["stands"], row["reason"]) == ("not run", "CouchDB did not run")

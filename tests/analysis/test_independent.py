@@ -1,0 +1,38 @@
+"""Every verdict of the reference run follows from docs/method.md, computed by `independent`."""
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+import independent
+from benchbook import cli
+from benchbook.cli import exit_status
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[dict[str, Any]]:
+    """Return the lines that `benchbook claims --reference --json` prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        written: list[str] = []
+        patch.setattr("builtins.print", lambda *words, **_: written.extend(map(str, words)))
+        assert cli.main(["claims", "--reference", "--json"]) == exit_status.DONE
+    rows: list[dict[str, Any]] = json.loads("".join(written))
+    return rows
+
+
+def test_docs_method_gives_every_verdict_and_interval_of_the_reference_run(
+    printed: list[dict[str, Any]],
+) -> None:
+    assert sum(len(row["comparisons"]) for row in printed) > 1000
+    assert [*independent.differences(printed)] == []
+
+
+def test_another_verdict_or_end_of_an_interval_is_found(printed: list[dict[str, Any]]) -> None:
+    changed = deepcopy(printed)
+    first = next(row for row in changed if row["verdict"] == "holds")
+    first["verdict"] = "mixed"
+    first["comparisons"][-1]["low"] *= 1 + 1e-6
+    found = [*independent.differences(changed)]
+    assert len(found) == 2 and all(difference.startswith(first["id"]) for difference in found)

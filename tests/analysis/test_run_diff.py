@@ -1,0 +1,155 @@
+"""Two runs compared: what did not change is not named, and what did is."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from benchbook import cli
+from benchbook.analysis import run_diff
+from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
+from benchbook.cli import exit_status
+from benchbook.results import files
+
+
+@pytest.fixture(scope="module")
+def means() -> pd.DataFrame:
+    """The block means of two studies of the reference run."""
+    means = Run.read_reference().means
+    return means[means["study"].isin(["bookstore", "tcp"])]
+
+
+@pytest.fixture(scope="module")
+def run(means: pd.DataFrame) -> Analysis:
+    return Analysis(means)
+
+
+def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
+    """Return the run with XML's round trip slower in one cell."""
+    wanted = {
+        "case": 2,
+        "n": 1000,
+        "language": "python",
+        "cell_arm": "a",
+        "process": "together",
+        "keys": "paper",
+    }
+    cell = (means[[*wanted]] == pd.Series(wanted)).all(axis=1) & (means["format"] == "xml")
+    of_it = cell & (means["study"] == "bookstore") & (means["operation"] == "round_trip")
+    of_it &= means["metric"] == "wall_time"
+    assert of_it.any()
+    return means.assign(
+        **{name: means[name].where(~of_it, means[name] * factor) for name in ("value", "at_least")}
+    )
+
+
+def test_the_same_run_has_not_changed(run: Analysis) -> None:
+    for table in (run_diff.compare_ratios(run, run), run_diff.compare_values(run, run)):
+        assert len(table) > 100 and run_diff.select_changes(table).empty
+        assert list(table["estimate"].dropna()) == pytest.approx(
+            [1] * table["estimate"].notna().sum()
+        )
+        assert table["p"].notna().sum() > 100
+
+
+@pytest.mark.parametrize(
+    ("compared", "factor"), [(run_diff.compare_ratios, 1.5), (run_diff.compare_values, 5)]
+)
+def test_what_got_slower_is_named_and_nothing_else(
+    run: Analysis, means: pd.DataFrame, compared: Any, factor: float
+) -> None:
+    table = compared(run, Analysis(slower(means, factor)))
+    (row,) = run_diff.select_changes(table).to_dict("records")
+    about = [row[name] for name in ("study", "operation", "role", "metric")]
+    assert about == ["bookstore", "round_trip", "client", "wall_time"]
+    assert "case 2" in row["label"] and "n 1000" in row["label"]
+    assert row["estimate"] == pytest.approx(factor, rel=1e-3) and row["low"] < factor < row["high"]
+    assert row["mean_a"] / row["mean_b"] == pytest.approx(factor, rel=1e-3)
+    assert table["label"].iloc[0] == row["label"], "the largest change comes first"
+
+
+@pytest.fixture
+def folders(means: pd.DataFrame, tmp_path: Path) -> list[str]:
+    """Two runs: in the second, XML's round trip takes five times as long in one cell."""
+    for name, factor in (("before", 1.0), ("after", 5.0)):
+        (tmp_path / name).mkdir()
+        table = pa.Table.from_pandas(slower(means, factor).drop(columns=["begun", "machine_day"]))
+        files.write_table(tmp_path / name / MEANS_FILE, table)
+    return [str(tmp_path / name) for name in ("before", "after")]
+
+
+def test_the_command_says_in_words_what_changed_and_writes_every_row(
+    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == exit_status.DONE
+    )
+    verdicts, ratios, times, runs = capsys.readouterr().out.split("\n\n")
+    assert verdicts.startswith("Verdicts: ") and re.match(
+        r"Ratios: 1 of \d+ changed beyond noise, ", ratios
+    )
+    assert re.search(
+        r"^  5\.00 times slower  bookstore round trip wall time of the client: ",
+        ratios,
+        re.MULTILINE,
+    )
+    assert "case 2" in ratios and "n 1000" in ratios
+    assert re.fullmatch(r"Times and sizes: 1 of \d+ changed; --times lists them\. .*", times)
+    assert runs.startswith("Before: ") and "\nAfter: " in runs
+    assert cli.main(["compare", *folders, "--times"]) == exit_status.DONE
+    assert capsys.readouterr().out.count(" times slower  ") == 2, "the ratio and the time"
+    assert cli.main(["compare", *folders, "--json"]) == exit_status.DONE
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["compared"] for row in rows} == {"ratio", "value"}
+    assert len(rows) == len(pd.read_csv(tmp_path / "rows.csv"))
+
+
+def test_verdicts_that_changed_come_first_with_what_they_were(
+    folders: list[str], means: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faster = (
+        (means["study"] == "bookstore")
+        & (means["format"] == "xml")
+        & (means["metric"] == "wall_time")
+    )
+    table = means.assign(
+        **{name: means[name].where(~faster, means[name] / 20) for name in ("value", "at_least")}
+    )
+    written = pa.Table.from_pandas(table.drop(columns=["begun", "machine_day"]))
+    files.write_table(Path(folders[1]) / MEANS_FILE, written)
+    assert cli.main(["compare", *folders]) == exit_status.DONE
+    first, change, counts, *_ = capsys.readouterr().out.splitlines()
+    assert re.match(r"Verdicts: [1-9]\d* of \d+ claims changed", first)
+    assert change.startswith(
+        "  holds -> does not hold: XML takes longer than JSON to be marshalled"
+    )
+    assert (
+        counts.endswith(" | bookstore.round-trip.xml-slower")
+        and "10 of 10 for -> the opposite; 0 of 10" in counts
+    )
+
+
+def test_a_change_that_rounds_to_nothing_is_counted_and_not_listed(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = run_diff.compare_ratios
+    monkeypatch.setattr(
+        run_diff, "compare_ratios", lambda *runs: real(*runs).assign(estimate=1.004, p_holm=0.001)
+    )
+    assert cli.main(["compare", *folders]) == exit_status.DONE
+    ratios = capsys.readouterr().out.split("\n\n")[1]
+    (count,) = re.findall(r"(\d+) of them by less than 1 %", ratios)
+    assert int(count) > 100 and ratios.count("\n") == 0
+
+
+def test_the_command_says_what_it_cannot_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compare", "refrence", str(tmp_path)]) == exit_status.USAGE
+    assert "refrence: there is no such folder" in capsys.readouterr().err
+    assert cli.main(["compare", "reference", str(tmp_path)]) == exit_status.NOTHING_RUNS
+    assert "has no finished cell that can be compared" in capsys.readouterr().err

@@ -1,0 +1,460 @@
+"""The rule of judging: intervals, comparisons, verdicts and their sentences."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pydantic import TypeAdapter
+
+from benchbook import cli, grid
+from benchbook.analysis import runs
+from benchbook.analysis.block_means import compute_block_means
+from benchbook.analysis.claim_comparisons import compare_claims, judge_comparison
+from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.claims import Claim
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import (
+    VERDICTS,
+    ClaimVerdict,
+    VerdictCounts,
+    choose_headline,
+    judge_claims,
+    judge_counts,
+)
+from benchbook.cli import exit_status
+from benchbook.results.folder import write_cell
+from benchbook.studies.catalogue import load_study
+from conftest import ROOT
+from constructed import observations
+
+TIME = {"operation": "insert", "role": "client", "metric": "elapsed_time"}
+PRODUCTS = ("mongodb", "postgresql+jsonb", "postgresql+relational")
+
+
+def row(low: float = nan, high: float = nan, claimed: str = "more", **parts: Any) -> Comparison:
+    """Return a comparison of MongoDB with PostgreSQL, with an SDM of 10 %."""
+    about = {
+        "study": "crud",
+        "name": "crud.it",
+        "language": "python",
+        "unit": "ns",
+        "settings": {},
+        "n": 1000,
+    }
+    about |= {
+        "a": "MongoDB",
+        "b": "PostgreSQL",
+        "label": "n=1000",
+        "margin": 1.1,
+        "claimed": claimed,
+        **TIME,
+    }
+    estimate = nan if isnan(low) else (low + high) / 2
+    return Comparison(**{**about, "estimate": estimate, "low": low, "high": high, **parts})
+
+
+def claim(compare: str = "ratio", claimed: Any = "more", **parts: Any) -> Claim:
+    """Return a claim on the time of inserts, MongoDB's over PostgreSQL's as JSONB."""
+    sides = (
+        {"a": {"database": PRODUCTS[0]}, "b": {"database": PRODUCTS[1]}}
+        if compare == "ratio"
+        else {}
+    )
+    about = {
+        "id": "crud.it",
+        "says": "It is so.",
+        "where": "page 1",
+        "margin": 1.1,
+        "why_margin": "so",
+    }
+    stated = {**about, "quantity": TIME, "compare": compare, "claimed": claimed, **sides, **parts}
+    return TypeAdapter(Claim).validate_python(stated, strict=False)
+
+
+def judged(stated: Claim, *rows: Comparison) -> ClaimVerdict:
+    """Return the verdict of these comparisons, judged by the rule where they are not yet."""
+    given = [replace(one, stands=one.stands or judge_comparison(one)) for one in rows]
+    (found,) = ClaimVerdict.from_frame(judge_claims(Comparison.to_frame(given), [stated]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("claimed", "low", "high", "expected"),
+    [
+        ("more", 1.2, 1.5, "for"),
+        ("more", 1.01, 1.5, "for"),  # it reaches beyond 10 %
+        ("more", 1.01, 1.05, "against"),  # a difference, but none that matters
+        ("more", 0.9, 1.5, "open"),
+        ("more", 0.9, 1.05, "against"),
+        ("more", 0.5, 0.6, "against"),
+        ("less", 0.5, 0.6, "for"),
+        ("less", 0.95, 1.5, "against"),
+        ("less", 0.8, 1.02, "open"),
+        ("equal", 0.95, 1.05, "for"),
+        ("equal", 0.95, 1.15, "open"),
+        ("equal", 1.2, 1.3, "against"),
+        ("equal", 0.7, 0.8, "against"),
+        ("different", 0.7, 0.8, "for"),
+        ("different", 1.2, 1.3, "for"),
+        ("different", 0.95, 1.05, "against"),
+        ("different", 0.8, 1.2, "open"),
+        ("more", nan, nan, "open"),
+    ],
+)
+def test_an_interval_is_for_or_against_a_claim_or_leaves_it_open(
+    claimed: str, low: float, high: float, expected: str
+) -> None:
+    assert judge_comparison(row(low, high, claimed)) == expected
+    # The same as a multiple of what it is held against, and as a difference in the metric's unit.
+    assert judge_comparison(row(3 * low, 3 * high, claimed, than=3.0)) == expected
+    assert (
+        judge_comparison(
+            row(100 * (low - 1), 100 * (high - 1), claimed, kind="difference", margin=10.0)
+        )
+        == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("in_favour", "against", "open_", "expected"),
+    [
+        (10, 0, 0, "holds"),
+        (7, 1, 2, "mostly holds"),
+        (2, 0, 1, "mostly holds"),
+        (0, 1, 0, "does not hold"),
+        (1, 2, 0, "does not hold"),
+        (5, 3, 2, "mixed"),
+        (1, 1, 0, "undecided"),  # two of each at least
+        (9, 2, 6, "undecided"),  # against are less than a quarter
+        (0, 1, 1, "undecided"),
+        (0, 0, 3, "undecided"),
+    ],
+)
+def test_comparisons_add_up_to_a_verdict(
+    in_favour: int, against: int, open_: int, expected: str
+) -> None:
+    assert judge_counts({"for": in_favour, "against": against, "open": open_}) == expected
+    # What did not run, or is not comparable, is counted beside the verdict and not in it.
+    assert (
+        judge_counts(
+            {"for": in_favour, "against": against, "open": open_, "not run": 9, "not comparable": 3}
+        )
+        == expected
+    )
+
+
+def test_without_a_comparison_that_ran_a_claim_is_not_comparable_or_not_run() -> None:
+    assert judge_counts({"not comparable": 1, "not run": 5}) == "not comparable"
+    assert judge_counts({"not run": 5}) == judge_counts({}) == "not run"
+
+
+def test_a_verdict_has_its_counts_and_before_them_how_it_fails() -> None:
+    favourable, opposite, nothing = row(1.2, 1.5), row(0.5, 0.6), row(0.95, 1.05)
+    absent = row(stands="not run", reason="CouchDB did not run")
+    most = judged(claim(), *[favourable] * 2, row(0.9, 1.5), absent)
+    assert (most.verdict, most.words) == ("mostly holds", "2 of 3 for, 1 open (1 not run)")
+    assert (most.for_, most.against, most.open, most.not_run, most.why) == (
+        2,
+        0,
+        1,
+        1,
+        "CouchDB did not run",
+    )
+    assert judged(claim(), opposite).words == "the opposite; 0 of 1 for, 1 against"
+    assert (
+        judged(claim(), nothing, nothing, opposite).words
+        == "no difference that matters; 0 of 3 for, 3 against"
+    )
+    neither = row(0.6, 1.05)
+    assert judged(claim(), neither).words.startswith(
+        "no difference that matters, or the opposite; 0 of 1 for"
+    )
+
+
+def test_mixed_names_the_factor_between_for_and_against() -> None:
+    by_size = [row(1.2, 1.5, label=f"n={n}") for n in (1000, 10000)] + [
+        row(0.5, 0.6, label=f"n={n}") for n in (1, 10)
+    ]
+    assert judged(claim(), *by_size).words.startswith(
+        "for with n=1000, n=10000, against with n=1, n=10; 2 of 4 for"
+    )
+    by_product = [row(1.2, 1.5, b="MySQL")] * 2 + [row(0.5, 0.6)] * 2
+    assert judged(claim(), *by_product).words.startswith(
+        "for with MySQL, against with PostgreSQL; "
+    )
+    nothing_apart = [row(1.2, 1.5, label="")] * 2 + [row(0.5, 0.6, label="")] * 2
+    assert judged(claim(), *nothing_apart).words.startswith(
+        "against with MongoDB against PostgreSQL; "
+    )
+
+
+def test_the_headline_is_the_papers_printed_number_else_the_largest_size_that_ran() -> None:
+    small, large = row(1.2, 1.5, n=10), row(1.2, 1.5, n=1000)
+    absent = row(n=100_000, published=3.0)
+    assert choose_headline([small, large, absent]) is large
+    printed = replace(small, published=1.4)
+    assert choose_headline([large, printed]) is printed
+    found = judged(
+        claim(),
+        replace(small, estimate=1.3),
+        replace(large, estimate=1.4),
+        replace(absent, stands="not run"),
+    )
+    assert (found.estimate, found.smallest, found.largest) == (1.4, 1.3, 1.4)
+    assert found.headline == "MongoDB against PostgreSQL, n=1000"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (2.9, 3.3, "as printed"),
+        (3.2, 3.5, "larger"),
+        (2.0, 2.8, "smaller"),
+        (0.9, 2.0, "smaller"),
+        (0.9, 4.0, ""),
+        (nan, nan, ""),
+    ],
+)
+def test_the_size_is_a_second_statement_against_what_the_printed_digits_allow(
+    low: float, high: float, expected: str
+) -> None:
+    printed = {"published": 3.0, "published_low": 2.9, "published_high": 3.1}
+    assert judged(claim(), row(low, high, **printed)).size == expected
+
+
+def measured(*products: str, slower: float = 1.0, blocks: int = 5, **columns: Any) -> pd.DataFrame:
+    """Return the block means of inserts on some products, each `slower` than the one before."""
+    rows = observations(("crud",), blocks)
+    rows = rows[
+        rows["database"].isin(PRODUCTS)
+        & (rows["topology"] == "single")
+        & (rows["operation"] == "insert")
+    ]
+    place = rows["database"].map(PRODUCTS.index)
+    rows = rows.assign(
+        value=1e8
+        * slower**place
+        * (rows["value"] / rows.groupby("database")["value"].transform("mean"))
+    )
+    return compute_block_means(rows[rows["database"].isin(products)].assign(**columns))
+
+
+def test_a_ranking_is_a_comparison_with_each_other_product_and_what_did_not_run_is_counted() -> (
+    None
+):
+    first = claim("rank", {"first": PRODUCTS[0]}, among={"database": [*PRODUCTS]})
+    table = compare_claims(measured(*PRODUCTS, slower=2), [first])
+    assert table["b"].tolist() == ["PostgreSQL (JSONB)", "PostgreSQL (tables)"]
+    assert table["stands"].tolist() == ["for", "for"]
+    table = compare_claims(measured(*PRODUCTS[:2], slower=2), [first])
+    (found,) = ClaimVerdict.from_frame(judge_claims(table, [first]))
+    assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run)")
+    assert found.why == "PostgreSQL (tables) did not run"
+
+
+def test_fewer_blocks_than_an_interval_needs_leave_a_claim_undecided() -> None:
+    table = compare_claims(measured(*PRODUCTS, slower=2, blocks=4), [claim(claimed="less")])
+    (only,) = Comparison.from_frame(table)
+    assert (only.stands, only.reason) == ("open", "4 of the 5 blocks that an interval needs")
+    assert only.estimate == pytest.approx(0.5, rel=0.1)
+    (found,) = judge_claims(table, [claim(claimed="less")])["verdict"]
+    assert found == "undecided"
+
+
+def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
+    python, node = measured(*PRODUCTS, slower=2), measured(*PRODUCTS, slower=0.5, language="node")
+    table = compare_claims(pd.concat([python, node]), [claim(claimed="less")])
+    (found,) = ClaimVerdict.from_frame(judge_claims(table, [claim(claimed="less")]))
+    assert (found.language, found.verdict) == ("python", "holds")
+    assert found.others == "node: does not hold (the opposite; 0 of 1 for, 1 against)"
+
+
+def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
+    rows = measured(*PRODUCTS)
+    for column in ("database", "cell_database"):
+        rows[column] = rows[column].str.replace(PRODUCTS[1], "arangodb")
+    (only,) = Comparison.from_frame(compare_claims(rows, [claim(b={"database": "arangodb"})]))
+    assert (only.stands, only.reason) == ("not run", "ArangoDB ran through an experimental adapter")
+
+
+def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:
+    rows = measured(*PRODUCTS, slower=2)
+    strict = rows.assign(
+        value=rows["value"] * 9, at_least=rows["at_least"] * 9, durability="strict"
+    )
+    alone = compare_claims(rows, [claim(claimed="less")])
+    beside = compare_claims(pd.concat([rows, strict]), [claim(claimed="less")])
+    assert beside["estimate"].tolist() == alone["estimate"].tolist()
+    one_side = pd.concat(
+        [rows[rows["database"] == PRODUCTS[0]], strict[strict["database"] == PRODUCTS[1]]]
+    )
+    assert compare_claims(one_side, [claim()])["stands"].tolist() == ["not run"]
+
+
+@pytest.fixture
+def crud(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store results in which MongoDB takes half as long as PostgreSQL's tables, and no others."""
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    rows = measured(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
+    monkeypatch.setattr(runs, "average_files", lambda _: rows)
+
+
+def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study(
+    crud: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    counts = VerdictCounts.count(Analysis(runs.average_files([])).verdicts)
+    assert cli.main(["claims", "--profile", "smoke"]) == exit_status.DONE
+    printed = capfd.readouterr().out
+    assert printed.startswith("Does it hold? Claims by study and verdict, in the profile smoke:\n")
+    (every,) = [line.split() for line in printed.splitlines() if line.startswith("all ")]
+    assert every[1:] == [
+        str(counts.claims),
+        *(str(count) for count in counts.by_verdict.values() if count),
+    ]
+    assert "crud.insert" not in printed and counts.by_verdict["does not hold"] == 0
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    printed = capfd.readouterr().out
+    own = [one for one in load_claims() if one.study == "crud" and not one.fact]
+    assert [
+        line.split()[-1] for line in printed.splitlines() if ".crud" in f".{line.split(' ')[-1]}"
+    ] == [one.id for one in own]
+    (line,) = [
+        line for line in printed.splitlines() if "crud.insert.mongodb-before-relational" in line
+    ]
+    assert line.startswith("holds ") and "0.5" in line and "1 of 1 for (8 not run)" in line
+    assert "5 blocks, 1 machine-day" in line
+
+
+def test_a_terminal_shows_a_claims_sentence_in_its_width_and_folds_what_did_not_run(
+    crud: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for name, value in (("TERM", "xterm-256color"), ("NO_COLOR", "")):
+        monkeypatch.setenv(name, value)
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    colourful = capsys.readouterr().out
+    assert re.search(r"\x1b\[1;38;5;\d+mholds", colourful)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", colourful)
+    below = plain.partition("\n\n")[2]
+    assert max(map(len, below.splitlines())) <= 80
+    assert "\nnot run " not in below and re.search(
+        r"\d+ claims did not run: --verdict not-run lists them", below
+    )
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    assert "38;5" not in capsys.readouterr().out
+
+
+def test_the_command_shows_every_comparison_of_one_claim(
+    crud: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        cli.main(["claims", "crud.insert.mongodb-before-relational", "--profile", "smoke"])
+        == exit_status.DONE
+    )
+    printed = capfd.readouterr().out
+    assert (
+        printed.startswith("holds ")
+        and "1 of 1 for (8 not run)" in printed.partition("language")[0]
+    )
+    assert "5 blocks, 1 machine-day" in printed
+    assert printed.count("  not run ") == 8 and printed.count("MongoDB / ") == 10
+
+
+def test_the_command_writes_verdicts_with_their_comparisons_as_json(
+    crud: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == exit_status.DONE
+    rows = json.loads(capfd.readouterr().out)
+    assert [one["id"] for one in rows] == [one.id for one in load_claims() if not one.fact]
+    assert {one["verdict"] for one in rows} <= {*VERDICTS}
+    (found,) = [one for one in rows if one["id"] == "crud.insert.mongodb-before-relational"]
+    counts = ("for", "against", "open", "not_comparable", "not_run")
+    assert [found[name] for name in counts] == [1, 0, 0, 0, 8]
+    assert len(found["comparisons"]) == 9
+    (ran,) = [one for one in found["comparisons"] if one["stands"] == "for"]
+    assert (ran["b"], ran["label"], ran["blocks"], ran["df"]) == (
+        "PostgreSQL (tables)",
+        "n=1000",
+        5,
+        4,
+    )
+    assert (
+        ran["low"] < ran["estimate"] < ran["high"] < 1 and ran["t"] < 0 < ran["p"] <= ran["p_holm"]
+    )
+    absent = next(one for one in found["comparisons"] if one["stands"] == "not run")
+    assert absent["estimate"] is None and "did not run" in absent["reason"]
+
+
+def test_the_command_takes_studies_ids_and_verdicts_and_names_the_nearest(
+    crud: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        cli.main(["claims", "crud", "--verdict", "holds", "--profile", "smoke", "--json"])
+        == exit_status.DONE
+    )
+    assert {(one["study"], one["verdict"]) for one in json.loads(capfd.readouterr().out)} == {
+        ("crud", "holds")
+    }
+    assert (
+        cli.main(["claims", "crud.insert.mongodb-before", "--profile", "smoke"])
+        == exit_status.USAGE
+    )
+    assert "did you mean 'crud.insert.mongodb-before-relational'" in capfd.readouterr().err
+    assert cli.main(["claims", "--verdict", "hold", "--profile", "smoke"]) == exit_status.USAGE
+    assert "did you mean 'holds'" in capfd.readouterr().err
+
+
+def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    for cell in grid.make_plan(["bookstore"], "smoke").cells:
+        columns = {
+            "study": "bookstore",
+            "cell_id": cell.identity,
+            "block": 0,
+            "position": cell.position,
+        }
+        columns |= {
+            "host": "here",
+            "language": "python",
+            "arm": cell.arm,
+            "n": cell.parameters.n,
+            "state": "done",
+        }
+        columns["environment"] = "{}"
+        write_cell(columns, load_study("bookstore").run(cell.parameters), cell.combination[1])
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == exit_status.DONE
+    rows = {one["id"]: one for one in json.loads(capfd.readouterr().out)}
+    found = rows["bookstore.round-trip.xml-slower"]
+    assert (found["verdict"], found["blocks"], found["low"]) == ("undecided", 1, None)
+    assert "1 of the 5 blocks that an interval needs" in {
+        one["reason"] for one in found["comparisons"]
+    }
+
+
+def test_a_claim_of_noisy_blocks_only_is_undecided_shown_and_counted_apart():
+    noisy = row(blocks=0, noisy=3, noisy_estimate=2.5, stands="open")
+    found = judged(claim(), noisy)
+    assert (found.verdict, found.is_only_noisy, found.noisy_estimate) == ("undecided", True, 2.5)
+    assert isnan(found.estimate) and isnan(found.smallest)
+    assert not judged(claim(), noisy, row(0.9, 1.5, blocks=5)).is_only_noisy
+    counts = VerdictCounts.count(ClaimVerdict.to_frame([found]))
+    assert counts.noisy == 1 and str(counts) == "1 claim: undecided 1 (1 only noisy)"
+
+
+def test_a_gap_divides_one_ratio_at_two_levels():
+    (stated,) = (
+        one for one in load_claims("bookstore") if one.id == "bookstore.gap.wider-than-at-1000"
+    )
+    found = judged(stated, row(1.2, 1.5, name=stated.id, language="java"))
+    assert (found.a, found.b) == ("(xml / json) at n=10000", "at n=1000")

@@ -1,0 +1,88 @@
+"""Debian's Chromium, driven by Playwright, and what every page must hold to."""
+
+import io
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH: sudo apt-get install chromium"
+)
+
+
+@contextmanager
+def start_browser() -> Iterator[Any]:
+    """Yield a browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def is_dark_on_white(element: Any) -> bool:
+    """Return whether most of an element is white as it is seen, and some of it nearly black."""
+    from PIL import Image
+
+    shades = Image.open(io.BytesIO(element.screenshot())).convert("L").histogram()
+    return (
+        shades.index(max(shades)) == 255
+        and shades[255] > sum(shades) / 2
+        and sum(shades[:64]) > sum(shades) / 500
+    )
+
+
+class WatchedPage:
+    """A page with its errors, and its requests to other addresses than the given ones."""
+
+    def __init__(
+        self, browser: Any, *own: str, width: int = 1280, height: int = 800, dark: bool = False
+    ) -> None:
+        scheme = "dark" if dark else "light"
+        self.page = browser.new_page(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        self.complaints: list[str] = []
+        self.page.on(
+            "console",
+            lambda said: self.complaints.append(said.text) if said.type == "error" else None,
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "request",
+            lambda asked: None if asked.url.startswith(own) else self.complaints.append(asked.url),
+        )
+
+    def find_faults(self) -> list[tuple[str, str, str]]:
+        """Return axe-core's serious findings on the page: rule, first element and reason."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        serious = [
+            violation for violation in found if violation["impact"] in ("serious", "critical")
+        ]
+        firsts = [(violation["id"], violation["nodes"][0]) for violation in serious]
+        return [(rule, element["html"], element["failureSummary"]) for rule, element in firsts]
+
+    def check_layouts(self) -> None:
+        """Assert that a wide light page and a narrow dark one have no fault and fit the width."""
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.find_faults() == []
+            assert self.page.evaluate("() => document.documentElement.scrollWidth") <= width

@@ -1,0 +1,287 @@
+"""Runs until claims are decided, with real plans and claims on simulated machines."""
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchbook import cli, grid
+from benchbook.analysis.block_means import load_block_means
+from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.runs import Analysis
+from benchbook.cli import exit_status
+from benchbook.cli.run import parse_budget
+from benchbook.grid import Cell
+from benchbook.grid.cells import Combination, list_result_keys
+from benchbook.measure.machine import name_host
+from benchbook.results.folder import list_states, write_cell
+from benchbook.runner import batch
+from benchbook.runner.undecided_claims import (
+    MAX_BLOCKS_PER_DAY,
+    MAX_FAILURES,
+    ComparisonCells,
+    choose_next_block,
+    find_comparison_cells,
+    run_until_decided,
+    select_undecided,
+)
+from benchbook.studies.cell import Rows
+
+FOREVER = float("inf")
+SMALL = ["language=python", "n=10,1000", "keys=paper", "network=none"]
+CLAIM = "bookstore.round-trip.xml-slower"
+
+
+class Machine:
+    """Measures bookstore's cells: by the number of books XML takes `ratio` times as long as JSON.
+
+    The noise per block is `sd`, in logarithms. It begins at noon of a `day` in November; a cell
+    takes ten seconds.
+    """
+
+    def __init__(
+        self,
+        ratio: float = 4.0,
+        sd: float = 0.02,
+        *,
+        day: int = 1,
+        fails: Callable[[Cell], bool] = lambda _: False,
+        stop_after: float = FOREVER,
+    ) -> None:
+        self._ratio, self._sd, self._fails, self._stop_after = ratio, sd, fails, stop_after
+        self.time = pd.Timestamp(2026, 11, day, 12, tz="UTC")
+        self.ran: list[Cell] = []
+
+    def __call__(self, cells: Sequence[Cell]) -> list[Cell]:
+        failed = []
+        for cell in cells:
+            if len(self.ran) >= self._stop_after:
+                raise KeyboardInterrupt
+            self.ran.append(cell)
+            self.time += pd.Timedelta(seconds=10)
+            if self._fails(cell):
+                failed.append(cell)
+            else:
+                self._write(cell)
+        return failed
+
+    def _write(self, cell: Cell) -> None:
+        random = np.random.Generator(
+            np.random.PCG64(zlib.crc32(f"{cell.combination} {cell.block}".encode()))
+        )
+        n, rows = cell.parameters.model_dump()["n"], Rows()
+        for arm in cell.parameters.variants():  # type: ignore[attr-defined]
+            for operation, role, metric in sorted(
+                batch.load_study(cell.study).expected(cell.parameters)
+            ):
+                mean = 1e6 * n * (self._ratio if arm["format"] == "xml" else 1)
+                value = mean * np.exp(self._sd * random.standard_normal())
+                about = {"started_at": self.time.to_pydatetime(), **arm}
+                rows.add_value(0, operation, role, metric, value, "simulated", 1.0, n, **about)
+        known = batch._describe_cell(cell, "done") | {"run_id": "simulated", "environment": "{}"}
+        times = {"cell_started_at": self.time, "cell_ended_at": self.time}
+        write_cell(known | times, rows.frame(), cell.combination[1])
+
+    @property
+    def blocks(self) -> list[int]:
+        """The blocks that it ran, in their order."""
+        return list(dict.fromkeys(cell.block for cell in self.ran))
+
+
+@pytest.fixture(autouse=True)
+def _folder(results_folder: Path) -> None:
+    """An empty results' folder for each test."""
+
+
+def plan(*changes: str) -> list[Cell]:
+    return grid.make_plan(["bookstore"], "decide", SMALL, ["repetitions=1", *changes]).cells
+
+
+def analyse(cells: Sequence[Cell]) -> Analysis:
+    return Analysis(load_block_means(list_result_keys(cells)))
+
+
+def read(cells: Sequence[Cell]) -> list[ComparisonCells]:
+    return find_comparison_cells(cells, [one for one in load_claims() if one.id == CLAIM])
+
+
+def run(
+    machine: Machine, left_s: Callable[[], float] = lambda: FOREVER, *changes: str
+) -> list[ComparisonCells]:
+    """Run as the command does; return what is undecided at the end."""
+    cells = plan(*changes)
+    ended = run_until_decided(
+        cells, read(cells), lambda: analyse(cells), machine, left_s, lambda: machine.time
+    )
+    return select_undecided(read(cells), ended)
+
+
+def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:
+    first, second, third = Machine(), Machine(day=2), Machine(day=3)
+    assert run(first) and first.blocks == [*range(MAX_BLOCKS_PER_DAY)]
+    # An interval needs five: two more, and what is decided is left alone.
+    assert not run(second) and second.blocks == [3, 4]
+    assert not run(third) and not third.ran
+    ended = analyse(plan())
+    verdict = ended.verdicts.set_index("id").loc[CLAIM]
+    assert (verdict["verdict"], verdict["blocks"], verdict["machine_days"]) == ("holds", 5, 2)
+    assert {*ended.means["machine_day"]} == {f"{name_host()} 2026-11-0{day}" for day in (1, 2)}
+    # Identical arms ran beside; and the cells of a comparison are those that it was measured in.
+    assert {cell.arm for cell in first.ran} == {"a", "b"}
+    settings = {
+        row["label"]: row["settings"]
+        for row in ended.comparisons.to_dict("records")
+        if row["name"] == CLAIM
+    }
+    for comparison in read(plan()):
+        for _, text in comparison.cells:
+            given = json.loads(text)
+            assert all(
+                given[name] == settings[comparison.label][name]
+                for name in ("case", "n", "keys", "process")
+            )
+
+
+def test_an_undecided_claim_gets_more_blocks_of_its_open_comparisons() -> None:
+    for day in (1, 2, 3):
+        machine = Machine(1.08, 0.15, day=day)
+        left = run(machine)
+    assert machine.blocks == [6, 7, 8], "five blocks have an interval, and leave it open"
+    assert {comparison.claim.id for comparison in left} == {CLAIM}
+
+
+def test_a_plan_whose_blocks_have_all_run_ends_undecided() -> None:
+    for day in (1, 2):
+        machine = Machine(1.08, 0.15, day=day)
+        left = run(machine, lambda: FOREVER, "blocks=5")
+    assert left and machine.blocks == [3, 4]
+
+
+def test_an_interrupted_run_continues_where_it_ended() -> None:
+    first = Machine(stop_after=8)
+    with pytest.raises(KeyboardInterrupt):
+        run(first)
+    second = Machine()
+    second.time = first.time + pd.Timedelta(minutes=30)
+    run(second)
+    keys = [cell.key for cell in (*first.ran, *second.ran)]
+    assert len(keys) == len({*keys}) == 3 * 5
+    assert second.blocks == [1, 2]
+
+
+def test_a_block_that_an_earlier_pass_left_incomplete_is_replaced_by_another() -> None:
+    cells = plan()
+    first, second = (
+        comparison
+        for comparison in read(cells)
+        if comparison.label in ("case=1, n=10", "case=2, n=10")
+    )
+    # As where each side is a cell of its own.
+    pair = replace(first, cells=first.cells | second.cells)
+    machine = Machine()
+    machine([next(cell for cell in cells if cell.combination in first.cells and cell.block == 0)])
+    means = analyse(cells).means
+
+    def following(minutes: int, means: pd.DataFrame) -> set[tuple[int, Combination]]:
+        now = machine.time + pd.Timedelta(minutes=minutes)
+        chosen = choose_next_block(cells, [pair], means, now)
+        return {(cell.block, cell.combination) for cell in chosen if cell.combination in pair.cells}
+
+    assert following(30, means) == {(0, kind) for kind in second.cells}
+    assert following(90, means) == {(1, kind) for kind in pair.cells}
+    elsewhere = means.assign(cell_id="measured on another host")
+    assert following(30, elsewhere) == {(0, kind) for kind in pair.cells}
+
+
+def test_a_spent_budget_ends_the_run_and_the_next_run_continues() -> None:
+    machine = Machine()
+    start = machine.time
+    assert run(machine, lambda: 100 - (machine.time - start).total_seconds())
+    assert machine.blocks == [0, 1]
+    second = Machine()
+    second.time = machine.time
+    run(second)
+    assert second.blocks == [2]
+
+
+def test_a_cell_that_fails_repeatedly_is_given_up_and_the_others_run() -> None:
+    def fails(cell: Cell) -> bool:
+        given = cell.parameters.model_dump()
+        return (given["n"], given["case"]) == (10, 2)
+
+    for day in (1, 2):
+        machine = Machine(day=day, fails=fails)
+        left = run(machine)
+        assert sum(map(fails, machine.ran)) == MAX_FAILURES
+    assert {comparison.label for comparison in left} == {"case=2, n=10"}
+
+
+def test_each_comparison_in_each_language_names_its_cells_that_can_run_here() -> None:
+    cells = plan()
+    found = read(cells)
+    labels = [comparison.label for comparison in found if comparison.cells]
+    assert labels == ["case=1, n=10", "case=1, n=1000", "case=2, n=10", "case=2, n=1000"]
+    kinds = {cell.combination for cell in cells}
+    assert all(
+        comparison.cells <= kinds and comparison.language == "python" for comparison in found
+    )
+    absent = [replace(cell, missing="its server is not here") for cell in cells]
+    assert not any(comparison.cells for comparison in read(absent))
+
+
+def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_result(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    chosen = [
+        "bookstore",
+        "--profile",
+        "smoke",
+        "--where",
+        "process=together",
+        *("--where", "language=python"),
+    ]
+    asked = [*chosen, "--set", "blocks=5", "--until-decided"]
+    assert cli.main(["run", *asked, "--budget", "10m"]) == exit_status.DONE
+    printed = capfd.readouterr().out
+    assert "next: block 1, 3 cells" in printed
+    assert "no block is left: each cell has 3 blocks of today" in printed
+    assert set(list_states("bookstore").values()) == {"done"}
+    assert len(list_states("bookstore")) == 3 * 3
+    assert cli.main(["plan", *asked, "--json"]) == exit_status.DONE
+    rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
+    assert (rows[CLAIM]["runs_here"], rows[CLAIM]["verdict"]) == (True, "undecided")
+    assert all(
+        one["language"] == "python" and "n=" in one["comparison"] for one in rows[CLAIM]["wanted"]
+    )
+    assert not all(row["runs_here"] for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ["--until-decided", "--budget", "soon"],
+            "must be a time above 0, such as 3h, 90m or 1h30m (got soon)",
+        ),
+        (["--until-decided", "--budget", "0h"], "a time above 0"),
+        (["--budget", "3h"], "--budget needs --until-decided"),
+    ],
+)
+def test_a_meaningless_budget_is_refused(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "bookstore", *options]) == exit_status.USAGE
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("3h", 10_800), ("90m", 5_400), ("1h30m", 5_400), ("45s", 45), ("10min", 600)],
+)
+def test_a_budget_is_read_as_people_write_it(text: str, seconds: float) -> None:
+    assert parse_budget(text) == seconds

@@ -1,0 +1,358 @@
+"""Runs on several machines give the rows of one, also if a host is lost or has another version."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import psutil
+import pytest
+
+from benchbook import cli, grid, paths, version
+from benchbook.cli import exit_status
+from benchbook.cluster import dispatch, worker
+from benchbook.cluster.child_process import HostsError
+from benchbook.grid.cells import find_other_hosts, list_result_keys
+from benchbook.measure.machine import name_host
+from benchbook.results.views import connect, load_observations
+from benchbook.studies.levels import read_parameters
+from dask_lab import Lab, can_rename, write_configuration
+from waiting import ask_each, comes_true, is_gone
+
+WHERE = ["language=python", "process=together"]
+CHOSEN = ["--where", WHERE[0], "--where", WHERE[1]]
+SMOKE = ("bookstore", "--profile", "smoke", *CHOSEN, "--set", "blocks=4")
+SERVED = (
+    "crud",
+    "--profile",
+    "smoke",
+    "--where",
+    "database=mongodb,noop",
+    "--where",
+    "language=python",
+    "--set",
+    "blocks=2",
+)
+ONE = (*SMOKE[:-1], "n=1")
+OTHER = "0123456789"
+"""A commit that this is not."""
+
+ALONE = "only Linux lets root give a process a host name of its own"
+"""Why this machine cannot be two."""
+
+
+@pytest.fixture(scope="module")
+def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Yield a lab of the hosts one and two."""
+    if not can_rename():
+        pytest.skip(ALONE)
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    lab.start_worker("one")
+    lab.start_worker("two")
+    yield lab
+    lab.end()
+
+
+@pytest.fixture
+def lab(running_lab: Lab, results_folder: Path) -> Lab:
+    """Return the lab that all of these tests use, with a results' folder of the test's own."""
+    running_lab.results = results_folder
+    return running_lab
+
+
+def make_older_checkout(folder: Path) -> dict[str, str]:
+    """Return the environment of a worker whose checkout is at another commit, as its git says."""
+    (folder / "git").write_text(f"#!/bin/sh\necho {OTHER}\n")
+    (folder / "git").chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+def rows() -> pd.DataFrame:
+    """Return how many values each finished cell has, on whichever host."""
+    observed = load_observations()
+    cells = {row["cell_id"]: read_parameters(row) for row in observed.to_dict("records")}
+    keys = ["study", "parameters", "block", "operation", "role", "metric"]
+    return (
+        observed.assign(parameters=observed["cell_id"].map(cells))
+        .groupby(keys)
+        .size()
+        .reset_index(name="n")
+    )
+
+
+def hosts() -> set[str]:
+    """Return the names of the machines that measured."""
+    with connect() as connection:
+        found = connection.sql("SELECT DISTINCT host FROM observations").fetchall()
+    return {host.partition(" ")[0] for (host,) in found}
+
+
+def list_measuring(process: "subprocess.Popen[bytes]") -> str:
+    """Return the command lines of the processes that plan or measure for a worker."""
+    commands = ask_each(
+        psutil.Process(process.pid).children(recursive=True), psutil.Process.cmdline
+    )
+    return "\n".join(line for line in map(" ".join, commands) if "benchbook" in line)
+
+
+def finish_run(lab: Lab, *options: str) -> str:
+    """Return the output of a run that does all that is left."""
+    before = len(lab.read_log("run"))
+    assert lab.start_run(*options).wait(200) == exit_status.DONE, "\n".join(
+        map(lab.read_log, ("run", "one", "two", "scheduler"))
+    )
+    return lab.read_log("run")[before:]
+
+
+def list_written(lab: Lab) -> dict[str, int]:
+    """Return when each result was written, by its name."""
+    return {path.name: path.stat().st_mtime_ns for path in lab.results.glob("*/[!.]*.parquet")}
+
+
+def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfit = [
+        lab.start_worker("older", **make_older_checkout(tmp_path)),
+        lab.start_worker("threads", "--nthreads", "2"),
+    ]
+    unfit += [lab.start_worker("again", host="two")]
+    said = finish_run(lab, *SERVED)
+    shared = rows()
+    assert hosts() == {"one", "two"}
+    assert said.count(" joined\n") == 2 and "failed" not in said, said
+    assert said.count("not used: the worker at tls://") == 1
+    assert "start it with --nthreads 1 --resources benchbook=1" in said
+    theirs = f"it has benchbook {version.read_version()} ({OTHER}+changes)"
+    assert f"{theirs}, the run has {version.describe_version()}: check out the same" in said
+    for process in unfit:
+        process.terminate()
+    before = list_written(lab)
+    assert f"{len(before)} done before" in finish_run(lab, *SERVED) and list_written(lab) == before
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
+    assert cli.main(["run", *SERVED]) == exit_status.DONE
+    pd.testing.assert_frame_equal(shared, rows())
+
+
+def test_ctrl_c_keeps_the_hosts_finished_cells_and_the_same_command_continues(lab: Lab) -> None:
+    run = lab.start_run(*SMOKE)
+    assert comes_true(lambda: list_written(lab))
+    run.send_signal(signal.SIGINT)
+    assert run.wait(60) == exit_status.INTERRUPTED, lab.read_log("run")
+    before = list_written(lab)
+    assert before and "Finished cells are kept" in lab.read_log("run")
+    assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
+    finish_run(lab, *SMOKE)
+    assert list_written(lab).items() >= before.items() and len(list_written(lab)) > len(before)
+    with connect() as connection:
+        sql = "SELECT host, block FROM observations GROUP BY ALL"
+        assert connection.sql(sql).fetchall()
+
+
+def test_a_killed_run_leaves_no_process_and_another_worker_takes_a_killed_ones_block(
+    lab: Lab,
+) -> None:
+    first = lab.processes[1]
+    run = lab.start_run(*SMOKE)
+    assert comes_true(lambda: list_written(lab))
+    run.kill()
+    run.wait()
+    assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
+    before = len(lab.read_log("run"))
+    run = lab.start_run(*SMOKE)
+    assert comes_true(lambda: "benchbook.runner.kernel" in list_measuring(first)), lab.read_log(
+        "run"
+    )
+    family = [process.pid for process in psutil.Process(first.pid).children(recursive=True)]
+    first.kill()
+    first.wait()
+    assert comes_true(lambda: all(is_gone(pid) for pid in family))
+    assert run.wait(200) == exit_status.DONE, lab.read_log("run")
+    said = lab.read_log("run")[before:]
+    assert (
+        "was lost; block" in said
+        and "of bookstore is free for another host" in said
+        and "failed" not in said
+    )
+    assert {json.loads(name.split(".")[1]) for name in list_written(lab)} == {0, 1, 2, 3}
+    count = len(list_written(lab))
+    assert (
+        "12 cells: 0 done, 12 done before, in " in finish_run(lab, *SMOKE)
+        and len(list_written(lab)) == count
+    )
+
+
+def test_a_run_without_the_labs_certificate_is_refused(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for environment in ({"DASK_CONFIG": str(tmp_path)}, write_configuration(tmp_path)):
+        monkeypatch.setattr(lab, "environment", environment)
+        before = len(lab.read_log("run"))
+        assert lab.start_run(*ONE).wait(60) == exit_status.USAGE
+        said = lab.read_log("run")[before:]
+        assert f"--scheduler: no scheduler answers at {lab.address}" in said
+        assert "Dask's configuration names its certificates, in distributed.comm.tls" in said
+
+
+def test_a_missing_scheduler_is_reported_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "ANSWER_S", 0.5)
+    assert cli.main(["run", *ONE, "--scheduler", "127.0.0.1:9"]) == exit_status.USAGE
+    assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_a_run_ends_when_all_workers_have_another_version_or_other_documents(
+    results_folder: Path, tmp_path: Path
+) -> None:
+    if not can_rename():
+        pytest.skip(ALONE)
+    lab = Lab(tmp_path)
+    try:
+        lab.start_worker("older", **make_older_checkout(tmp_path))
+        for name in ("there", "here"):
+            lab.cwd = tmp_path / name
+            lab.cwd.mkdir()
+            (lab.cwd / "mine.json").write_text(f'[{{"name": "{name}"}}]')
+            if name == "there":
+                lab.start_worker(name)
+        assert lab.start_run(*SMOKE[:-1], "dataset_file=mine.json").wait(60) == exit_status.FAILED
+        assert ": it has benchbook" in lab.read_log(
+            "run"
+        ) and "dataset_file has other contents" in lab.read_log("run")
+        assert "stopped: no worker of the scheduler can measure" in lab.read_log("run")
+    finally:
+        lab.end()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tcp://10.0.0.1"], "use tls://10.0.0.1:8786"),
+        (
+            ["--scheduler", "lab:9000"],
+            "lab:9000 has no TLS, so all who can reach it can run any code here",
+        ),
+        (["--scheduler", "tls://lab:port"], "is not an address: write it as tls://10.0.0.1:8786"),
+        (["--scheduler", "tls://lab", "--until-decided"], "runs on this machine only"),
+        (["--unprotected"], "--unprotected needs --scheduler"),
+        (["--hosts", "10.0.0.1"], "--hosts was removed: use --scheduler 10.0.0.1"),
+    ],
+)
+def test_options_that_do_not_fit_together_or_are_unsafe_are_refused_with_a_remedy(
+    capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert cli.main(["run", *ONE, *options]) == exit_status.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["scheduler", "worker"])
+def test_the_commands_that_dask_has_now_are_named(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert cli.main([command, "10.0.0.1"]) == exit_status.USAGE
+    assert f"use Dask's own command, dask {command} (docs/hosts.md)" in capsys.readouterr().err
+
+
+def test_an_address_without_tls_is_accepted_with_the_option_or_on_this_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "ANSWER_S", 0.2)
+    for address, *options in (["[::1]:9"], ["localhost:9"], ["192.0.2.1:9", "--unprotected"]):
+        assert cli.main(["run", *ONE, "--scheduler", address, *options]) == exit_status.USAGE
+        assert f"no scheduler answers at tcp://{address}" in capsys.readouterr().err
+
+
+def test_one_machine_needs_no_dask() -> None:
+    code = "import sys; from benchbook import cli"
+    code += "; cli.main(['plan', 'bookstore', '--profile', 'smoke'])"
+    code += "; import benchbook.cli.run, benchbook.cli.until_decided"
+    code += "; sys.exit(bool({'dask', 'distributed'} & {*sys.modules}))"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False
+        ).returncode
+        == 0
+    )
+
+
+def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["run", *ONE]) == exit_status.DONE
+    cells = [
+        replace(cell, state="todo")
+        for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
+    ]
+    block_results = worker._measure(cells, 60.0, None)
+    assert block_results.summary.done == len(cells) > 0 and block_results.stop_reason is None
+    assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*block_results.files}
+    assert block_results.files[f"bookstore/{cells[0].key}.parquet"] == cells[0].path.read_bytes()
+    monkeypatch.setattr(worker, "MAX_BLOCK_BYTES", 10)
+    with pytest.raises(HostsError, match="at most 10 are sent"):
+        worker._measure(cells, 60.0, None)
+    worker._remove_other_results(cells[:1])
+    assert [path.name for path in paths.results().glob("*/*.parquet")] == [
+        f"{cells[0].key}.parquet"
+    ]
+
+
+def test_results_of_another_host_with_the_same_code_count_too(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["n=1"]
+    assert cli.main(["run", *ONE]) == exit_status.DONE
+    here = [cell.key for cell in grid.make_plan(["bookstore"], "smoke", WHERE, changes).cells]
+    planned = name_host()
+    for module in ("benchbook.grid.cell_id", "benchbook.grid.cells"):
+        monkeypatch.setattr(f"{module}.name_host", lambda: "elsewhere")
+    there = grid.make_plan(["bookstore"], "smoke", WHERE, changes).cells
+    assert not {cell.key for cell in there} & {*here} and all(
+        cell.state == "todo" for cell in there
+    )
+    assert sorted(list_result_keys(there)) == sorted([*(cell.key for cell in there), *here])
+    assert {one.host for one in find_other_hosts(there)} == {planned}
+    monkeypatch.setattr("benchbook.grid.cells.hash_code", lambda *_: "another")
+    assert not find_other_hosts(there)
+
+
+def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
+    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handed_in = str(tmp_path / "ben.parquet")
+    assert cli.main(["run", *ONE]) == exit_status.DONE
+    assert cli.main(["results", "export", handed_in]) == exit_status.DONE
+    for file in results_folder.glob("*/*.parquet"):
+        file.unlink()
+    assert cli.main(["run", *ONE]) == exit_status.DONE
+    plan = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
+    assert cli.main(["results", "import", handed_in]) == exit_status.USAGE
+    assert "already present with other values" in capsys.readouterr().err and not find_other_hosts(
+        plan
+    )
+    assert cli.main(["results", "import", handed_in, "--as", "ben"]) == exit_status.DONE
+    assert {(one.host, one.cell.key) for one in find_other_hosts(plan)} == {
+        ("ben", cell.key) for cell in plan
+    }
+
+
+def test_results_are_exported_as_a_database_and_imported_again(
+    results_folder: Path, tmp_path: Path
+) -> None:
+    assert cli.main(["run", *ONE]) == exit_status.DONE
+    before = rows()
+    for name in ("all.duckdb", "all.parquet"):
+        assert cli.main(["results", "export", str(tmp_path / name)]) == exit_status.DONE
+    with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as database:
+        assert database.sql("SELECT count(*) FROM observations").fetchall() == [
+            (before["n"].sum(),)
+        ]
+    for file in results_folder.glob("*/*.parquet"):
+        file.unlink()
+    assert cli.main(["results", "import", str(tmp_path / "all.parquet")]) == exit_status.DONE
+    pd.testing.assert_frame_equal(rows(), before)

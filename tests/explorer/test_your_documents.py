@@ -1,0 +1,289 @@
+"""Answers about your documents, in the terminal, on a page and in widgets."""
+
+import asyncio
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchbook import cli
+from benchbook.analysis.block_means import BlockMeans
+from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
+from benchbook.cli import exit_status
+from benchbook.explorer import precision, your_documents
+from benchbook.explorer.documents import Inquiry, load_latest_inquiry
+from benchbook.explorer.replies import answer_questions
+from benchbook.explorer.text import describe_need, describe_scope, write_sentence
+from browser import WatchedPage, needs_browser, start_browser
+from checkout import ROOT
+from user_files import write_export
+
+
+def compared(*ends: tuple[float, float], blocks: int = 5, ratio: float = 1.02) -> list[Comparison]:
+    """Return as many levels beside the fastest, each with the interval of its ratio."""
+    about: dict[str, Any] = {
+        "study": "crud",
+        "name": "Which store?",
+        "language": "python",
+        "operation": "select",
+    }
+    about |= {
+        "role": "client",
+        "metric": "elapsed_time",
+        "unit": "ns",
+        "label": "",
+        "settings": {},
+        "n": 40,
+    }
+    about |= {"machine_days": 1, "error": 0.1}
+    return [
+        Comparison(a=f"S{at}", b="S1", estimate=ratio, low=low, high=high, blocks=blocks, **about)
+        for at, (low, high) in enumerate(ends, 2)
+    ]
+
+
+def told(*ends: tuple[float, float], blocks: int = 5) -> str:
+    return write_sentence("to read", compared(*ends, blocks=blocks))
+
+
+def test_levels_that_may_be_the_fastest_are_named_and_alike_only_within_the_margin():
+    surely = "S1 was the fastest to read; the next, S2 took 1.020 (1.010 to 1.030) times as long."
+    assert told((1.01, 1.03), (1.2, 1.3)) == surely
+    assert told((0.97, 1.07)) == "S1 and S2 are alike to read, within 10 %."
+    assert told((0.2, 4.4)) == "Undecided which is faster to read: S1 or S2."
+    # One that was measured less surely is not passed over for the next.
+    assert told((1.01, 1.03), (0.1, 30.7)) == "Undecided which is faster to read: S1 or S3."
+    assert told((0.9, 1.2), (0.8, 1.3)) == "Undecided which is fastest to read: S1, S2 or S3."
+
+
+def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them():
+    rows = compared((np.nan, np.nan), blocks=3)
+    assert (
+        told((np.nan, np.nan), blocks=3)
+        == "S2 took 1.02 times as long to read as S1, in 3 blocks: no interval."
+    )
+    need = precision.find_hardest_need(rows)
+    assert need and describe_need(need, 3) == "An interval needs 2 more blocks: --blocks 5"
+
+
+def test_levels_at_parity_are_not_decided_by_more_blocks():
+    parity = precision.find_hardest_need(compared((0.8, 1.3)))
+    assert parity and describe_need(parity, 5) == "Will not be decided: parity within 5 %"
+    assert precision.find_hardest_need(compared((1.01, 1.03), (0.95, 1.06))) is None
+
+
+def spread_over(distance: float, count: int) -> Comparison:
+    """Return a comparison of blocks of one machine-day, at that distance from no difference."""
+    spread = np.linspace(-1, 1, count)
+    sides = {
+        "a": side(np.exp(distance + spread / spread.std(ddof=1) / 2)),
+        "b": side(np.ones(count)),
+    }
+    (like,) = compared((np.nan, np.nan))
+    return replace(
+        like, **compare_means(A_OVER_B, sides, np.array(["today"] * count, dtype=object))
+    )
+
+
+@pytest.mark.parametrize("distance", [1.2, 1.5, 1.8])
+def test_the_advised_number_of_blocks_decides_a_comparison_and_one_fewer_does_not(
+    distance: float,
+):
+    need = precision.estimate_need(spread_over(distance, 5))
+    assert need.blocks
+    assert precision.classify_level(spread_over(distance, 5 + need.blocks)) == "slower"
+    assert precision.classify_level(spread_over(distance, 4 + need.blocks)) == "undecided"
+
+
+def test_a_comparison_that_one_day_cannot_decide_asks_for_other_days_or_gives_up():
+    other_days = precision.estimate_need(spread_over(0.8, 5))
+    assert not other_days.blocks and other_days.days
+    assert "--blocks 10" in describe_need(other_days, 5)
+    hopeless = precision.estimate_need(spread_over(0.1, 5))
+    assert describe_need(hopeless, 5) == "More blocks will hardly settle it"
+
+
+def side(values: Any) -> BlockMeans:
+    count = len(values)
+    return BlockMeans(
+        {}, np.arange(count), np.asarray(values, float), np.zeros(count, dtype=bool), "ns"
+    )
+
+
+def test_one_line_says_how_much_of_a_file_is_measured():
+    first = "Measured: the first 200 of your 3,000 records (all of them: --records 3000), "
+    assert describe_scope(200, 3000, 5) == f"{first}in 5 blocks (the least for an interval)."
+    assert describe_scope(40, 40, 20) == "Measured: all 40 records, in 20 blocks."
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["missing.csv"], "missing.csv: there is no such file"),
+        (["export.csv", "json-or-xlm"], "did you mean 'json-or-xml'?"),
+        (["export.csv", "--blocks", "0"], "must be above 0 (got 0)"),
+    ],
+)
+def test_an_unknown_file_or_question_is_refused_before_anything_runs(
+    words: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    write_export(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    assert cli.main(["ask", *words]) == exit_status.USAGE
+    assert says in capsys.readouterr().err
+
+
+TOLD = (
+    r"XML \(\w+\) took [\d.,]+ \([^()]+\) times as long to read as JSON \(\w+\)\."
+    r"|Undecided which is faster to read: (JSON|XML) \(\w+\) or (JSON|XML) \(\w+\)\."
+    r"|(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) are alike to read"
+)
+"""What is said of reading; on a busy machine few blocks may not tell the two apart."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield a file of records; what is measured of it is kept for all tests."""
+    folder = tmp_path_factory.mktemp("own")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
+        yield write_export(folder)
+
+
+def test_json_or_xml_is_answered_in_a_terminal_with_a_description_of_the_file(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["ask", str(measured)]) == exit_status.DONE
+    said, progress = capsys.readouterr()
+    assert (
+        "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma"
+        in said
+    )
+    assert re.search(r"Betrag +float +– +–\n.*Menge +integer +\d+ %", said, re.DOTALL)
+    assert "Leer is empty in every row, and left out." in said
+    assert "Measured: all 40 records, in 5 blocks (the least for an interval)." in said
+    assert re.search(TOLD, said)
+    assert re.search(r"XML takes [\d.]+ times the bytes of JSON: [\d.]+ KB, [\d.]+ KB\.", said)
+    assert re.search(r"JSON \(orjson\) +▇+ +[\d.]+ [µm]s", said) and re.search(
+        r"XML +▇{20} +[\d.]+ KB  × ", said
+    )
+    assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", said)
+    assert "5 done" in progress
+
+
+def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(measured: Path):
+    cli.main(["ask", str(measured)])
+    kept = load_latest_inquiry()
+    assert kept and kept.questions == ("json-or-xml",)
+    (reply,) = answer_questions(kept.questions, kept.request_cells())
+    *times, size = reply.answers
+    assert [finding.operation for finding in reply.answers] == [
+        "to write",
+        "to read",
+        "to write and read back",
+        "size",
+    ]
+    for finding in reply.answers:
+        assert max(bar.share for bar in finding.bars) == 1 and len(finding.bars) == 2
+    assert {bar.unit for bar in size.bars} == {"B"} and size.bars[1].ratio > 1 and not size.noisy
+    # Noisy blocks count and are marked, in the sentence's line too.
+    for finding in times:
+        most = max(bar.noisy for bar in finding.bars)
+        assert finding.noisy == (f"noisy: {most} of 5 blocks" if most else "")
+        assert finding.noisy in finding.line
+    table = [*csv.DictReader(io.StringIO(your_documents.write_csv([reply])))]
+    assert [row["value"] for row in table if row["unit"] == "B"] == [
+        f"{bar.value:.6g}" for bar in size.bars
+    ]
+    assert [row["level"] for row in table][:2] == [bar.level for bar in times[0].bars]
+
+
+@needs_browser
+def test_the_page_of_a_file_has_text_and_csv_and_keeps_earlier_answers(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["ask", str(measured)]) == exit_status.DONE
+    path = Path(capsys.readouterr().out.splitlines()[-1].rpartition(": ")[2])
+    assert cli.main(["ask", str(measured), "which-driver", "--blocks", "5"]) == exit_status.DONE
+    with start_browser() as browser:
+        watched = WatchedPage(browser, "file:", "data:")
+        watched.page.goto(path.as_uri())
+        watched.page.get_by_text("Measured. Answers below.").wait_for()
+        said = watched.page.locator("main").inner_text()
+        assert "all 40 records" in said and re.search(TOLD, said)
+        assert said.index("Driver or object mapper?") < said.index("JSON or XML?")
+        with watched.page.expect_download() as download:
+            watched.page.get_by_role("link", name="Download CSV").click()
+        assert "bytes" not in download.value.suggested_filename
+        assert "JSON or XML?" in Path(download.value.path()).read_text(encoding="utf-8")
+        watched.page.get_by_role("button", name="Copy as text").click()
+        watched.page.get_by_role("button", name="Copied").wait_for()
+        assert watched.complaints == []
+        watched.check_layouts()
+    assert your_documents.list_pages() == [
+        your_documents.PageLink("export.csv", "../documents/export.csv.html")
+    ]
+
+
+def test_explore_prints_the_page_of_a_file_before_it_measures(
+    measured: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["explore", str(measured), "--no-open"]) == exit_status.DONE
+    said = capsys.readouterr().out
+    path = your_documents.locate_page(Inquiry(str(measured), (), 40, 5))
+    assert said.index(f"\n{path}\n") < said.index("JSON or XML?\n") and path.is_file()
+
+
+def test_the_widgets_describe_a_file_measure_it_and_show_the_answer(measured: Path):
+    widgets = your_documents.YourDocuments()
+    widgets._path.value = ""
+    widgets._measure.click()
+    assert "no file: pick one, or write its path" in widgets._status.value
+    widgets._path.value = str(measured.with_name("missing.csv"))
+    assert "missing.csv" in widgets._understood.value
+    widgets._path.value = f"{measured}#decimal=point"
+    assert "decimal point" in widgets._understood.value
+    assert '<td data-head="type">text</td>' in widgets._understood.value
+    widgets._path.value = str(measured)
+    assert "decimal comma" in widgets._understood.value
+    assert widgets._records.value == 40 and "all 40 records" in widgets._scope.value
+    for name, box in widgets._questions.items():
+        box.value = name == "json-or-xml"
+    asyncio.run(answered(widgets))
+    assert re.search(TOLD, widgets._answers.value)
+    assert "Answers below" in widgets._status.value and "Download CSV" in widgets._answers.value
+    # A store's cells are planned with their servers, which only the main thread may start.
+    widgets._questions["json-or-xml"].value = False
+    widgets._questions["which-driver"].value = True
+    widgets._records.value = 10
+    asyncio.run(answered(widgets))
+    assert "Driver or object mapper?" in widgets._answers.value
+
+    # A notebook that runs again shows what was asked last.
+    again = your_documents.YourDocuments()
+    assert (again._path.value, again._records.value) == (str(measured), 10)
+    assert again._questions["which-driver"].value and not again._questions["json-or-xml"].value
+    assert (
+        "Driver or object mapper?" in again._answers.value
+        and "Answers below" in again._status.value
+    )
+
+
+async def answered(widgets: your_documents.YourDocuments) -> None:
+    """Click, and wait until the answers are there, as a kernel's loop does."""
+    widgets._measure.click()
+    assert widgets._measure.disabled
+    await widgets._task
+    assert not widgets._measure.disabled

@@ -1,0 +1,52 @@
+"""The order in which test files begin, and which of them share a process."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typing_extensions import override
+from xdist.scheduler import LoadFileScheduling
+
+CHAINS: Final = (
+    ("adapters", "capabilities", "received_bytes"),
+    (
+        "study_crud",
+        "study_replication",
+        "replicated_studies",
+        "study_drivers",
+        "languages",
+        "couchdb",
+    ),
+)
+"""Files whose tests share servers: each chain runs in one process, which starts them once."""
+
+# fmt: off
+FIRST: Final = (
+    *CHAINS[0], *CHAINS[1],
+    "setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer",
+    "your_documents", "reference", "lessons", "figures", "report", "manuscript", "plugins", "docs",
+    "load_monitor", "servers_given", "simulations", "containers", "networks", "verdicts",
+    "secret", "until_decided", "wheel",
+)
+# fmt: on
+"""Files of half a minute or more: they begin first, so that all processes end about together."""
+
+
+class Scheduler(LoadFileScheduling):
+    """Gives each process one file at a time, or one chain of files."""
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        name = Path(file).stem.removeprefix("test_")
+        for chain in CHAINS:
+            if name in chain:
+                return chain[0]
+        return file
+
+
+def sort_items(items: list[pytest.Item]) -> None:
+    """Sort the tests by file: first `FIRST`, then the others as they were collected."""
+    names = [f"test_{name}" for name in FIRST] + [item.path.stem for item in items]
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    items.sort(key=lambda item: order[item.path.stem])

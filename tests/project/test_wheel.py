@@ -1,0 +1,116 @@
+"""The wheel, built from the sdist without a network, has all files of a working folder."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchbook import paths, version
+from checkout import ROOT
+
+UV = next(
+    path
+    for path in (Path(sys.prefix) / "bin" / "uv", Path(sys.prefix) / "uv" / "bin" / "uv")
+    if path.exists()
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build both, the wheel from the sdist, and return the wheel."""
+    into = tmp_path_factory.mktemp("built")
+    build = [
+        "build",
+        "--quiet",
+        "--offline",
+        "--no-build-isolation",
+        "--python",
+        sys.executable,
+        "--out-dir",
+        into,
+        ROOT,
+    ]
+    subprocess.run([UV, *build], check=True)
+    assert len([*into.glob("benchbook-*.tar.gz")]) == 1
+    (wheel,) = into.glob("benchbook-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Install the wheel into a new environment with this one's libraries; return its command."""
+    place = tmp_path_factory.mktemp("installed")
+    subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, place / "env"], check=True)
+    python = place / "env" / "bin" / "python"
+    subprocess.run(
+        [UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel],
+        check=True,
+    )
+    libraries = sysconfig.get_path("purelib")
+    own = sysconfig.get_path(
+        "purelib", vars={"base": str(place / "env"), "platbase": str(place / "env")}
+    )
+    # A path alone: the editable checkout's own link is not followed.
+    (Path(own) / "zz_libraries.pth").write_text(libraries)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("BENCHBOOK_")
+    }
+
+    def run(*arguments: str, folder: Path = place) -> "subprocess.CompletedProcess[str]":
+        command = [place / "env" / "bin" / "benchbook", *arguments]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+def test_a_wheel_holds_what_is_in_git_and_no_result(wheel: Path) -> None:
+    laid_out = ["notebooks", "papermill_params", "data", "figures/reference", "lib/benchbook"]
+    listed = subprocess.run(
+        ["git", "ls-files", *laid_out], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    wanted = {
+        name.removeprefix("lib/") if name.startswith("lib/") else f"benchbook/folder/{name}"
+        for name in listed.split()
+    }
+    course = "benchbook/folder/notebooks/lessons/benchbook_lessons/"
+    wanted |= {
+        name.replace(course, "benchbook_lessons/") for name in wanted if name.startswith(course)
+    }
+    assert {
+        name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name
+    } == wanted
+
+
+def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
+    installed: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
+) -> None:
+    nowhere = installed("plan")
+    assert nowhere.returncode == 2 and "benchbook init FOLDER" in nowhere.stderr
+    folder = tmp_path / "study"
+    laid_out = installed("init", str(folder))
+    assert laid_out.returncode == 0 and (folder / "notebooks" / "00_start_here.ipynb").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
+    assert installed("init", str(folder)).returncode == 2
+    judged = installed("claims", "--reference", "--json", folder=folder)
+    here = subprocess.run(
+        [sys.executable, "-m", "benchbook.cli", "claims", "--reference", "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert judged.stdout == here.stdout and len(json.loads(judged.stdout)) > 100
+    ran = installed("run", "bookstore", "--profile", "smoke", "--where", "case=1", folder=folder)
+    assert ran.returncode == 0 and " 0 done" not in ran.stdout, ran.stdout + ran.stderr
+    assert [*(folder / "data" / "results").glob("bookstore/*.parquet")]
+    (folder / paths.LAYOUT_FILE).write_text("0.0.9\n")
+    of_another = installed("plan", folder=folder)
+    assert of_another.returncode == 2
+    assert f"laid out by benchbook 0.0.9, and this is {version.read_version()}" in of_another.stderr

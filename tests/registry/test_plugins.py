@@ -1,0 +1,306 @@
+"""`benchbook new` writes packages that run at once, and adding one leaves all other cells done."""
+
+import itertools
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from benchbook import cli
+from benchbook.cli import exit_status
+from benchbook.files.inputs import InputError
+from benchbook.registry import plugins
+from benchbook.studies.catalogue import SLUGS
+from checkout import ROOT
+
+BIN = Path(sys.executable).parent
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+MADE = [line.split()[2:] for line in PAGE.splitlines() if line.startswith("benchbook new ")] + [
+    ["database", "my_store"]
+]
+"""The page's packages, and a database with another name than its addresses."""
+
+THEN = {}
+"""The page's further commands for each kind."""
+for row in PAGE.splitlines():
+    if re.match(r"\| (codec|database|study) ", row):
+        kind, *_, commands = row.strip("| ").split(" | ")
+        THEN[kind] = re.findall(r"`benchbook ([^`]+)`", commands)
+
+
+class Environment:
+    """A new environment with the packages of this one and the plug-ins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python, self.results = folder / "env" / "bin" / "python", folder / "results"
+        self.plugins = [folder / f"benchbook-{name}" for _, name, *_ in MADE]
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True
+        )
+        (site,) = (folder / "env").glob("lib/python3*/site-packages")
+        (site / "benchbook-tests.pth").write_text(
+            f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        )
+
+    def install(self) -> None:
+        install = [
+            BIN / "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--offline",
+            "--python",
+            self.python,
+            "--no-deps",
+        ]
+        editable = []
+        for plugin in self.plugins:
+            editable += ["--editable", plugin]
+        subprocess.run(
+            [*install, "--no-build-isolation", *editable], check=True, capture_output=True
+        )
+
+    def ran(self, *words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+        env = (
+            os.environ
+            | {"BENCHBOOK_RESULTS": str(self.results), "PYTHONDONTWRITEBYTECODE": "1"}
+            | env
+        )
+        return subprocess.run(
+            [self.python, *words], capture_output=True, text=True, env=env, cwd=ROOT, check=False
+        )
+
+    def said(self, *words: str, **env: str) -> Any:
+        ran = self.ran("-I", "-m", "benchbook.cli", *words, "--json", **env)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return json.loads(ran.stdout)
+
+    def identities(self) -> set[tuple[str, str]]:
+        return {
+            (cell["study"], cell["identity"]) for cell in self.said("plan", "--profile", "smoke")
+        }
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Return an environment with a plug-in of each kind; `before` is the plan without them."""
+    folder = tmp_path_factory.mktemp("plugins")
+    made = Environment(folder)
+    for kind, name, *more in MADE:
+        assert (
+            cli.main(["new", kind, name, "--folder", str(folder / f"benchbook-{name}"), *more]) == 0
+        )
+    made.before = made.identities()
+    made.install()
+    return made
+
+
+@pytest.fixture
+def servers(environment: Environment) -> Iterator[dict[str, str]]:
+    """Yield the addresses of the databases' example servers, by the variables that give them."""
+    with ExitStack() as stack:
+        urls = {}
+        for name in ("tinystore", "my_store"):
+            command = [environment.python, "-m", f"benchbook_{name}.example_server"]
+            running = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(running.terminate)
+            urls[f"BENCHBOOK_{name.upper()}_URL"] = running.stdout.readline().strip()
+        yield urls
+
+
+def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
+    tests = [one / "tests" for one in environment.plugins]
+    ran = environment.ran(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", *tests
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "skipped" not in ran.stdout
+
+
+def test_every_skeleton_is_as_clean_as_the_suite(environment: Environment):
+    folders = [str(one) for one in environment.plugins]
+    for command in (["check", "--select=E,F,W,UP,B,SIM,RET,PERF,N,RUF"], ["format", "--check"]):
+        config = ["--isolated", "--line-length=100", "--target-version=py311"]
+        ran = subprocess.run(
+            [BIN / "ruff", *command, *config, *folders], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stdout
+
+
+def test_adding_plug_ins_leaves_all_other_cells_unchanged(environment: Environment):
+    after = environment.identities()
+    assert environment.before <= after
+    assert {study for study, _ in after - environment.before} == {"packing"}
+
+
+def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environment):
+    chosen = ["plan", "bookstore", "--set", "keys=paper", "--set", "json_codec=ujson,orjson"]
+
+    def identities(study: str = "bookstore") -> dict[str, set[str]]:
+        cells = environment.said(
+            *(chosen if study == "bookstore" else ["plan", study, "--profile", "smoke"])
+        )
+        codecs = {cell["parameters"].get("json_codec") for cell in cells}
+        return {
+            one: {c["identity"] for c in cells if c["parameters"].get("json_codec") == one}
+            for one in codecs
+        }
+
+    before = identities()
+    codec = environment.plugins[0] / "benchbook_ujson" / "codec.py"
+    written = codec.read_text()
+    codec.write_text(written + "\nCHANGED = True\n")
+    after = identities()
+    codec.write_text(written)
+    assert not before["ujson"] & after["ujson"]
+    assert before["orjson"] == after["orjson"]
+
+    of_study = identities("packing")
+    notebook = environment.plugins[3] / "benchbook_packing" / "packing.ipynb"
+    written = notebook.read_text()
+    notebook.write_text(written.replace("study.run(", "(study.run)("))
+    same = identities("packing")
+    notebook.write_text(written.replace("globals()", "{**globals(), 'n': n + 0}"))
+    other = identities("packing")
+    notebook.write_text(written)
+    assert of_study == same
+    assert not of_study[None] & other[None]
+
+
+def test_the_pages_commands_for_each_kind_work_as_written(
+    environment: Environment, servers: dict[str, str]
+):
+    assert [*THEN] == ["codec", "database", "study"] and THEN["database"][0] == "doctor"
+    (row,) = [
+        row for row in environment.said("doctor", **servers) if row["database"] == "tinystore"
+    ]
+    assert (row["available"], row["from"]) == (True, "address")
+
+    small = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
+    pages = [(one / "README.md").read_text() for one in environment.plugins]
+    lines = itertools.chain.from_iterable(page.splitlines() for page in pages)
+    shown = [line.removeprefix("benchbook ") for line in lines]
+    asked = dict.fromkeys(
+        line for line in [*shown, *itertools.chain(*THEN.values())] if line.startswith("run ")
+    )
+    assert len(asked) == len(MADE), "the pages say the same"
+    for words in asked:
+        ran = environment.ran("-I", "-m", "benchbook.cli", *words.split(), *small, **servers)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    sql = "SELECT study, codec, database, operation FROM observations"
+    rows = environment.said("results", "--sql", sql, **servers)
+    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {
+        "orjson",
+        "lxml",
+        "ujson",
+        "minidom",
+    }
+    assert {row["database"] for row in rows if row["study"] == "crud"} == {"tinystore", "my_store"}
+    assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
+    judged = environment.said("claims", "--profile", "smoke")
+    assert {claim["study"] for claim in judged} == set(SLUGS), (
+        "the papers' claims, beside another study's arms"
+    )
+
+
+def test_a_database_is_found_at_its_address_and_of_two_servers_none_is_started(
+    environment: Environment, servers: dict[str, str]
+):
+    (row,) = [
+        row for row in environment.said("doctor", **servers) if row["database"] == "tinystore"
+    ]
+    assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
+    two = environment.said(
+        "plan",
+        "crud",
+        "--set",
+        "database=tinystore",
+        "--set",
+        "topology=replicated",
+        "--set",
+        "constraints=on",
+    )
+    assert {cell["state"] for cell in two} == {"skipped"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["codec", "orjson"], "'orjson' is the name of another codec"),
+        (["database", "mongodb"], "'mongodb' is the name of another database"),
+        (["study", "crud"], "'crud' is the name of another study"),
+        (["codec", "../up"], "a name has small letters"),
+        (["codec", "fine", "--folder", "."], "exists"),
+    ],
+)
+def test_a_refused_skeleton_writes_nothing(
+    words: list[str], why: str, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", *words]) == exit_status.USAGE
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_is_taken_or_cannot_be_loaded_is_refused_by_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    there = plugins.PluginEntry("benchbook_nowhere.codec", "codec", "benchbook-nowhere")
+    monkeypatch.setattr(plugins, "find_entries", lambda group: {"orjson": there})
+    with pytest.raises(InputError, match=r"benchbook-nowhere.*benchbook's own"):
+        plugins.list_plugins("codecs.json", ("orjson",))
+    with pytest.raises(InputError, match=r"benchbook-nowhere.*cannot be loaded"):
+        there.load()
+    # An installed package with a module that imports a missing library.
+    missing = ModuleNotFoundError("No module named 'ujson'", name="ujson")
+    monkeypatch.setattr(plugins.importlib, "import_module", Mock(side_effect=missing))
+    with pytest.raises(
+        InputError,
+        match=r"No module named 'ujson': .*uv pip install --python .venv/bin/python ujson$",
+    ):
+        there.load()
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"benchbook_nowhere.*none here"):
+        plugins.find_folder("benchbook_nowhere")
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("from benchbook.formats import load", "did you mean 'benchbook.codecs'?"),
+        ("from benchbook.formats.tree import ROOT", "did you mean 'benchbook.codecs'?"),
+        ("import benchbook.schemas", "did you mean 'benchbook.schema'?"),
+        (
+            "from benchbook.servers.address import Answer",
+            "did you mean 'benchbook.servers.address.ServerInfo'?",
+        ),
+    ],
+)
+def test_a_plug_in_of_the_former_layout_is_told_the_new_name(
+    line: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "benchbook_old.py").write_text(f"{line}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry = plugins.PluginEntry("benchbook_old", "codec", "benchbook-old")
+    with pytest.raises(InputError, match=r"benchbook-old: benchbook_old cannot be loaded") as error:
+        entry.load()
+    assert str(error.value).endswith(advice)
+
+
+@pytest.mark.parametrize(("former", "new"), plugins.FORMER_NAMES.items())
+def test_a_former_name_is_gone_and_its_new_name_is_there(former: str, new: str) -> None:
+    with pytest.raises((ImportError, AttributeError)):
+        pkgutil.resolve_name(former)
+    assert pkgutil.resolve_name(new)

@@ -1,0 +1,583 @@
+"""The final notebook runs on any subset of the studies, and its page loads nothing."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import lxml.html
+import nbformat
+import pandas as pd
+import pyarrow as pa
+import pytest
+from nbconvert import HTMLExporter
+from nbconvert.filters import markdown2html
+from test_reference import absolute_paths
+
+import constructed
+from benchbook import cli, grid, paths
+from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import VerdictCounts
+from benchbook.cli import exit_status
+from benchbook.papers import exhibits, numbers, recomputed
+from benchbook.plots.provenance import describe_suites
+from benchbook.report import build, merged_run, sections, tables
+from benchbook.report.text import describe_durability
+from benchbook.results import files
+from benchbook.results import folder as results_folder
+from benchbook.results.folder import write_cell
+from benchbook.studies.catalogue import SLUGS, load_study
+from browser import WatchedPage, is_dark_on_white, needs_browser, start_browser
+from tools import reference as reference_tool
+from waiting import comes_true, is_gone
+
+MAT = "/home/cat/mat"
+ENVIRONMENT = constructed.MACHINE | {"inherited": {"LD_LIBRARY_PATH": f"/opt/lib:{MAT}"}}
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Send results and figures to a temporary folder; the notebook and grids are the project's."""
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setenv("BENCHBOOK_HOME", str(paths.root()))
+    return tmp_path
+
+
+def measured(study: str, *changes: str) -> None:
+    """Run the smoke cells of a study without servers, and write their results."""
+    for cell in grid.make_plan([study], "smoke", (), changes).cells:
+        columns = {
+            "study": study,
+            "cell_id": cell.identity,
+            "block": cell.block,
+            "position": cell.position,
+        }
+        columns |= {
+            "host": "here",
+            "arm": cell.arm,
+            "state": "done",
+            "environment": json.dumps(ENVIRONMENT),
+        }
+        columns |= cell.parameters.as_columns()
+        write_cell(columns, load_study(study).run(cell.parameters), cell.combination[1])
+
+
+def failed(study: str) -> None:
+    """Write of a study's first smoke cell that it failed."""
+    (cell, *_) = grid.make_plan([study], "smoke").cells
+    columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
+    write_cell(columns | {"reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a profile of which only `bookstore` ran and one cell of `crud` failed."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("report")
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
+        patch.setenv("BENCHBOOK_HOME", str(paths.root()))
+        patch.setattr(results_folder, "shorten_paths", str)  # as files are that were written before
+        measured("bookstore")
+        measured("bookstore", "n=7", "blocks=2")
+        failed("crud")
+        with (folder / "steps").open("w") as steps:
+            return build.build_report("smoke", lambda step: print(step, file=steps))
+
+
+def test_building_a_report_prints_each_step(built: Path):
+    *first, last = dict.fromkeys((built.parents[2] / "steps").read_text().splitlines())
+    first, steps = first[:2], first[2:]
+    assert first == ["checking the results", "merging the results, judging the claims"]
+    assert last == "writing the page"
+    drawn = [
+        step
+        for step in steps
+        if re.fullmatch(rf"drawing figures: \d+ of {len(exhibits.FIGURES)}", step)
+    ]
+    assert drawn and steps[: len(drawn)] == drawn
+    titles = [
+        step.partition(":")[2].strip()
+        for step in steps[len(drawn) :]
+        if step.startswith("notebook: ")
+    ]
+    assert len(drawn) + len(titles) == len(steps) and titles[0].startswith("t-tests")
+    assert [title.partition(":")[0] for title in titles if title.startswith(SLUGS)] == list(SLUGS)
+
+
+def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, monkeypatch, capsys):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(built.parents[2] / "results"))
+    assert cli.main(["claims", "--profile", "smoke"]) == exit_status.DONE
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all ")]
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
+    shown = [int(cell.text_content()) if cell.text_content().isdigit() else 0 for cell in last[1:]]
+    found = merged_run.merge_run("smoke").analysis
+    counts = VerdictCounts.count(found.verdicts)
+    assert shown == [counts.claims, *counts.by_verdict.values()]
+    assert line.split()[1:] == [
+        str(count) for count in (counts.claims, *counts.by_verdict.values()) if count
+    ]
+    assert numbers.find_number(found, "claims.decided").value == counts.decided
+    of_study = (found.verdicts["study"] == "bookstore").sum()
+    assert numbers.find_number(found, "bookstore.claims.all").value == of_study
+    tally = pd.read_csv(built.parent / "verdicts.csv")
+    assert tally["value"].sum() == counts.claims
+
+
+def test_cells_outside_of_profiles_have_their_own_figure_and_ratios(built: Path):
+    page = built.read_text(encoding="utf-8")
+    section = page[page.index("Your own cells of bookstore") :]
+    assert page.count("Your own cells of") == 1
+    drawn = pd.read_csv(built.parent / "bookstore_own.csv")
+    assert {"round trip", "marshal", "unmarshal"} <= {
+        level.partition(",")[0] for level in drawn["level"]
+    }
+    assert (drawn["value"] > 0).all() and section.index("<img") < section.index("<table")
+
+
+def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    loaded = document.xpath("//@src | //@srcset | //@poster | //@data | //link/@href")
+    assert all(address.startswith("data:") for address in loaded)
+    style = "".join(style.text for style in document.iter("style"))
+    assert "url(" not in style and "@import" not in style
+    (policy,) = document.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    scripts = [script.text for script in document.xpath("//script[not(@type)]")]
+    digests = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts
+    ]
+    assert len(scripts) == 2 and policy.startswith(
+        f"script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}'; "
+    )
+    assert "unsafe" not in policy.replace("style-src 'unsafe-inline'", "")
+    of_page = [
+        name for name in exhibits.FIGURES if name == "overview" or name.startswith("bookstore_")
+    ]
+    drawn = {name for name in of_page if not pd.read_csv(built.parent / f"{name}.csv").empty}
+    shown = {
+        figure.get("id").removesuffix("-drawn") for figure in document.xpath("//figure[.//img]")
+    }
+    assert shown == drawn | {"bookstore_own"}
+    assert not document.xpath("//iframe | //object | //link | //script[@src]")
+    beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
+    assert {f"{name}.svg" for name in drawn} <= beside and all(
+        (built.parent / name).exists() for name in beside
+    )
+
+
+def test_drawings_have_their_values_as_text_and_every_link_has_a_target(built: Path):
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    said = {
+        figure.getparent().get("id"): figure.get("aria-label")
+        for figure in document.xpath("//*[@role='img']")
+    }
+    assert "time, 1, XML: published 1,020 µs" in said["bookstore_case1"]
+    assert re.search(r"time, 10, JSON: here [\d.,]+ µs", said["bookstore_case1"])
+    assert all("published" in text or "here" in text for text in said.values())
+    ids = set(document.xpath("//@id"))
+    assert len(ids) == len(document.xpath("//@id"))
+    linked = {link.get("href")[1:] for link in document.xpath("//a[starts-with(@href, '#')]")}
+    assert linked <= ids and {*SLUGS, "overview", "method"} <= linked
+
+
+@needs_browser
+def test_the_page_works_in_a_browser_in_the_dark_on_a_phone_and_on_paper(
+    built: Path, tmp_path: Path
+):
+    """On a desk, in the dark, on a phone and on paper."""
+    with start_browser() as browser:
+        address = built.as_uri()
+        desk = WatchedPage(browser, "file:", "data:")
+        desk.page.goto(address)
+        assert desk.page.locator(".leads li:visible").count() == 5
+        assert desk.page.locator(".view:visible").count() == 1
+        assert desk.page.evaluate("document.documentElement.scrollHeight") <= 25 * 800
+        desk.page.get_by_role("link", name="bookstore", exact=True).first.click()
+        assert desk.page.locator("nav.pages [aria-current]").inner_text() == "bookstore"
+        assert desk.find_faults() == []
+        dark = WatchedPage(browser, "file:", "data:", width=390, height=844, dark=True)
+        for part in ("", "#bookstore", "#method"):
+            dark.page.goto("about:blank")
+            dark.page.goto(address + part)
+            assert dark.page.evaluate("document.documentElement.scrollWidth") <= 390, part
+            drawn = dark.page.locator(".drawn img:visible")
+            filters = drawn.evaluate_all("drawn => drawn.map(one => getComputedStyle(one).filter)")
+            assert all(one.startswith("invert") for one in filters), part
+        assert dark.find_faults() == []
+        dark.complaints = [one for one in dark.complaints if one != "about:blank"]
+        assert desk.complaints == dark.complaints == []
+        printed = tmp_path / "report.pdf"
+        desk.page.pdf(path=printed)
+        assert printed.read_bytes().count(b"/Type /Page") > 10  # all parts, not the open one alone
+        browserless = browser.new_context(java_script_enabled=False).new_page()
+        browserless.goto(f"{address}#method")
+        assert browserless.locator(".view:visible").get_attribute("id") == "method"
+
+
+@needs_browser
+def test_figures_of_the_executed_notebook_are_readable_without_the_page_s_style(
+    built: Path, tmp_path: Path
+):
+    """As nbconvert shows it, on a dark screen and on paper."""
+    body, _ = HTMLExporter(template_name="basic").from_filename(built.parent / build.NOTEBOOK)
+    copy = tmp_path / "copy.html"
+    copy.write_text(body, encoding="utf-8")
+    with start_browser() as browser:
+        page = WatchedPage(browser, "file:", "data:", dark=True).page
+        page.goto(copy.as_uri())
+        for medium in ("screen", "print"):
+            page.emulate_media(media=medium)
+            for name in ("bookstore_case1", "bookstore_own"):
+                assert is_dark_on_white(page.locator(f"#{name} img")), (medium, name)
+
+
+def test_the_reference_run_s_page_begins_with_five_headlines():
+    page = paths.reference() / build.PAGE
+    document = lxml.html.document_fromstring(page.read_text(encoding="utf-8"))
+    (first,) = document.find_class("leads")
+    assert [link.text for link in first.find_class("study")] == list(SLUGS)
+    told = [
+        lead.text_content()
+        for lead in first.iter("li")
+        if "Not judged in this profile" not in lead.text_content()
+    ]
+    # bytes that come out alike to the last have no interval
+    assert len(told) == 5 and sum("99 % interval" in lead for lead in told) >= 4
+    assert all(re.search(r"99 % interval [\d.]+ to [\d.]+|times the bytes", lead) for lead in told)
+    assert page.stat().st_size <= 9_000_000
+    beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
+    assert beside and all((page.parent / name).exists() for name in beside)
+
+
+def test_what_is_kept_of_a_reference_run_contains_no_path(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("results", "figures"):
+        monkeypatch.setenv(f"BENCHBOOK_{name.upper()}", str(built.parents[2] / name))
+    monkeypatch.setattr(paths, "reference", lambda: tmp_path)
+    monkeypatch.setattr(reference_tool, "build_report", lambda _: built)
+    assert MAT in built.read_text(encoding="utf-8")
+    reference_tool.keep_profile("smoke")
+    assert "and …/mat had no cat" in (tmp_path / reference_tool.PAGE).read_text(encoding="utf-8")
+    assert {file.suffix for file in tmp_path.iterdir()} == {
+        ".svg",
+        ".csv",
+        ".json",
+        ".html",
+        ".md",
+        ".parquet",
+    }
+    assert absolute_paths(tmp_path) == set()
+
+
+def test_the_page_lists_what_ran_what_failed_and_what_is_left_out(built: Path):
+    text = lxml.html.document_fromstring(built.read_text(encoding="utf-8")).text_content()
+    assert "Nothing was measured of tcp, drivers, crud, replication" in text
+    assert "ServerError: the cat sat on it" in text
+    assert re.search(r"bookstore\s*repetitions\s*2\s*10, 100", text)
+
+
+def test_the_page_shows_no_code(built: Path):
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    for script in document.xpath("//script[not(@type)]"):
+        script.drop_tree()
+    assert "import" not in document.text_content().replace("important", "")
+
+
+def test_only_a_changed_report_is_built_again(built: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = built.parents[2]
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
+    before = built.stat().st_mtime_ns
+    monkeypatch.setattr(build, "_run_notebook", lambda *_: pytest.fail("it was built again"))
+    assert build.build_report("smoke") == built
+    assert built.stat().st_mtime_ns == before
+    stamp, drawn = built.with_name(build.STAMP), built.read_bytes()
+    told = stamp.read_text()
+    for path, damaged in (
+        (stamp, told[:20]),
+        (stamp, "[]"),
+        (built, drawn[: len(drawn) // 2].decode(errors="ignore")),
+    ):
+        path.write_text(damaged)
+        with pytest.raises(pytest.fail.Exception, match="built again"):
+            build.build_report("smoke")
+        stamp.write_text(told)
+        built.write_bytes(drawn)
+    unchanged = build.hash_inputs("smoke")
+    os.utime(next((folder / "results").glob("bookstore/*.parquet")))
+    assert build.hash_inputs("smoke") != unchanged
+
+
+PAYLOAD = (
+    """x`</script><svg onload="document.title='PWN'"></svg>"""
+    "![i](http://127.0.0.1:9/i)[l](javascript:alert(1))"
+)
+MARKS = "svg[onload], img[src^='http'], a[href^='javascript:']"
+DESCRIBED = ("run_id", "host", "database_version", "driver_version", "runtime", "dataset")
+
+
+def hostile(table: pa.Table, column: str) -> pa.Table:
+    """Return a table's last row with the payload in one column, or in each text of that column."""
+    row = table.slice(len(table) - 1).to_pylist()[0]
+    text = PAYLOAD
+    if column == "environment":
+        known = json.loads(row[column])
+        texts = {name: PAYLOAD for name, value in known.items() if isinstance(value, str)}
+        text = json.dumps(known | texts | {"governor": PAYLOAD, "suite": PAYLOAD})
+    repetition = 1000 + table.column_names.index(column)  # else one repetition has several values
+    return pa.Table.from_pylist(
+        [row | {"repetition": repetition, column: text}], schema=table.schema
+    )
+
+
+@needs_browser
+def test_no_text_of_a_result_is_executed_in_a_page(
+    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Import refuses a payload in a text column, or every page shows it as text."""
+    measured("bookstore")
+    whole = [files.read_table(one.path) for one in results_folder.list_files()]
+    given, taken = tmp_path / "given.parquet", []
+    for column in (field.name for field in whole[0].schema if field.type == pa.string()):
+        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / column))
+        files.write_table(given, hostile(whole[0], column))
+        status = cli.main(["results", "import", str(given)])
+        assert status == exit_status.DONE or (
+            status == exit_status.USAGE and "row 0" in capsys.readouterr().err
+        ), column
+        taken += [column] * (status == exit_status.DONE)
+    assert {"database", "environment", "reason", "source", *DESCRIBED} <= {*taken}
+    assert not {"language", "arm", "format", "json_codec", "study", "cell_id", "state"} & {*taken}
+
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "all"))
+    for table in whole:
+        for column in DESCRIBED:
+            payloads = pa.array([PAYLOAD] * len(table))
+            table = table.set_column(table.column_names.index(column), column, payloads)
+        files.write_table(
+            given, pa.concat_tables([table, *(hostile(table, column) for column in taken)])
+        )
+        assert cli.main(["results", "import", str(given)]) == exit_status.DONE
+    folder = str(tmp_path / "all")
+    for command in (
+        ["claims", "--profile", "smoke"],
+        ["compare", folder, folder, "--all"],
+        ["report", "--profile", "smoke"],
+    ):
+        assert cli.main(command) == exit_status.DONE, command
+    assert cli.main(["explore", "--no-open"]) == exit_status.DONE
+    page, explorer = paths.figures("smoke") / build.PAGE, paths.figures("explorer") / "index.html"
+    with start_browser() as browser:
+        watched = WatchedPage(browser, "file:", "data:")
+        watched.page.goto(page.as_uri())
+        assert "document.title='PWN'" in watched.page.locator("body").text_content(), "it is shown"
+        assert (watched.page.title(), watched.complaints) == ("benchbook: smoke", [])
+        assert watched.page.locator(MARKS).count() == 0
+
+        # Every comparison of the explorer, on a page that lets only its own scripts run.
+        watched = WatchedPage(browser, "file:", "data:", "blob:")
+        watched.page.goto(explorer.as_uri())
+        compare = watched.page.get_by_label("Compare")
+        for comparison in compare.locator("option").all_inner_texts():
+            compare.select_option(comparison)
+            watched.page.locator(".bb-answer").wait_for()
+        assert (watched.page.title(), watched.complaints) == ("benchbook explorer", [])
+        assert watched.page.locator(MARKS).count() == 0
+
+
+def test_a_durability_in_a_sentence_is_escaped():
+    means = pd.DataFrame({"durability": [PAYLOAD], "environment": [None]})
+    sentence = describe_durability(SimpleNamespace(means=means))
+    (paragraph,) = lxml.html.fragments_fromstring(markdown2html(sentence))
+    assert PAYLOAD in paragraph.text_content() and [*paragraph] == []
+
+
+@needs_browser
+def test_the_page_s_policy_stops_foreign_scripts(built: Path):
+    injected = (
+        """<svg onload="document.title='PWN'"></svg><img src="x" onerror="document.title='PWN'">"""
+    )
+    with start_browser() as browser:
+        page = WatchedPage(browser, "file:", "data:").page
+        page.goto(f"{built.as_uri()}#method")
+        page.evaluate(f"document.body.insertAdjacentHTML('beforeend', {json.dumps(injected)})")
+        page.evaluate(
+            "document.body.append("
+            "Object.assign(document.createElement('script'), {text: 'document.title=1'}))"
+        )
+        page.wait_for_timeout(200)
+        assert page.title() == "benchbook: smoke"
+        assert page.locator("nav.pages [aria-current]").inner_text() == "Method", (
+            "the page's own script runs"
+        )
+
+
+def test_a_report_names_the_row_and_file_of_an_unknown_level_before_it_is_drawn(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(build, "_run_notebook", lambda *_: pytest.fail("the notebook was run"))
+    measured("bookstore")
+    (one, *_) = results_folder.list_files()
+    table = files.read_table(one.path)
+    languages = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
+    files.write_table(
+        one.path,
+        table.set_column(table.column_names.index("language"), "language", languages),
+        one.facts,
+    )
+    assert cli.main(["report", "--profile", "smoke"]) == exit_status.FAILED
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(
+        f"benchbook: {one.path}: row {len(table) - 1}: language is '<img src=x>'"
+    )
+
+
+def test_a_notebook_that_draws_nothing_fails_the_report(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('profile: str = "quick"')])
+    notebook.cells[0].metadata["tags"] = ["parameters"]
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
+    nbformat.write(notebook, home / "notebooks" / build.NOTEBOOK)
+    failed("crud")
+    with pytest.raises(build.ReportError, match=r"did not draw .*bookstore_case1"):
+        build.build_report("smoke")
+    assert not (tmp_path / "figures" / "smoke" / build.STAMP).exists()
+
+
+FIGURES = """
+import os, pathlib, signal, time
+figures = pathlib.Path(os.environ["BENCHBOOK_FIGURES"])
+pids = [os.getpid()]
+"""
+OWNER = "pids += [os.getppid()]"
+WAITS = """
+(figures / "new").write_text(" ".join(map(str, pids)))
+(figures / "new").rename(figures / "pids")
+time.sleep(600)
+"""
+DRAWS = (
+    "from benchbook.servers import processes\n"
+    f"processes.start_worker_pool(1).submit(exec, {FIGURES + OWNER + WAITS!r}).result()"
+)
+
+
+@pytest.mark.parametrize(
+    ("signum", "status", "does"),
+    [(signal.SIGTERM, -signal.SIGTERM, DRAWS), (signal.SIGINT, 130, FIGURES + WAITS)],
+)
+def test_a_report_that_is_stopped_leaves_no_process(
+    home: Path, house: Path, temporary: Path, signum: int, status: int, does: str
+):
+    notebook = nbformat.read(home / "notebooks" / build.NOTEBOOK, 4)
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(does))
+    nbformat.write(notebook, home / "notebooks" / build.NOTEBOOK)
+    failed("crud")
+    command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        pids = house / "figures" / "pids"
+        assert comes_true(pids.exists)
+        process.send_signal(signum)
+        printed = process.communicate()[0]
+    first, step, *rest = printed.splitlines()
+    assert process.returncode == status and first == "checking the results", printed
+    assert step.startswith("merging") and len(rest) <= 1, printed
+    assert comes_true(lambda: all(is_gone(int(pid)) for pid in pids.read_text().split()))
+
+
+def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
+    table = merged_run.list_left_out(merged_run.merge_run("quick")).set_index(
+        ["Study", "Parameter"]
+    )
+    assert table.loc[("crud", "n"), "Not here"] == "10,000, 100,000"
+    assert table.loc[("tcp", "n"), "Not here"].endswith("1,000,000")
+    assert merged_run.list_left_out(merged_run.merge_run("paper")).empty
+
+
+def test_cells_that_a_profile_no_longer_has_are_not_read(house: Path, home: Path):
+    measured("bookstore")
+    before = merged_run.merge_run("smoke").means["process"]
+    apart = before == "apart"
+    assert 0 < apart.sum() < len(before)
+    grids = home / "papermill_params" / "bookstore.yaml"
+    excluded = '  smoke:\n    exclude:\n      - {when: {process: apart}, why: "not today"}\n'
+    grids.write_text(grids.read_text().replace("  smoke:\n", excluded))
+    assert set(merged_run.merge_run("smoke").means["process"]) == set(before[~apart])
+
+
+def test_unfinished_cells_have_one_row_per_reason_with_their_levels(home: Path):
+    merged = merged_run.merge_run("decide")
+    table = merged_run.list_unfinished(merged)
+    assert table["Cells"].sum() == len(merged.cells) and len(table) < 50
+    why = "three minutes per cell: JAXB shows scenario 1"
+    (which,) = table.loc[(table["Study"] == "tcp") & (table["Why"] == why), "Which"]
+    assert {"xml_codec: xmldecoder", "n: 1,000,000", "blocks: 12"} <= set(which.split("; "))
+
+
+def test_text_in_tables_is_escaped():
+    frame = pd.DataFrame(
+        {"Why": ["<script>alert(1)</script>"], "n, published": ["1 *"], "n, here": ["2 [1, 3]"]}
+    )
+    html = tables.render_table(frame, title="a <b>", notes=["c & d"], fold="<i>e</i>").data
+    assert "<script>" not in html
+    assert all(text in html for text in ("a &lt;b&gt;", "c &amp; d", "&lt;i&gt;e&lt;/i&gt;"))
+    assert '<th colspan="2" class="group" scope="colgroup">n</th>' in html
+
+
+def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
+    hostile = '"><script>alert(1)</script>'
+    tested = Analysis.from_observations(constructed.observations(("bookstore",))).t_tests
+    tested = tested.assign(
+        **dict.fromkeys(("claim", "a", "b", "label", "stands", "verdict"), hostile)
+    )
+    check = dict.fromkeys(("says", "where", "printed", "kind"), hostile) | {
+        "recomputed": 1.0,
+        "tolerance": 0.5,
+    }
+    about = {
+        "title": hostile,
+        "notes": [hostile],
+        "measured": [hostile],
+        "blocks": [0],
+        "drawn_by": hostile,
+    }
+    (tmp_path / "verdicts.json").write_text(
+        json.dumps(about | {"host_cpu": hostile, "measured_by": hostile})
+    )
+    (tmp_path / "verdicts.csv").write_text(
+        "panel,level,series,source,value,low,high,unit\n"
+        f'"",{hostile.replace(chr(34), "")},x,here,1,,,ms\n'
+    )
+    (tmp_path / "verdicts.svg").write_text("<svg/>")
+    for shown in (
+        tables.render_t_tests(tested),
+        sections.render_findings([recomputed.PaperFinding(*[hostile] * 7)]),
+        sections.render_checks(pd.DataFrame([check | {"agrees": True}])),
+        sections.render_exhibit(tmp_path, "verdicts"),
+    ):
+        document = lxml.html.fragment_fromstring(shown.data, create_parent="div")
+        assert not document.xpath("//script[not(@type='application/json')]")
+        assert "<script>" in document.text_content() + "".join(document.xpath("//@aria-label"))
+
+
+def test_a_caption_names_two_suites_and_counts_more():
+    one, two, three = (f"benchbook 0.1.0 ({commit})" for commit in ("a1", "b2", "c3"))
+    assert describe_suites(f"{one}, {two}") == f"{one}, {two}"
+    assert describe_suites(f"{one}, {two}, {three}") == "benchbook 0.1.0 (3 commits)"
+    assert describe_suites("not recorded") == "by a benchbook not recorded"

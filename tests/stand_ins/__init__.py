@@ -1,0 +1,146 @@
+"""Servers that speak a product's protocol, for tests of its adapter where the product is not here.
+
+PouchDB speaks CouchDB's, reqlite RethinkDB's, CouchbaseMock Couchbase's. `start` starts one and
+gives its address to the library as a user does. No test asks it for what is in `LIMITATIONS`.
+"""
+
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from benchbook.registry import products
+from benchbook.servers import launcher
+from benchbook.servers.address import name_url_variables
+from benchbook.servers.deployment import Role, Topology, list_roles
+from benchbook.servers.errors import read_log_end
+from benchbook.servers.fleet import USER_NAME, Fleet, make_password
+from benchbook.servers.programs import AvailableServer, find_startable
+
+FOLDER: Final = Path(__file__).parent
+
+JAR: Final = FOLDER / "couchbase" / "CouchbaseMock-1.5.27.jar"
+
+LIMITATIONS: Final[dict[str, dict[str, str]]] = {
+    "couchdb": {
+        "large_integers": "PouchDB is JavaScript: it rounds integers beyond 2^53",
+        "doubles": "PouchDB keeps 5e-324, which CouchDB reads as 0",
+        "large_records": "PouchDB takes 17 MB, which CouchDB refuses unless it is told otherwise",
+    },
+    "rethinkdb": {"durability": "reqlite keeps everything in memory: there is no choice"},
+    "couchbase": {
+        "find": "CouchbaseMock knows no SQL++: only the key finds a record",
+        "durability": "CouchbaseMock refuses durable writes",
+    },
+}
+"""What each cannot do, or does otherwise than its product, by capability, and why."""
+
+REFUSED_KEYS: Final[dict[str, Callable[[str], bool]]] = {
+    "couchdb": lambda key: key > "\xff",  # PouchDB loses those that begin with a later character
+    "couchbase": lambda key: not key.isascii() or "\0" in key,
+}
+"""What tells the keys of records that a server does not take, and its product does."""
+
+REFUSED_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "rethinkdb": ("__proto__", "constructor", "hasOwnProperty")
+}
+"""Names of fields that a server keeps for itself."""
+
+NAMES: Final = tuple(LIMITATIONS)
+
+
+def _pouchdb(fleet: Fleet, role: Role, password: str) -> str:
+    folder = FOLDER / "couchdb"
+    secret, data = (
+        fleet.write_secret(f"{role}.login", f"{USER_NAME}:{password}"),
+        fleet.make_folder(role),
+    )
+    server = fleet.start_server(
+        role, lambda port: ["node", folder / "server.js", str(port), data, secret]
+    )
+    server.await_line('"port":')
+    return f"http://{USER_NAME}:{password}@{server.address}/"
+
+
+def _reqlite(fleet: Fleet, role: Role, password: str) -> str:
+    secret = fleet.write_secret(f"{role}.login", password)
+    server = fleet.start_server(
+        role, lambda port: ["node", FOLDER / "rethinkdb" / "server.js", str(port), secret]
+    )
+    server.await_line("ready")
+    return f"rethinkdb://admin:{password}@{server.address}"
+
+
+def _couchbase_mock(fleet: Fleet, role: Role, password: str) -> str:
+    secret, program = (
+        fleet.write_secret(f"{role}.login", password),
+        FOLDER / "couchbase" / "Loopback.java",
+    )
+    server = fleet.start_server(
+        role, lambda port: ["java", "-Xmx512m", "-cp", JAR, program, str(port), secret]
+    )
+    said = "ready, data on port "
+    server.await_line(said)
+    data = read_log_end(server.log).partition(said)[2].split()[0]
+    login = f"{USER_NAME}:{password}"
+    return f"couchbase://{login}@{server.host}:{data}/benchbook?management={server.port}"
+
+
+_START: Final[dict[str, Callable[[Fleet, Role, str], str]]] = {
+    "couchdb": _pouchdb,
+    "rethinkdb": _reqlite,
+    "couchbase": _couchbase_mock,
+}
+_NEEDED: Final = {
+    "couchdb": ("node", FOLDER / "couchdb" / "node_modules"),
+    "rethinkdb": ("node", FOLDER / "rethinkdb" / "node_modules"),
+    "couchbase": ("javac", JAR),
+}
+"""The program that runs each, and what set-up has fetched of it."""
+
+
+@cache
+def available(product: str, topology: Topology = "single") -> bool:
+    """Return whether such a server is here, and the product itself is not."""
+    if product not in NAMES or (topology != "single" and product != "couchdb"):
+        return False
+    program, package = _NEEDED[product]
+    if products.find_missing_driver(product):
+        return False
+    is_here = isinstance(find_startable(product, topology), AvailableServer)
+    return not is_here and shutil.which(program) is not None and package.exists()
+
+
+def find_limitations(product: str, topology: Topology) -> dict[str, str]:
+    """Return the gaps of the server that a database is tested on, with reasons."""
+    return LIMITATIONS[product] if available(product, topology) else {}
+
+
+def start(product: str, topology: Topology) -> launcher.RunningServers:
+    """Start the servers of a topology and use them as a user's; `stop` ends them.
+
+    The deployment also says their processes, which of a user's servers are not always known.
+    """
+    with ExitStack() as stack:
+        if product == "couchbase":
+            from stand_ins import view_bucket  # its driver need not be installed
+
+            stack.enter_context(view_bucket.use_view_buckets())
+        fleet, password = Fleet(product), make_password()
+        stack.callback(fleet.stop)
+        urls = {role: _START[product](fleet, role, password) for role in list_roles(topology)}
+        with pytest.MonkeyPatch.context() as patch:
+            for role, name in name_url_variables(product, topology).items():
+                patch.setenv(name, urls[role])
+            running = launcher.provide_servers(product, topology)
+        nodes = tuple(
+            replace(node, pid=fleet.find_server(node.role).pid) for node in running.deployment.nodes
+        )
+        return replace(
+            running, deployment=replace(running.deployment, nodes=nodes), stop=stack.pop_all().close
+        )

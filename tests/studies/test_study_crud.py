@@ -1,0 +1,496 @@
+"""Study `crud` on real servers, alone and replicated."""
+
+import itertools
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pydantic import ValidationError
+from pymongo import MongoClient
+
+from benchbook.databases.adapter import Adapter
+from benchbook.databases.mysql.server import connect
+from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, Deployment
+from benchbook.servers.launcher import name_product
+from benchbook.studies import crud
+from benchbook.studies.cell_database import WrongContentsError
+from cases import MET, PAIRED
+from shared_servers import (
+    Announce,
+    list_outputs,
+    skip_without,
+    skip_without_language,
+    start_servers,
+    tamper,
+)
+from user_files import write_orders
+from waiting import PATIENCE_S, resume, suspend
+
+SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
+STORES = (
+    "mongodb",
+    "postgresql+jsonb",
+    "postgresql+relational",
+    "mariadb+json",
+    "mariadb+relational",
+    "couchdb",
+)
+OTHERS = (
+    *("mysql+json", "mysql+relational"),
+    "rethinkdb",
+)
+
+
+def ran(announce: Announce, **fields: Any) -> Any:
+    """Run a small cell, hold it against what it declares, and return its rows."""
+    parameters = crud.Parameters(**(SMALL | fields))
+    if parameters.language == "node":
+        skip_without_language("node", "npm", "node")
+    announce(*crud.deployment(parameters))
+    frame = crud.run(parameters)
+    for repetition in range(parameters.repetitions):
+        assert list_outputs(frame, repetition) == crud.expected(parameters)
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
+    return frame
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("database", [*STORES, *OTHERS, *MET])
+def test_every_repetition_delivers_the_expected_values(
+    database: Any, topology: Any, announce: Announce
+):
+    frame = ran(announce, database=database, topology=topology)
+    assert set(frame["count"]) == {30}
+    assert (frame["value"] > 0).all()
+    assert not frame["timed_out"].any()
+    assert set(frame["database"]) == {database}
+    assert set(frame["topology"]) == {topology}
+    assert ("select" in set(frame["operation"])) == (topology == "single")
+
+
+@pytest.mark.parametrize("database", STORES)
+def test_elapsed_time_is_the_sum_of_client_time_and_catch_up_time(
+    database: Any, announce: Announce
+):
+    frame = ran(announce, database=database, topology="replicated")
+    times = frame.pivot(index=["repetition", "operation"], columns="metric", values="value")
+    assert (times["wall_time"] + times["catch_up_time"] == times["elapsed_time"]).all()
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"calls": "bulk"},
+    {"calls": "bulk", "topology": "replicated"},
+    {"delete": "each"},
+    {"delete": "each", "topology": "replicated"},
+    {"delete": "each", "calls": "bulk"},
+    {"article_index": True},
+    {"comments_per_article": 10},
+    {"comments_per_article": 100},
+    {"durability": "relaxed"},
+    {"durability": "strict", "topology": "replicated"},
+]
+
+
+@pytest.mark.parametrize(
+    ("database", "variant"),
+    [
+        (database, variant)
+        for database, variant in itertools.product(STORES, VARIANTS)
+        # CouchDB has no durability to choose.
+        if database != "couchdb" or "durability" not in variant
+    ],
+)
+def test_all_variants_store_the_same_records(
+    database: Any, variant: dict[str, Any], announce: Announce
+):
+    ran(announce, database=database, repetitions=1, **variant)
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("database", ["postgresql+relational", "mariadb+relational"])
+def test_relational_tables_work_without_constraints(
+    database: Any, topology: Any, announce: Announce
+):
+    ran(announce, database=database, topology=topology, constraints="off", repetitions=1)
+
+
+def ran_pair(announce: Announce, pair: str, topology: Any, **fields: Any) -> Any:
+    """Run a small cell of a pair, check the rows of each database, and return all rows."""
+    parameters = crud.Parameters(**(SMALL | {"database": pair, "topology": topology} | fields))
+    for product in (crud.deployment(parameters)[0], *crud.other_products(parameters)):
+        skip_without(product, topology)
+    announce(*crud.deployment(parameters))
+    frame = crud.run(parameters)
+    assert set(frame["database"]) == set(pair.split("/"))
+    for _, rows in frame.groupby("database"):
+        for repetition in range(parameters.repetitions):
+            assert list_outputs(rows, repetition) == crud.expected(parameters)
+    return frame
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("pair", crud.PAIRS)
+def test_a_pair_alternates_in_one_process_and_each_row_has_its_database(
+    pair: str, topology: Any, announce: Announce
+):
+    frame = ran_pair(announce, pair, topology, delete="each")
+    assert (frame["value"] > 0).all()
+    # A, B, B, A: no database always goes first.
+    order = (
+        frame.groupby(["repetition", "database"])["started_at"].min().sort_values().index.to_list()
+    )
+    assert [repetition for repetition, _ in order] == [0, 0, 1, 1]
+    assert order[0][1] == order[3][1] != order[1][1] == order[2][1]
+    # Each is measured on its own servers, and there are none left.
+    versions = frame.groupby("database")["database_version"].unique()
+    assert versions.map(len).eq(1).all() and versions.iloc[0] != versions.iloc[1]
+
+
+def test_servers_of_a_pairs_second_database_end_with_the_cell(
+    announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    pids = []
+
+    def noting(adapter: Adapter) -> None:
+        pids.extend(
+            node.pid for node in adapter.deployment.nodes if adapter.name == "postgresql+relational"
+        )
+
+    tamper(monkeypatch, noting)
+    before = os.environ.get("TMPDIR")
+    ran_pair(announce, "mongodb/postgresql+relational", "replicated", repetitions=1)
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert os.environ.get("TMPDIR") == before
+
+
+def test_a_wrong_answer_of_one_database_of_a_pair_fails_the_cell(
+    announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    tamper(
+        monkeypatch,
+        lambda adapter: (
+            drops_a_record(adapter) if adapter.name == "postgresql+relational" else None
+        ),
+    )
+    with pytest.raises(
+        WrongContentsError, match="primary after insert: 1 of 30 records are missing"
+    ):
+        ran_pair(announce, "mongodb/postgresql+relational", "single")
+
+
+def test_a_pairs_second_database_is_measured_after_the_firsts_replica_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pair = "mongodb/postgresql+relational"
+    parameters = crud.Parameters(
+        database=pair, topology="replicated", n=20, repetitions=2, timeout_s=1.0
+    )
+    with start_servers(*crud.deployment(parameters)) as running:
+        (tmp_path / "deployment").write_text(running.deployment.to_json())
+        monkeypatch.setenv(DEPLOYMENT_VARIABLE, str(tmp_path / "deployment"))
+        stops = stops_the_replica(running.deployment, for_good=True)
+        tamper(monkeypatch, lambda adapter: stops(adapter) if adapter.name == "mongodb" else None)
+        frame = crud.run(parameters)
+        resume(running.deployment.node("replica").pid)
+    for adapter, rows in frame.groupby("database"):
+        assert all(
+            list_outputs(rows, repetition) == crud.expected(parameters) for repetition in range(2)
+        )
+        measured = rows["value"].notna()
+        assert (
+            measured.all()
+            if adapter == "postgresql+relational"
+            else set(rows[measured]["operation"]) == {"insert"}
+        )
+
+
+def test_the_mapper_stores_the_same_records(announce: Announce):
+    ran(announce, database="mongodb+mongoengine", repetitions=1, delete="each")
+
+
+@pytest.mark.parametrize(("delete", "calls"), [("each", 30), ("all", 0)])
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+relational"])
+def test_comments_are_deleted_in_one_call_each_or_in_one_for_all(
+    database: Any, delete: Any, calls: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    keys: list[str] = []
+
+    def counting(adapter: Adapter) -> None:
+        delete = adapter.delete
+        adapter.delete = lambda key: (keys.append(key), delete(key))  # type: ignore[method-assign]
+
+    tamper(monkeypatch, counting)
+    ran(announce, database=database, repetitions=1, delete=delete)
+    assert len(set(keys)) == len(keys) == calls
+
+
+@pytest.mark.parametrize(("delete", "calls"), [("each", 30), ("all", 1)])
+def test_comments_are_deleted_in_node_in_one_call_each_or_in_one_for_all(
+    delete: Any, calls: int, announce: Announce
+):
+    with MongoClient(announce("mongodb", "single").node().url) as client:
+
+        def counted() -> int:
+            return int(client["admin"].command("serverStatus")["opcounters"]["delete"])
+
+        # The harness' store is made once by the adapter, which deletes what it finds.
+        ran(announce, language="node", repetitions=1, delete=delete)
+        before = counted()
+        ran(announce, language="node", repetitions=2, delete=delete)
+        assert 2 * calls <= counted() - before < 2 * calls + 5
+
+
+@pytest.mark.parametrize("database", ["mysql+json", "mysql+relational"])
+def test_a_single_mysql_writes_a_binary_log_only_on_request(database: Any, announce: Announce):
+    with (
+        closing(connect(announce("mysql", "single").node().url)) as session,
+        session.cursor() as cursor,
+    ):
+
+        def logged() -> int:
+            cursor.execute("SHOW BINARY LOGS")
+            return sum(int(row[1]) for row in cursor.fetchall())
+
+        before = logged()
+        ran(announce, database=database, delete="each")
+        marked = logged() - before
+        ran(announce, database=database, delete="each", binary_log="always")
+        assert marked < 30 * 1000 < 2 * 30 * 1000 < logged() - before - marked, (
+            "30 comments of 1 KB, twice"
+        )
+
+
+def test_a_primary_always_writes_its_binary_log(announce: Announce):
+    ran(
+        announce,
+        database="mysql+relational",
+        topology="replicated",
+        repetitions=1,
+        binary_log="needed",
+    )
+
+
+def test_a_deletion_that_deletes_nothing_fails_the_cell(
+    announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    tamper(monkeypatch, leaves_a_deletion_out)
+    with pytest.raises(
+        WrongContentsError, match=r"primary after delete: record '.*' is there, and should not be"
+    ):
+        ran(announce, database="mongodb", delete="each")
+
+
+def test_the_database_noop_needs_no_server(announce: Announce):
+    frame = ran(announce, database="noop")
+    assert crud.deployment(crud.Parameters(database="noop")) == ("none", "none")
+    assert set(frame["topology"]) == {"single"}
+
+
+def drops_a_record(adapter: Adapter) -> None:
+    insert, dropped = adapter.insert, []
+
+    def lying(record: dict[str, Any]) -> None:
+        if dropped:
+            insert(record)
+        else:
+            dropped.append(record)
+
+    adapter.insert = lying  # type: ignore[method-assign]
+
+
+def leaves_an_update_out(adapter: Adapter) -> None:
+    update, first = adapter.update, adapter.list_ids
+    adapter.update = lambda one, changes: (  # type: ignore[method-assign]
+        None if one == first()[0] else update(one, changes)
+    )
+
+
+def leaves_one_out_of_what_it_finds(adapter: Adapter) -> None:
+    find = adapter.find
+    adapter.find = lambda field, value: find(field, value)[1:]  # type: ignore[method-assign]
+
+
+def deletes_nothing(adapter: Adapter) -> None:
+    adapter.delete_all = lambda: 30  # type: ignore[method-assign]
+
+
+def leaves_a_deletion_out(adapter: Adapter) -> None:
+    delete, first = adapter.delete, adapter.list_ids
+    adapter.delete = lambda key: (  # type: ignore[method-assign]
+        None if key == first()[0] else delete(key)
+    )
+
+
+def says_that_a_replica_follows_which_does_not(adapter: Adapter) -> None:
+    read_all = adapter.read_all
+    adapter.read_all = lambda role="primary": (  # type: ignore[method-assign]
+        [] if role == "replica" else read_all(role)
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "lie", "error"),
+    [
+        ("single", drops_a_record, "primary after insert: 1 of 30 records are missing"),
+        ("single", leaves_an_update_out, "primary after update: record '.*' differs: content is"),
+        ("single", leaves_one_out_of_what_it_finds, "select: 1 of 30 records are missing"),
+        (
+            "single",
+            deletes_nothing,
+            "primary after delete: record '.*' is there, and should not be",
+        ),
+        (
+            "replicated",
+            says_that_a_replica_follows_which_does_not,
+            "replica after insert: 30 of 30 records are missing",
+        ),
+    ],
+)
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+relational", "couchdb"])
+def test_a_wrong_answer_of_a_database_fails_the_cell(
+    database: Any,
+    topology: Any,
+    lie: Any,
+    error: str,
+    announce: Announce,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    tamper(monkeypatch, lie)
+    with pytest.raises(WrongContentsError, match=error):
+        ran(announce, database=database, topology=topology)
+
+
+def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
+    """Stop the replica's process at the first insertion; continue it after a wait, or never."""
+    pid = deployment.node("replica").pid
+
+    def tampered(adapter: Adapter) -> None:
+        insert, wait_for, done = adapter.insert, adapter.wait_for, []
+
+        def inserting(record: dict[str, Any]) -> None:
+            if not done:
+                done.append("stopped")
+                suspend(pid)
+            insert(record)
+
+        def waiting(position: object, deadline_s: float) -> bool:
+            # Else what must come may take its time, whatever the cell allows.
+            ends = for_good or done == ["stopped"]
+            caught_up = wait_for(position, deadline_s if ends else PATIENCE_S)
+            if done == ["stopped"] and not for_good:
+                done.append("goes on")
+                resume(pid)
+            return caught_up
+
+        adapter.insert, adapter.wait_for = inserting, waiting  # type: ignore[method-assign]
+
+    return tampered
+
+
+@pytest.mark.parametrize(
+    "database", list({name_product(name): name for name, topology in PAIRED}.values())
+)
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_disconnected_replica_times_out(
+    database: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    parameters = crud.Parameters(
+        database=database, topology="replicated", n=20, repetitions=2, timeout_s=1.0
+    )
+    with start_servers(*crud.deployment(parameters)) as running:
+        (tmp_path / "deployment").write_text(running.deployment.to_json())
+        monkeypatch.setenv(DEPLOYMENT_VARIABLE, str(tmp_path / "deployment"))
+        tamper(monkeypatch, stops_the_replica(running.deployment, for_good))
+        frame = crud.run(parameters)
+        resume(running.deployment.node("replica").pid)
+    for repetition in range(2):
+        assert list_outputs(frame, repetition) == crud.expected(parameters)
+    first = frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].set_index("metric")
+    assert first["timed_out"].to_dict() == {
+        "wall_time": False,
+        "catch_up_time": True,
+        "elapsed_time": True,
+    }
+    assert first.loc["catch_up_time", "value"] >= 1e9
+    rest = frame.drop(frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].index)
+    assert rest["timed_out"].all() == for_good
+    assert rest["value"].isna().all() == for_good
+    if for_good:
+        assert rest["source"].str.startswith("not measured: ").all()
+
+
+@pytest.mark.parametrize("database", STORES)
+def test_a_users_records_replace_the_comments(database: Any, tmp_path: Path, announce: Announce):
+    frame = ran(
+        announce, database=database, dataset_file=str(write_orders(tmp_path, 3)), n=5, repetitions=1
+    )
+    assert set(frame["dataset"]) == {"own-orders"}
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("database", [name for name in STORES if name.endswith("+relational")])
+def test_arrays_of_a_users_records_are_tables(
+    database: Any, topology: Any, tmp_path: Path, announce: Announce
+):
+    file = str(write_orders(tmp_path, 3))
+    frame = ran(
+        announce,
+        database=database,
+        topology=topology,
+        dataset_file=file,
+        arrays="table",
+        n=5,
+        repetitions=1,
+    )
+    assert set(frame["count"]) == {5}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"database": "mysql5"}, "database"),
+        ({"topology": "ring"}, "topology"),
+        ({"comments_per_article": 11}, "comments_per_article"),
+        ({"timeout_s": 0.0}, "timeout_s"),
+        (
+            {"constraints": "off"},
+            "constraints: off is for relational databases; mongodb has no constraints",
+        ),
+        (
+            {"arrays": "table", "database": "postgresql+relational"},
+            "arrays: table is for relational databases and own",
+        ),
+        ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
+        (
+            {"database": "mysql+json", "topology": "replicated", "binary_log": "always"},
+            "for a single MySQL",
+        ),
+        (
+            {"database": "noop", "topology": "replicated"},
+            "noop stores nothing; it takes topology: single",
+        ),
+        ({"database": "noop", "durability": "strict"}, "noop stores nothing"),
+        ({"database": "mongodb/mongodb"}, "database"),
+        (
+            {"database": "mongodb/postgresql+relational", "constraints": "off"},
+            "mongodb has no constraints to drop",
+        ),
+        ({"database": "mongodb/mysql+relational", "binary_log": "always"}, "for a single MySQL"),
+        (
+            {"database": "mongodb/mysql+relational", "network": "lan-100m"},
+            "in a network take one database",
+        ),
+        (
+            {"database": "mongodb/mysql+relational", "language": "node"},
+            "language: node takes database: mongodb",
+        ),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):
+    with pytest.raises(ValidationError, match=error):
+        crud.Parameters(**wrong)

@@ -1,0 +1,239 @@
+"""Study `replication` on real pairs of servers."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from benchbook.databases.adapter import Adapter
+from benchbook.datasets import own_records, phones
+from benchbook.servers import launcher
+from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, Deployment
+from benchbook.studies import replication
+from benchbook.studies.cell_database import WrongContentsError
+from shared_servers import Announce, list_outputs, skip_without, tamper
+from user_files import FILES
+from waiting import suspend
+
+EVERY, TEXTS = "document+json_text+xml_text+xml_fields", "json_text+xml_text+xml_fields"
+MODELS = tuple(EVERY.split("+"))
+PAIRS = [
+    *((database, EVERY) for database in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb")),
+    *((database, TEXTS) for database in ("postgresql+relational", "mariadb+relational")),
+    ("mysql+json", "document"),
+    ("mysql+relational", "xml_text"),
+]
+OPTIONAL = {("insert", "primary", "memory_pss"), ("insert", "replica", "memory_pss")}
+
+
+@pytest.mark.parametrize(("database", "model"), PAIRS)
+def test_every_repetition_delivers_the_expected_values(
+    database: Any, model: Any, announce: Announce
+):
+    process = "together" if "+" in model else "apart"
+    parameters = replication.Parameters(
+        database=database, process=process, model=model, n=300, repetitions=2
+    )
+    announce(*replication.deployment(parameters))
+    frame = replication.run(parameters)
+    for name, level in parameters.as_columns().items():
+        assert set(frame[name]) == {level}, name
+    assert set(frame["model"]) == {*model.split("+")}
+    for one, rows in frame.groupby("model"):
+        for repetition in range(2):
+            assert list_outputs(rows, repetition) - OPTIONAL == replication.expected(parameters)
+        assert set(rows["format"]) == {"xml" if one.startswith("xml") else "json"}
+        assert set(rows["count"]) == {300}
+        values = rows.groupby(["role", "metric"])["value"].sum()
+        for role in ("primary", "replica"):
+            assert 0 < values[role, "cpu_total"] < values[role, "cpu_capacity"]
+            assert process == "together" or values[role, "memory_rss"] > 1e6
+
+
+def test_models_and_aa_arms_alternate_in_separate_windows(
+    announce: Announce,
+):
+    parameters = replication.Parameters(arm="b", n=200, repetitions=2)
+    announce(*replication.deployment(parameters))
+    frame = replication.run(parameters)
+    starts = frame.groupby(["repetition", "model", "arm"])["started_at"].min().sort_values()
+    first, second = (
+        [one[1:] for one in starts.index if one[0] == repetition] for repetition in range(2)
+    )
+    assert first == second[::-1]
+    turns = [(model, arm) for arm, model in product("ab", ("document", "xml_fields"))]
+    assert sorted([first, second])[0] == turns
+    received = frame[frame["metric"] == "bytes_received"].set_index(["model", "arm", "repetition"])[
+        "value"
+    ]
+    for model in ("document", "xml_fields"):
+        assert received[model].nunique() == 1, "MongoDB counts its log's entries to the byte"
+    elapsed = frame[frame["metric"] == "elapsed_time"].sort_values("started_at")
+    ends = elapsed["started_at"] + pd.to_timedelta(elapsed["value"], unit="ns")
+    assert (elapsed["started_at"].to_numpy()[1:] > ends.to_numpy()[:-1]).all()
+
+
+def test_a_bidirectional_topology_delivers_the_expected_values(announce: Announce):
+    parameters = replication.Parameters(
+        database="couchdb", topology="bidirectional", process="apart", model="document", n=50
+    )
+    announce(*replication.deployment(parameters))
+    frame = replication.run(parameters)
+    assert list_outputs(frame, 0) - OPTIONAL == replication.expected(parameters)
+    assert set(frame["topology"]) == {"bidirectional"}
+
+
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
+def test_the_replica_receives_the_written_bytes(database: Any, announce: Announce):
+    # So many that what else is in a log does not outweigh them.
+    n = 200 if database == "couchdb" else 2000
+    parameters = replication.Parameters(database=database, model=EVERY, n=n, repetitions=2)
+    announce(*replication.deployment(parameters))
+    every = replication.run(parameters).groupby(["metric", "model"])["value"]
+    received = every.min()["bytes_received"]  # after a checkpoint PostgreSQL's log has whole pages
+    written = n * sum(
+        len(value) for value in phones.generate_smartphones(1, 20150501).records[0].values()
+    )
+    assert all(written < received[model] < 20 * written for model in MODELS)
+    # Its requests' headers outweigh the difference, more so the fewer records a pull finds.
+    if database != "couchdb":
+        assert received["xml_text"] > received["json_text"]
+        assert received["xml_fields"] > received["document"]
+
+
+def test_nodes_whose_processes_are_unknown_have_no_process_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with launcher.start_servers("mongodb", "replicated") as running:
+        monkeypatch.setenv("BENCHBOOK_MONGODB_URL", running.deployment.node("primary").url)
+        monkeypatch.setenv("BENCHBOOK_MONGODB_REPLICA_URL", running.deployment.node("replica").url)
+        parameters = replication.Parameters(process="apart", model="document", n=20)
+        owed = replication.expected(parameters)
+        assert {role for _, role, metric in owed if metric.startswith(("cpu", "memory"))} == set()
+        monkeypatch.setattr(replication.CellDatabase, "pids", {})
+        assert list_outputs(replication.run(parameters), 0) == owed
+
+
+def test_a_missing_record_on_the_replica_fails_the_cell(
+    announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    def lacking(adapter: Adapter) -> None:
+        read_all = adapter.read_all
+        adapter.read_all = (
+            lambda role="primary": (  # type: ignore[method-assign]
+                read_all(role)[role == "replica" :]
+            )
+        )
+
+    announce("mongodb", "replicated")
+    tamper(monkeypatch, lacking)
+    with pytest.raises(
+        WrongContentsError, match="mongodb, replica after insert: 1 of 20 records are missing"
+    ):
+        replication.run(replication.Parameters(n=20, process="apart", model="document"))
+
+
+@pytest.mark.parametrize(
+    ("database", "topology"), [("mongodb", "replicated"), ("couchdb", "bidirectional")]
+)
+def test_a_disconnected_replica_times_out(
+    database: str, topology: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    skip_without(database, topology)
+    parameters = replication.Parameters(
+        database=database,
+        topology=topology,
+        model="document+xml_text",
+        n=20,
+        repetitions=2,
+        timeout_s=1.0,
+    )
+    with launcher.start_servers(database, topology) as running:
+        (tmp_path / "deployment").write_text(running.deployment.to_json())
+        monkeypatch.setenv(DEPLOYMENT_VARIABLE, str(tmp_path / "deployment"))
+        tamper(monkeypatch, stopping(running.deployment))
+        frame = replication.run(parameters)
+    for repetition, (_, rows) in product(range(2), frame.groupby("model")):
+        assert list_outputs(rows, repetition) >= replication.expected(parameters)
+    model = frame.loc[frame["value"].notna(), "model"].unique().item()
+    began = (frame["repetition"] == 0) & (frame["model"] == model)
+    first = frame[began].set_index(["role", "metric"])
+    assert not first.loc[("client", "wall_time"), "timed_out"]
+    assert first.loc[("replica", "catch_up_time"), "timed_out"]
+    assert first.loc[("replica", "catch_up_time"), "value"] >= 1e9
+    rest = frame[~began | ~frame["metric"].str.endswith("_time")]
+    assert rest["timed_out"].all()
+    assert rest["value"].isna().all()
+    assert rest["source"].str.startswith("not measured: ").all()
+
+
+def stopping(deployment: Deployment) -> Any:
+    def tampered(adapter: Adapter) -> None:
+        insert = adapter.insert
+
+        def inserting(record: dict[str, Any]) -> None:
+            suspend(deployment.node("replica").pid)
+            insert(record)
+
+        adapter.insert = inserting  # type: ignore[method-assign]
+
+    return tampered
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_model_replicates_documents_of_a_users_file(
+    name: str, tmp_path: Path, announce: Announce
+):
+    announce("mongodb", "replicated")
+    own: dict[str, Any] = {
+        "dataset_file": str(FILES[name](tmp_path, 12)),
+        "n": 15,
+        "repetitions": 1,
+    }
+    parameters = replication.Parameters(model="document+json_text+xml_text+xml_fields", **own)
+    data = own_records.read_dataset(own["dataset_file"])
+    for check in replication.checks(parameters):
+        check.check_records(data.schema, data.records)
+    assert set(replication.run(parameters)["dataset"]) == {f"own-{name}"}
+    (record, *_) = replication.apply_model(data, "xml_fields").records
+    lines = {"orders": "<lines>", "export": "<Betrag>", "answer": "<owner><login>ada</login>"}
+    assert any(str(text).startswith(lines[name]) for text in record.values())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_stores_every_value(model: str):
+    data = phones.generate_smartphones(5, 1)
+    kept = replication.apply_model(data, model)
+    assert [record["_id"] for record in kept.records] == [record["_id"] for record in data.records]
+    for record, stored in zip(data.records, kept.records, strict=True):
+        assert list(stored) == [field.name for field in kept.schema.fields]
+        text = " ".join(str(value) for value in stored.values())
+        assert all(str(value) in text for value in record.values())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"database": "noop"}, "database"),
+        ({"topology": "single"}, "topology"),
+        ({"model": "bson"}, "model"),
+        (
+            {"topology": "bidirectional"},
+            "bidirectional is for database: couchdb; mongodb replicates one way",
+        ),
+        ({"database": "couchdb", "durability": "strict"}, "couchdb has no durability to choose"),
+        ({"model": "xml_text+document"}, "model"),
+        ({"process": "apart"}, "process: apart takes one"),
+        ({"model": "document"}, "process: together takes several models"),
+        (
+            {"database": "postgresql+relational"},
+            "model: document is a row in postgresql.relational",
+        ),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):
+    with pytest.raises(ValidationError, match=error):
+        replication.Parameters(**wrong)
