@@ -5,8 +5,9 @@ kept as if they had been measured here.
 """
 
 import logging
+import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -73,6 +74,27 @@ def connect(scheduler: str) -> Iterator[Client]:
             client.close(timeout=2)
 
 
+@contextmanager
+def record_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C was pressed since.
+
+    Ctrl-C raises `KeyboardInterrupt` as ever. Python drops that where it is raised while an object
+    is freed, such as a future of Dask: then only the record is left.
+    """
+    pressed = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Dispatch:
     """Sends the blocks of a plan to the hosts of a scheduler, each to one of them.
 
@@ -118,27 +140,34 @@ class Dispatch:
         Raises `HostsError` when no worker can measure, or the scheduler has gone.
         """
         self._summary = summary
+        with record_interrupts() as was_interrupted:
+            try:
+                self._measure_blocks(was_interrupted)
+            finally:
+                self._stop()
+
+    def _measure_blocks(self, was_interrupted: Callable[[], bool]) -> None:
+        """Join new hosts, send blocks and collect them until all are done."""
         alone_since = time.monotonic()
-        try:
-            while not self._is_finished():
-                addresses = self._read_addresses()
-                self._forget_lost(addresses)
-                self._ask_new(addresses)
-                self._join_planned()
-                for host in self._hosts.values():
-                    self._send_block(host)
-                # Without a host there is nothing to wait for but another worker.
-                if self._hosts or self._planning:
-                    alone_since = time.monotonic()
-                elif addresses and addresses <= self._refused.keys():
-                    raise HostsError("no worker of the scheduler can measure")
-                elif time.monotonic() - alone_since > WORKER_PATIENCE_S:
-                    waited = format_duration(WORKER_PATIENCE_S)
-                    raise HostsError(f"no worker for {waited}: dask worker starts one")
-                time.sleep(_POLL_S)
-                self._collect()
-        finally:
-            self._stop()
+        while not self._is_finished():
+            addresses = self._read_addresses()
+            self._forget_lost(addresses)
+            self._ask_new(addresses)
+            self._join_planned()
+            for host in self._hosts.values():
+                self._send_block(host)
+            # Without a host there is nothing to wait for but another worker.
+            if self._hosts or self._planning:
+                alone_since = time.monotonic()
+            elif addresses and addresses <= self._refused.keys():
+                raise HostsError("no worker of the scheduler can measure")
+            elif time.monotonic() - alone_since > WORKER_PATIENCE_S:
+                waited = format_duration(WORKER_PATIENCE_S)
+                raise HostsError(f"no worker for {waited}: dask worker starts one")
+            time.sleep(_POLL_S)
+            self._collect()
+            if was_interrupted():
+                raise KeyboardInterrupt
 
     def _is_finished(self) -> bool:
         """Return whether there are hosts, and every block that they could measure is done."""
