@@ -3,7 +3,7 @@
 Both run the same work in a process of their own, in turn: the harness first in one pair, the plain
 program first in the next. Printed is the median of the pairs' ratios of their mean repetition, with
 a bootstrap interval over the pairs, and the time from start to end of a harness that does next to
-nothing. A ratio below 1 is told too: a harness that has read its request in the same JVM leaves it
+nothing. A ratio below 1 is printed, too: a harness that read its request in the same JVM leaves it
 a little less cold than a plain program does.
 
 On an idle machine: ``python benchmarks/languages.py``.
@@ -42,10 +42,10 @@ Run = Callable[[int], float]
 
 def run_plain(command: list[str]) -> float:
     """Return the mean of the times that a plain program prints."""
-    told = subprocess.run(
+    output = subprocess.run(
         command, capture_output=True, text=True, check=True, env=os.environ | HARNESS
     ).stdout
-    return float(np.mean([float(line) for line in told.split()]))
+    return float(np.mean([float(line) for line in output.split()]))
 
 
 HARNESS = {"HARNESS": str(paths.harness("node"))}

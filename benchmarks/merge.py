@@ -45,24 +45,24 @@ Quantity = tuple[str, str, str, str | None]  # operation, role, metric, format
 def quantities(cell: grid.Cell) -> list[Quantity]:
     """Return the quantities of one repetition of a cell."""
     formats = ("json", "xml") if getattr(cell.parameters, "format", None) == "both" else (None,)
-    owed = sorted(load_study(cell.study).expected(cell.parameters))
-    return [(*one, kind) for one, kind in product(owed, formats)]
+    outputs = sorted(load_study(cell.study).expected(cell.parameters))
+    return [(*one, kind) for one, kind in product(outputs, formats)]
 
 
 def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> int:
     """Write one cell's file: log-normal values, 1 % of them outliers, 0.1 % timed out."""
-    owed = quantities(cell)
-    rows = len(owed) * repetitions
+    outputs = quantities(cell)
+    rows = len(outputs) * repetitions
     chance = np.random.default_rng([int(cell.identity, 16), cell.block])
-    means = 10.0 ** np.array([5 + sum(map(ord, metric)) % 4 for _, _, metric, _ in owed])
+    means = 10.0 ** np.array([5 + sum(map(ord, metric)) % 4 for _, _, metric, _ in outputs])
     drift = 1 + 0.05 * chance.standard_normal()
     value = np.tile(means * drift, repetitions) * np.exp(0.1 * chance.standard_normal(rows))
     value[chance.random(rows) < 0.01] *= 5
     waits = np.tile(
-        [metric in ("catch_up_time", "elapsed_time") for _, _, metric, _ in owed], repetitions
+        [metric in ("catch_up_time", "elapsed_time") for _, _, metric, _ in outputs], repetitions
     )
     named: dict[str, Any] = {
-        "repetition": np.repeat(np.arange(repetitions, dtype=np.int32), len(owed)),
+        "repetition": np.repeat(np.arange(repetitions, dtype=np.int32), len(outputs)),
         "value": value,
         "count": np.full(rows, getattr(cell.parameters, "n", 1)),
         "timed_out": waits & (chance.random(rows) < 0.001),
@@ -73,8 +73,8 @@ def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> in
         ),
     }
     for place, name in enumerate(("operation", "role", "metric", "format")):
-        named[name] = [one[place] for one in owed] * repetitions
-    named["unit"] = [METRIC_UNITS[metric] for _, _, metric, _ in owed] * repetitions
+        named[name] = [one[place] for one in outputs] * repetitions
+    named["unit"] = [METRIC_UNITS[metric] for _, _, metric, _ in outputs] * repetitions
     named["source"] = ["perf_counter_ns"] * rows
     kept = [field for field in OBSERVATIONS if field.name in named]
     table = pa.table(

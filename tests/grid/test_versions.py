@@ -50,7 +50,7 @@ CANNOT_MOVE: Final = {
 }
 """Modules that cells load and that find, name, check or write things, outside what is timed."""
 
-IMPORTED: Final = ("own_records", "networks", "formats", "sockets", "sql")
+IMPORTED: Final = ("own_records", "networks", "formats", "sockets")
 """Units whose modules more cells import than use; they belong to the cells that use them."""
 
 _RUN: Final = """

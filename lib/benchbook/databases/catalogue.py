@@ -13,7 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from benchbook.databases.adapter import Adapter, AdapterError, Options
-from benchbook.databases.child_tables import add_child_tables
 from benchbook.databases.server_adapter import ServerAdapter
 from benchbook.registry import products
 from benchbook.schema import Record, Schema
@@ -80,7 +79,12 @@ def load_adapter(name: str, arrays: Arrays = "json") -> type[Adapter]:
         raise AdapterError(
             f"{name} needs the package {error.name!r}, which is not installed here"
         ) from error
-    return adapter if arrays == "json" else add_child_tables(adapter)
+    if arrays == "json":
+        return adapter
+    # SQL is imported only when used: a cell of another database has no code of its unit.
+    from benchbook.databases.child_tables import add_child_tables
+
+    return add_child_tables(adapter)
 
 
 def list_modules(name: str, arrays: Arrays = "json") -> tuple[str, ...]:

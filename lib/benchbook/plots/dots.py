@@ -38,7 +38,7 @@ _PANEL_INCHES = 0.7
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _PanelPlan:
     """Where the rows and panels of a dot plot are, in inches."""
 
     labels: list[str]  # of rows, in lines
@@ -86,7 +86,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     return figure
 
 
-def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _Grid:
+def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _PanelPlan:
     """Return where rows and panels are: as many panels side by side as their titles fit."""
     size = layout.rc["ytick.labelsize"]
     share = 0.44 if layout.narrow else 0.62
@@ -110,10 +110,12 @@ def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _Grid:
     count = len(dots.panels)
     lines = math.ceil(count / min(dots.columns or count, fitting))
     columns = math.ceil(count / lines)
-    return _Grid(labels, above, row, np.array(heights or [row]), lines, columns, width / columns)
+    return _PanelPlan(
+        labels, above, row, np.array(heights or [row]), lines, columns, width / columns
+    )
 
 
-def _write_labels(axes: Axes, grid: _Grid, layout: Layout) -> None:
+def _write_labels(axes: Axes, grid: _PanelPlan, layout: Layout) -> None:
     """Write each row's name above its marks, over all panels that are side by side."""
     size = layout.rc["ytick.labelsize"]
     axes.set_zorder(1)

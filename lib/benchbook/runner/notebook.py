@@ -86,7 +86,7 @@ class Kernel:
                 super().__init__(
                     transport="ipc", connection_file=str(kernel.folder / "k.json"), **options
                 )
-                self.client_factory = _Client
+                self.client_factory = _QuickClient
                 self.provisioner = _Provisioner(
                     kernel_id="cell", kernel_spec=KERNEL_SPEC, parent=self
                 )
@@ -244,7 +244,7 @@ def _describe_dead_kernel(log: Path) -> str:
     return f"the kernel died; last output: {lines[-1]}"
 
 
-class _Client(AsyncKernelClient):
+class _QuickClient(AsyncKernelClient):
     """A client that takes a kernel as ready when the kernel reports it.
 
     Jupyter's own waits a fifth of a second for what might follow. This one connects before the

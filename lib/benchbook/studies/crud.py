@@ -264,7 +264,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 add = partial(rows.add, repetition, **columns)
                 idle = [other for other in databases if other is not database]
                 try:
-                    _Batch(parameters, database, data, add, idle).run()
+                    _CrudRepetition(parameters, database, data, add, idle).run()
                     why = database.adapter.limitations.get("find")
                     if why:
                         rows.add_unmeasured(expected(parameters), [repetition], why, columns)
@@ -356,7 +356,7 @@ def _describe_schema(schema: Schema) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class _Batch:
+class _CrudRepetition:
     """The operations of one repetition."""
 
     parameters: Parameters
