@@ -2,6 +2,9 @@
 # make test   run all tests
 # make check  check style, types and layers; runs nothing
 # make lab    open JupyterLab on this machine, with a token
+# make lessons    open JupyterLab at the lessons; installs only what those without a server need (seven of eight)
+# make setup  install what `make run` and `make lab` need
+# make dev    install all: what tests, types, docs/, releases and several machines need, too
 # make kernel install a kernel named benchbook for every Jupyter of your account (nbgrader marks lessons with it)
 # make site   build the static site in site/: the reference run's report and explorer, the lessons, docs/
 # make campaign    measure more blocks of the profile decide, on an idle machine, for at most BUDGET (3h);
@@ -11,12 +14,29 @@
 # make audit  look up known vulnerabilities of the pinned packages (Error 1: there are some; Error 3: a source did not answer)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
-STAMP := $(ENV)/.benchbook-installed
 PROFILE ?= quick
 JAVA := harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
-.PHONY: run test check lab kernel site campaign campaigns reference lock audit setup clean elsewhere
+# A lock for each purpose. Each has all of the one before it, so that what is installed only grows: the stamp says how far.
+PURPOSES := lessons run dev tests
+ASKED := run
+ifeq ($(MAKECMDGOALS),lessons)
+ASKED := lessons
+endif
+ifneq ($(filter dev site reference lock audit,$(MAKECMDGOALS)),)
+ASKED := dev
+endif
+ifneq ($(filter test check,$(MAKECMDGOALS))$(filter 1,$(BENCHBOOK_TESTS)),)
+ASKED := tests
+endif
+STAMP := $(ENV)/.benchbook-installed
+# An empty stamp is of a time when there was one lock, with everything.
+INSTALLED := $(shell [ ! -e "$(STAMP)" ] || grep . "$(STAMP)" || echo dev)
+PURPOSE := $(lastword $(filter $(ASKED) $(INSTALLED),$(PURPOSES)))
+LOCKS := requirements.lock requirements-lessons.lock requirements-dev.lock
+
+.PHONY: run test check lab lessons dev kernel site campaign campaigns reference lock audit setup clean again
 .DEFAULT_GOAL := run
 
 run: setup
@@ -28,9 +48,8 @@ WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 # Tests and their servers write into memory where it has space and programs may run there: then nothing waits for a disk.
 MEMORY = $(shell { [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 8000000 ] && \
 	! findmnt --output OPTIONS /dev/shm | grep --quiet noexec && echo --tmpdir=/dev/shm; } 2>/dev/null)
-test check: export BENCHBOOK_TESTS = 1
 test: setup $(ENV)/grading/bin/nbgrader
-	@folder=$$(mktemp --directory $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT HUP INT TERM && chmod 1777 "$$folder" && \
+	@folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT HUP INT TERM && chmod 1777 "$$folder" && \
 	TMPDIR=$$folder $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40
 
 check: setup
@@ -47,6 +66,9 @@ $(ENV)/grading/bin/nbgrader: grading.lock | setup
 lab: setup
 	@$(BIN)/python -m benchbook.cli.lab
 
+lessons: setup
+	@$(BIN)/python -m benchbook.cli.lab notebooks/lessons
+
 kernel: setup
 	@$(BIN)/python -m ipykernel install --user --name benchbook --env BENCHBOOK_HOME "$(CURDIR)"
 
@@ -55,20 +77,24 @@ site: setup
 	@$(BIN)/python -m sphinx -W --keep-going -q -E -d .cache/doctrees -b html docs site
 	@$(BIN)/python -m tools.site site
 
-# Tests need a browser that a run does not, and the check comes before them: the stamp remembers which of the two was set up.
-ifneq ($(filter test check,$(MAKECMDGOALS)),)
-STAMP := $(ENV)/.benchbook-installed-tests
-endif
-setup: $(STAMP)
+setup dev: $(STAMP)
 
 # A copied or moved folder's environment runs the code of the folder that it was made in: setup.sh makes it anew.
 ifneq ($(shell cat "$(ENV)/.benchbook-folder" 2>/dev/null),$(CURDIR))
-ELSEWHERE := elsewhere
+AGAIN := again
 endif
-$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
-	@./setup.sh $(ENV)
-	@touch $@ $(ENV)/.benchbook-installed
-	@$(if $(filter setup,$(MAKECMDGOALS)),printf '%s\n' $(NEXT))
+ifneq ($(PURPOSE),$(INSTALLED))
+AGAIN := again
+endif
+# Who types `make setup` may have added what a part of it missed: Node.js, a JDK, Maven.
+ifneq ($(filter setup dev,$(MAKECMDGOALS)),)
+AGAIN += $(shell [ -e harness/java/target/benchbook.jar ] && [ -e harness/node/node_modules/.installed-lock ] && \
+	{ [ "$$(uname -sm)" != "Linux x86_64" ] || [ -e .cache/servers/mysql ]; } || echo again)
+endif
+$(STAMP): $(AGAIN) $(LOCKS) pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
+	@./setup.sh $(ENV) $(PURPOSE)
+	@echo $(PURPOSE) >$@
+	@$(if $(filter setup dev,$(MAKECMDGOALS)),printf '%s\n' $(NEXT))
 
 # What `make setup` ends with; other targets go on by themselves.
 NEXT = 'setup: done. Next, one of:' \
@@ -93,14 +119,14 @@ campaign: campaigns
 reference: campaigns
 	@$(BIN)/python -m tools.reference decide
 
-# The lock has every extra but the drivers of experimental adapters.
+# The locks have every extra but the drivers of experimental adapters. The largest is first: the others have its versions.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: setup
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	    $(addprefix --extra ,build docs hosts release servers test) pyproject.toml --output-file requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	    --group audit --output-file audit.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	    --group grading --constraints requirements.lock --output-file grading.lock
+	$(COMPILE) $(addprefix --extra ,build docs hosts release servers test) pyproject.toml --output-file requirements-dev.lock
+	$(COMPILE) $(addprefix --extra ,build servers) pyproject.toml --constraints requirements-dev.lock --output-file requirements.lock
+	$(COMPILE) --group lessons --constraints requirements-dev.lock --output-file requirements-lessons.lock
+	$(COMPILE) --group audit --output-file audit.lock
+	$(COMPILE) --group grading --constraints requirements-dev.lock --output-file grading.lock
 	for folder in harness/node tests/stand_ins/couchdb tests/stand_ins/rethinkdb; do \
 	    (cd $$folder && npm install --package-lock-only --silent && node $(CURDIR)/harness/node/lock.js) || exit; done
 	$(BIN)/python -m tools.artefacts lock

@@ -24,7 +24,6 @@ import pandas as pd
 from scipy import stats
 
 from benchbook import paths
-from benchbook.cli import exit_status
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.views import load_observations
 from benchbook.studies.levels import read_parameters
@@ -47,7 +46,7 @@ def measure_block(checkout: Path, folder: Path, asked: list[str]) -> "pd.Series[
     command = [checkout / ".venv" / "bin" / "benchbook", "run", *asked, "--set", "blocks=1"]
     env = {**os.environ, "BENCHBOOK_RESULTS": str(folder)}
     done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True)
-    if done.returncode != exit_status.DONE:
+    if done.returncode != command.DONE:
         raise RuntimeError(f"{checkout}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
     rows = load_observations()

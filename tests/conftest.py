@@ -15,6 +15,7 @@ import pytest
 
 import shared_servers
 import stand_ins
+from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.servers import launcher
@@ -111,6 +112,27 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def reference_run() -> Run:
+    """The committed run, read and judged once for all tests of a process."""
+    run = Run.read_reference()
+    # Now, because a test may have another folder of reference runs when it is first asked for.
+    assert len(run.analysis.verdicts)
+    return run
+
+
+@pytest.fixture(scope="session")
+def committed(reference_run: Run) -> Analysis:
+    """The analysis of the committed run: no test changes it."""
+    return reference_run.analysis
+
+
+@pytest.fixture
+def judged_once(reference_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands find the committed run judged, as it is in `reference_run`."""
+    monkeypatch.setattr(Run, "read_reference", lambda: reference_run)
 
 
 @pytest.fixture

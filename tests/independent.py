@@ -206,7 +206,7 @@ def load_configurations() -> dict[str, list[Configuration]]:
     return of_study
 
 
-def measured(of: Configuration, quantity: Quantity) -> dict[Block, Mean]:
+def average_blocks(of: Configuration, quantity: Quantity) -> dict[Block, Mean]:
     """Return a quantity's mean in each block."""
     operation, role, metric = quantity
     found = {
@@ -227,7 +227,7 @@ def _mean(
         value = sum(part.value for part in parts)
         return Mean(value, any(part.timed_out for part in parts), first.noisy, first.items)
 
-    def over(part: Mean, whole: Mean, factor: float) -> Mean:
+    def divide_means(part: Mean, whole: Mean, factor: float) -> Mean:
         return Mean(
             factor * part.value / whole.value,
             part.timed_out or whole.timed_out,
@@ -235,7 +235,7 @@ def _mean(
             part.items,
         )
 
-    def scaled(part: Mean, factor: float) -> Mean:
+    def scale_mean(part: Mean, factor: float) -> Mean:
         return Mean(part.value * factor, part.timed_out, part.noisy, part.items)
 
     def cpu() -> Mean:
@@ -243,31 +243,33 @@ def _mean(
             total("cpu_total") if (role, "cpu_total") in means else total("cpu_user", "cpu_system")
         )
 
-    def elapsed() -> Mean:
+    def get_elapsed() -> Mean:
         return (
             total("wall_time") if of.settings.get("topology") == "single" else total("elapsed_time")
         )
 
-    def received() -> Mean:
+    def get_received() -> Mean:
         at_card = (role, "card_bytes_received") in means
         return total("card_bytes_received" if at_card else "bytes_received")
 
     derived = {
-        "elapsed_time": elapsed,
-        "time_per_item": lambda: scaled(total("wall_time"), 1e-6 / total("wall_time").items),
-        "cpu_time": lambda: scaled(cpu(), 1e-9),
-        "cpu_user_time": lambda: scaled(total("cpu_user"), 1e-9),
-        "cpu_system_time": lambda: scaled(total("cpu_system"), 1e-9),
-        "cpu_percent": lambda: over(cpu(), total("cpu_capacity"), 100),
-        "cpu_user_percent": lambda: over(total("cpu_user"), total("cpu_capacity"), 100),
-        "cpu_system_percent": lambda: over(total("cpu_system"), total("cpu_capacity"), 100),
-        "idle_percent": lambda: over(total("idle_time"), total("wall_time"), 100),
-        "markup_percent": lambda: over(total("markup_size"), total("size"), 100),
-        "memory_percent": lambda: over(total("memory_used"), total("memory_total"), 100),
-        "memory_rss_mb": lambda: scaled(total("memory_rss"), 2.0**-20),
-        "memory_pss_mb": lambda: scaled(total("memory_pss"), 2.0**-20),
-        "memory_change_kb": lambda: scaled(total("memory_change"), 1e-3),
-        "bandwidth": lambda: over(received(), total("elapsed_time", of_role="client"), 8e6),
+        "elapsed_time": get_elapsed,
+        "time_per_item": lambda: scale_mean(total("wall_time"), 1e-6 / total("wall_time").items),
+        "cpu_time": lambda: scale_mean(cpu(), 1e-9),
+        "cpu_user_time": lambda: scale_mean(total("cpu_user"), 1e-9),
+        "cpu_system_time": lambda: scale_mean(total("cpu_system"), 1e-9),
+        "cpu_percent": lambda: divide_means(cpu(), total("cpu_capacity"), 100),
+        "cpu_user_percent": lambda: divide_means(total("cpu_user"), total("cpu_capacity"), 100),
+        "cpu_system_percent": lambda: divide_means(total("cpu_system"), total("cpu_capacity"), 100),
+        "idle_percent": lambda: divide_means(total("idle_time"), total("wall_time"), 100),
+        "markup_percent": lambda: divide_means(total("markup_size"), total("size"), 100),
+        "memory_percent": lambda: divide_means(total("memory_used"), total("memory_total"), 100),
+        "memory_rss_mb": lambda: scale_mean(total("memory_rss"), 2.0**-20),
+        "memory_pss_mb": lambda: scale_mean(total("memory_pss"), 2.0**-20),
+        "memory_change_kb": lambda: scale_mean(total("memory_change"), 1e-3),
+        "bandwidth": lambda: divide_means(
+            get_received(), total("elapsed_time", of_role="client"), 8e6
+        ),
     }
     try:
         return derived.get(metric, lambda: total(metric))()
@@ -287,7 +289,7 @@ class Side:
     timed_out: set[Block]
 
 
-def listed(level: Any) -> list[Any]:
+def list_levels(level: Any) -> list[Any]:
     return level if isinstance(level, list) else [level]
 
 
@@ -306,7 +308,7 @@ def choose_sides(
     for (name, at), one in itertools.product(wanted.items(), of_study):
         if one.language != language:
             continue
-        for rank, quantity in _ranked(one, at):
+        for rank, quantity in _rank_quantities(one, at):
             group = groups[one.common(apart)]
             if name not in group or rank < group[name][0]:
                 group[name] = rank, one, quantity
@@ -319,22 +321,24 @@ def choose_sides(
     return {name: _side(one, quantity) for name, (_, one, quantity) in best.items()}
 
 
-def _ranked(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantity]]:
+def _rank_quantities(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantity]]:
     """Yield a configuration's quantities of the wanted levels, with its rank: low is near."""
     names = [name for name in at if name not in ("operation", "role", "metric")]
-    if any(one.settings.get(name) not in listed(at[name]) for name in names):
+    if any(one.settings.get(name) not in list_levels(at[name]) for name in names):
         return
-    named = [listed(at[name]).index(one.settings[name]) for name in names]
+    named = [list_levels(at[name]).index(one.settings[name]) for name in names]
     unnamed = [name for name in DEFAULTS if name not in at and name in one.settings]
     distance = [[*DEFAULTS[name], one.settings[name]].index(one.settings[name]) for name in unnamed]
-    quantities = itertools.product(*(listed(at[name]) for name in ("operation", "role", "metric")))
+    quantities = itertools.product(
+        *(list_levels(at[name]) for name in ("operation", "role", "metric"))
+    )
     for place, quantity in enumerate(quantities):
-        if measured(one, quantity):
+        if average_blocks(one, quantity):
             yield [*named, place, sum(map(bool, distance)), sum(distance)], quantity
 
 
 def _side(one: Configuration, quantity: Quantity) -> Side:
-    means = measured(one, quantity)
+    means = average_blocks(one, quantity)
     quiet = {
         block: mean for block, mean in means.items() if quantity[2] in COUNTED or not mean.noisy
     }
@@ -473,7 +477,9 @@ def compare(
             found.label, found.printed = label, printed_ratio(file, claim, label, signed)
             if found.blocks == 0:
                 found.stands = "not run"
-            elif any(speaks_of(reason, claim, sides) for reason in file.get("not_comparable", [])):
+            elif any(
+                names_claim(reason, claim, sides) for reason in file.get("not_comparable", [])
+            ):
                 found.stands = "not comparable"
             yield found
 
@@ -528,13 +534,13 @@ def stand(claimed: str, low: float, high: float, margin: float) -> str:
     return "against" if high < margin else "open"
 
 
-def speaks_of(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
+def names_claim(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
     """Return whether an entry of `not_comparable` names the claim, and levels of some side."""
     if not any(fnmatchcase(claim["id"], pattern) for pattern in reason["claims"]):
         return False
     at = reason.get("at", {}).items()
     return all(
-        any(side.settings.get(name) in listed(level) for side in sides.values())
+        any(side.settings.get(name) in list_levels(level) for side in sides.values())
         for name, level in at
     )
 
@@ -644,7 +650,7 @@ def claim_files() -> Iterable[Levels]:
 
 
 @cache
-def published(study: str) -> dict[tuple[str, ...], tuple[float, float]]:
+def read_printed(study: str) -> dict[tuple[str, ...], tuple[float, float]]:
     """Return the range of each printed number, because it was rounded."""
     found = {}
     for row in csv.DictReader((ROOT / f"data/published/{study}.csv").read_text().splitlines()):
@@ -676,7 +682,7 @@ def printed_ratio(
         called = claim.get("called", {})
         single = {name: level for name, level in at.items() if not isinstance(level, list)}
         words = {name: called.get(name, {}).get(level, level) for name, level in single.items()}
-        printed = published(file["study"]).get(tuple(part.format(**words) for part in key))
+        printed = read_printed(file["study"]).get(tuple(part.format(**words) for part in key))
         if printed is None:
             return None
         low, high = printed

@@ -17,16 +17,16 @@ CHAINS: Final = (
         "languages",
         "couchdb",
     ),
+    ("figures", "manuscript", "reference", "report_tables", "verdict_figures"),
 )
-"""Files whose tests share servers: each chain runs in one process, which starts them once."""
+"""Files that run in one process, because their tests share servers, or the judged reference run."""
 
 # fmt: off
 FIRST: Final = (
-    *CHAINS[0], *CHAINS[1],
-    "setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "lab_server", "explorer",
-    "your_documents", "reference", "lessons", "figures", "report", "manuscript", "plugins", "docs",
-    "load_monitor", "servers_given", "simulations", "containers", "networks", "verdicts",
-    "secret", "until_decided", "wheel",
+    *CHAINS[0], *CHAINS[1], *CHAINS[2],
+    "lab", "hosts", "runner", "suite", "networks", "report", "docs", "containers", "your_documents",
+    "plugins", "secrets", "lessons", "servers", "setup", "explorer", "lab_server", "simulations",
+    "load_monitor", "servers_given", "verdicts", "secret", "until_decided", "wheel",
 )
 # fmt: on
 """Files of half a minute or more: they begin first, so that all processes end about together."""

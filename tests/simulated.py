@@ -155,10 +155,14 @@ def daily_verdicts(
     logs = np.log(np.resize(truth.ratios, n))[:, None] + noise.draw(random, days, n)
     for blocks in np.cumsum(split):
         if blocks >= 5:
-            yield verdict_of([compared(row[:blocks], days[:blocks], truth.claimed) for row in logs])
+            yield judge_rows(
+                [simulate_comparison(row[:blocks], days[:blocks], truth.claimed) for row in logs]
+            )
 
 
-def compared(logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str) -> Comparison:
+def simulate_comparison(
+    logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str
+) -> Comparison:
     """Return a comparison of blocks whose logarithms of a over b are those."""
     found = compute_interval(logs, days)
     row = Comparison(
@@ -182,7 +186,7 @@ def compared(logs: NDArray[np.float64], days: NDArray[np.int64], claimed: str) -
     return replace(row, stands=judge_comparison(row))
 
 
-def verdict_of(rows: Sequence[Comparison]) -> str:
+def judge_rows(rows: Sequence[Comparison]) -> str:
     """Return the verdict on a claim; "the opposite" for a claim that does not hold in that way."""
     verdict = judge_counts(Counter(row.stands for row in rows))
     against = [row for row in rows if row.stands == "against"]

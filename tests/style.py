@@ -78,9 +78,16 @@ def find_nested_conditionals(module: Module) -> Found:
 
 
 def find_participles(module: Module) -> Found:
-    """Yield functions that are named by a participle, an adverb or a preposition alone."""
+    """Yield functions that are named by a participle, an adverb or a preposition alone.
+
+    PyMongo chose the names of a `CommandListener`'s methods.
+    """
+    named_by_pymongo: list[ast.stmt] = []
     for node in module.nodes:
-        if not isinstance(node, _FUNCTIONS):
+        if isinstance(node, ast.ClassDef) and "CommandListener" in map(ast.unparse, node.bases):
+            named_by_pymongo += node.body
+    for node in module.nodes:
+        if not isinstance(node, _FUNCTIONS) or node in named_by_pymongo:
             continue
         decorators = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
         if "property" in decorators or "fixture" in decorators:

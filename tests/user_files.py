@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 CITIES = ("Łódź", "São Paulo", "北京", "Zürich", "O'Fallon", "Saint-Étienne 🏔")
@@ -93,3 +95,104 @@ def write_answer(folder: Path, count: int = 40) -> Path:
 
 
 FILES = {"orders": write_orders, "export": write_export, "answer": write_answer}
+
+
+@dataclass(frozen=True)
+class OddTable:
+    """A table as one system writes it, with the options with which pandas reads it."""
+
+    content: bytes
+    options: Mapping[str, object] = field(default_factory=dict)  # of `pandas.read_csv`
+    notes: str = ""  # what a note says of it
+    rows: int = 30  # records
+
+
+def draw_table(count: int = 30) -> list[list[str]]:
+    """Return a header and rows of a whole number, a fraction, a text, a boolean and a day."""
+    draw = random.Random(4)
+    texts = ["two words", "Köln", 'say "yes"', "a, b", "x; y", "line\nbreak", "№ 5", "O'Fallon"]
+    rows = [["number", "share", "text", "flag", "day"]]
+    for number in range(count):
+        share = f"{draw.uniform(-1e6, 1e6):.{draw.randrange(1, 15)}f}"
+        text, day = draw.choice(texts), f"2026-01-{1 + number % 31:02}"
+        rows.append([str(number * 977 - 5), share, text, draw.choice(["True", "False"]), day])
+    return rows
+
+
+def write_rows(
+    rows: Sequence[Sequence[str]], delimiter: str = ",", end: str = "\n", *, quote: bool = False
+) -> str:
+    """Return rows as delimited text."""
+    text = io.StringIO()
+    quoting = csv.QUOTE_ALL if quote else csv.QUOTE_MINIMAL
+    csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(rows)
+    return text.getvalue()
+
+
+def make_odd_tables() -> dict[str, OddTable]:
+    """Return tables with oddities that real files have, by their names."""
+    rows = draw_table()
+    simple = [[cell.translate(_PLAIN) for cell in row] for row in rows]
+    head, *body = rows
+    plain = write_rows(rows)
+    missing = [[*row] for row in rows]
+    for place, mark in enumerate(("NA", "N/A", "nan", "NaN", "NULL", "null", "None", "#N/A"), 1):
+        for column in (0, 1, 3, 4):
+            missing[place * 3][column] = mark
+    exported = [[r"\N" if cell == "N/A" else cell for cell in row] for row in missing]
+    short = [row[:3] if place % 7 == 3 else row for place, row in enumerate(rows)]
+    comma = [[row[0], row[1].replace(".", ","), *row[2:]] for row in rows]
+    named = [head, *(["row " + row[0], *row] for row in body)]
+    twice = [["number", "share", "text", "flag", "number"], *body]
+    table = OddTable
+    return {
+        "plain": table(plain.encode()),
+        "quoted": table(write_rows(rows, quote=True).encode()),
+        "windows": table(write_rows(rows, end="\r\n").encode()),
+        "old-mac": table(write_rows(simple, end="\r").encode()),
+        "mixed-ends": table(
+            write_rows(simple, end="\r\n").replace("\r\n", "\n", 9).encode(), notes="mixed"
+        ),
+        "no-last-end": table(plain.rstrip("\n").encode()),
+        "semicolons": table(write_rows(rows, ";").encode(), {"sep": ";"}),
+        "tabs": table(write_rows(rows, "\t").encode(), {"sep": "\t"}),
+        "pipes": table(write_rows(rows, "|").encode(), {"sep": "|"}),
+        "blanks": table(write_rows(simple, " ", quote=True).encode(), {"sep": " "}),
+        "decimal-comma": table(write_rows(comma, ";").encode(), {"sep": ";", "decimal": ","}),
+        "excel": table(
+            b"sep=;\r\n" + write_rows(comma, ";", "\r\n").encode(),
+            {"sep": ";", "decimal": ",", "skiprows": 1},
+        ),
+        "mark": table(b"\xef\xbb\xbf" + write_rows(rows, ";", "\r\n", quote=True).encode(),
+            {"sep": ";"}),
+        "utf-16": table(write_rows(rows, "\t", "\r\n").encode("utf-16"),
+            {"sep": "\t", "encoding": "utf-16"}),
+        "cp1252": table(write_rows(rows).replace("№", "€").encode("cp1252"),
+            {"encoding": "cp1252"}, "read as cp1252"),
+        "world-bank": table(
+            ('"Data Source","Indicators",\n\n"Last Updated","2026-01-02",\n\n' + plain).encode(),
+            {"skiprows": 4}, "The header is line 5"),
+        "nasa": table(
+            ("# This file\n# COLUMN number: a number, any\n#\n" + plain).encode(),
+            {"skiprows": 3}, "The header is line 4"),
+        "short-rows": table(write_rows(short).encode(), notes="values are missing"),
+        "trailing-delimiter": table(
+            write_rows([[*row, ""] for row in rows]).encode(), {"usecols": range(5)}),
+        "blank-lines": table(write_rows(simple).replace("\n", "\n\n").encode()),
+        "empty-rows": table((write_rows(simple) + ",,,,\n,,,,\n").encode(),
+            {"nrows": 30}, "cells are all empty"),
+        "blanks-after-delimiter": table(
+            "\n".join(", ".join(f'"{c}"' if p == 2 else c for p, c in enumerate(row))
+                for row in simple).encode(), {"skipinitialspace": True}),
+        "missing": table(write_rows(missing).encode(), notes="Taken as absent: 'NA' 4 times"),
+        "mysql": table(write_rows(exported, "\t").encode(),
+            {"sep": "\t", "na_values": r"\N"}, "Taken as absent"),
+        "row-names": table(write_rows(named, quote=True).encode(), notes="names of rows"),
+        "write.table": table(
+            write_rows([[cell.replace("\n", " ") for cell in row] for row in named], " ",
+                quote=True).encode(), {"sep": " "}, "names of rows"),
+        "same-names": table(write_rows(twice).encode(), notes="number, number_2"),
+    }  # fmt: skip
+
+
+_PLAIN = str.maketrans({",": None, ";": None, "\n": " ", '"': None})

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import paths
-from benchbook.files import atomic
+from benchbook.files import suite_files
 from benchbook.languages.harness import find_jar
+from benchbook.text.package_managers import name_package_manager
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Maven's local repository: read here, and never written."""
@@ -124,7 +125,7 @@ def build_jar(repository: Path, lock: Mapping[str, str], into: Path) -> None:
             raise ArtefactError(
                 f"with what is locked alone (the pom was changed? make lock): {error}"
             ) from None
-    atomic.write_file(into, made)
+    suite_files.write_file(into, made)
 
 
 def package_jar(repository: Path, *options: str) -> bytes:
@@ -171,7 +172,7 @@ def _copy_checked(source: Path, lock: Mapping[str, str], repository: Path) -> No
         # The bytes that were checked are written, because the source may change meanwhile.
         content = (source / path).read_bytes()
         if hashlib.sha256(content).hexdigest() == sha256:
-            atomic.write_file(repository / path, content)
+            suite_files.write_file(repository / path, content)
 
 
 def _fetch(lock: Mapping[str, str], scratch: Path, into: Path) -> None:
@@ -226,7 +227,8 @@ def _compile_extension(into: Path) -> Path:
 def _run(name: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = shutil.which(name)
     if program is None:
-        raise ArtefactError(f"no {name} on PATH: get a JDK and Maven from apt-get or conda")
+        source = f"{name_package_manager()} or conda"
+        raise ArtefactError(f"no {name} on PATH: get a JDK and Maven from {source}")
     return subprocess.run(
         [program, *arguments], cwd=cwd, capture_output=True, text=True, errors="replace"
     )
@@ -256,7 +258,7 @@ def _copy_out(folder: Path) -> None:
         gather(lock, Path(checked))
         for coordinates in lock:
             file = Path(checked) / locate(coordinates)
-            atomic.write_file(folder / file.name, file.read_bytes())
+            suite_files.write_file(folder / file.name, file.read_bytes())
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def main(pip_audit: str) -> int:
     answers = [
         *(
             audit_python(pip_audit, checkout / name)
-            for name in ("requirements.lock", "audit.lock", "grading.lock")
+            for name in ("requirements-dev.lock", "audit.lock", "grading.lock")
         ),
         *(audit_node(checkout / folder) for folder in _NODE),
     ]

@@ -15,7 +15,7 @@ from typing import Final
 
 from benchbook import paths
 from benchbook.databases.mysql import INSTALLER_FLAGS
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.registry import products
 from benchbook.registry.products import Artefact
 from benchbook.servers import processes
@@ -45,7 +45,7 @@ def fetch() -> Path:
     folder = paths.servers() / PRODUCT
     if folder.exists():
         return folder
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+    if not products.is_artefact_platform():
         raise ServerError(
             f"{PRODUCT} is there for Linux on x86-64 only, and this is {platform.platform()}"
         )

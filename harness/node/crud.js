@@ -2,7 +2,7 @@
 'use strict'
 const { connect } = require('./mongodb')
 const { at, reaches } = require('./replica')
-const { read, check } = require('./records')
+const { read, check, tried } = require('./records')
 const idle = require('./idle')
 
 const FOLLOW_S = 60 // a replica may take so long to follow an emptied store
@@ -28,12 +28,17 @@ async function fresh (clients, { collection, parents, group }, index, name) {
   return database.collection(collection)
 }
 
-// Each record's new text by its key, in the order in which the store gives the keys; one for all in bulk.
-async function changed (store, records, text, calls) {
-  const before = new Map(records.map(record => [record._id, record[text] ?? '']))
-  if (calls === 'bulk') return new Map([...before.keys()].map(id => [id, { [text]: `new ${text}` }]))
+const reversed = text => `*${[...text ?? ''].reverse().join('')}`
+
+// A value whose text at a path is reversed: of the whole field that it is in.
+const changedAt = (value, [name, ...inner]) => name === undefined ? reversed(value) : { ...value, [name]: changedAt(value?.[name], inner) }
+
+// Each record's changed field by its key, in the order in which the store gives the keys; one for all in bulk.
+async function changed (store, records, [name, ...inner], change, calls) {
+  if (calls === 'bulk') return new Map(records.map(({ _id }) => [_id, change]))
+  const before = new Map(records.map(record => [record._id, record[name]]))
   const ids = await store.find({}, { projection: { _id: 1 } }).toArray()
-  return new Map(ids.map(({ _id }) => [_id, { [text]: `*${[...before.get(_id)].reverse().join('')}` }]))
+  return new Map(ids.map(({ _id }) => [_id, { [name]: changedAt(before.get(_id), inner) }]))
 }
 
 async function insertEach (store, records) {
@@ -60,10 +65,10 @@ class Batch {
   }
 
   async run () {
-    const { store, given: { records, text }, parameters: { calls, delete: way } } = this
+    const { store, given: { records, text, change: same }, parameters: { calls, delete: way } } = this
     const bulk = calls === 'bulk'
     await this.write('insert', () => bulk ? store.insertMany(records) : insertEach(store, records), records)
-    const changes = await changed(store, records, text, calls)
+    const changes = await changed(store, records, text, same, calls)
     const after = records.map(record => ({ ...record, ...changes.get(record._id) }))
     const [change] = changes.values()
     await this.write('update', () => bulk ? store.updateMany({}, { $set: change }) : updateEach(store, changes), after)
@@ -120,6 +125,13 @@ module.exports = async function crud ({ parameters, data, url, database, replica
   try {
     if (other) clients.replica = await connect(other, parameters.durability)
     for (const client of Object.values(clients)) await client.db('admin').command({ ping: 1 })
+    if (parameters.dataset_file) {
+      await tried('mongodb', async () => {
+        const { primary } = clients
+        const store = await fresh({ primary }, given, parameters.article_index, database)
+        await new Batch({ primary }, store, { parameters, given, sections: [] }).run()
+      })
+    }
     for (let i = 0; i < parameters.repetitions; i++) {
       const store = await fresh(clients, given, parameters.article_index, database)
       await idle(pids)

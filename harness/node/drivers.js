@@ -4,7 +4,7 @@ const { fork } = require('node:child_process')
 const { randomInt } = require('node:crypto')
 const { once } = require('node:events')
 const { connect, DRIVERS } = require('./mongodb')
-const { read, check } = require('./records')
+const { read, check, tried } = require('./records')
 const bulk = require('./bulk')
 const idle = require('./idle')
 const timed = require('./timed')
@@ -63,11 +63,11 @@ async function alone (store, { records, change, pids, asked }, { driver }) {
 }
 
 module.exports = async function drivers ({ parameters, data, url, database, pids = [] }, repetition) {
-  const { fields, records } = read(data)
-  const texts = fields.filter(([name, type]) => type === 'string' && name !== '_id')
-  const [field] = texts.find(([,, optional]) => !optional) || texts[0]
+  const { fields, records, change } = read(data)
   const { calls, batch, durability, document_schema: schema, arm, repetitions } = parameters
-  const given = { records, change: { [field]: `new ${field}` }, calls, batch, pids, asked: { url, database, data, durability, fields, schema, batch } }
+  const given = { records, change, calls, batch, pids, asked: { url, database, data, durability, fields, schema, batch } }
+  const own = Boolean(parameters.dataset_file)
+  const make = own ? tried : (_, action) => action()
   const measured = parameters.process === 'operation' ? alone : turn
   const identical = arm === 'b' && parameters.process === 'together' ? [{ arm: 'a' }, { arm: 'b' }] : [{}]
   const client = await connect(url, durability) // one for all, with its connections
@@ -75,9 +75,10 @@ module.exports = async function drivers ({ parameters, data, url, database, pids
     const arms = []
     let version
     for (const driver of parameters.driver.split('+')) {
-      const store = await DRIVERS[driver](client, database, NAME, fields, schema)
+      const store = await make(driver, () => DRIVERS[driver](client, database, NAME, fields, schema))
       version = store.version // the mapper's, which names the driver below it, comes last
       arms.push({ store, driver })
+      if (own) await tried(driver, () => turn(store, given))
     }
     const turns = identical.flatMap(each => arms.map(({ store, driver }) => ({ store, about: { driver, ...each } })))
     if (identical.length > 1) for (const { store, about } of turns) await measured(store, given, about) // else one would pay for all first uses

@@ -2,6 +2,7 @@
 'use strict'
 const { readFileSync } = require('node:fs')
 const { isDeepStrictEqual } = require('node:util')
+const { MongoNetworkError, MongoServerSelectionError } = require('mongodb')
 
 const DATES = new Set(['date', 'datetime'])
 
@@ -28,6 +29,16 @@ function restored (records, fields) {
 exports.batched = function batched (records, size) {
   if (size === 'all') return [records]
   return Array.from({ length: Math.ceil(records.length / size) }, (_, i) => records.slice(i * size, (i + 1) * size))
+}
+
+// Does an untimed pass over a user's records first; where it fails, they are refused, in the words of what refuses them.
+exports.tried = async function tried (name, pass) {
+  try {
+    return await pass()
+  } catch (error) {
+    if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) throw error
+    throw Object.assign(new Error(`${name} does not take these records: ${error.message}`), { name: 'UnfitError' })
+  }
 }
 
 // Throws unless these are exactly those records, with some fields changed; in any order.

@@ -33,13 +33,20 @@ def root() -> Path:
     It is the folder in ``BENCHBOOK_HOME``, else the nearest parent of the current folder with a
     ``papermill_params`` folder, else the code's checkout.
 
-    Raises `FileNotFoundError` when there is none, when the current folder is in another checkout
-    than the code, or when another version laid the folder out.
+    Raises `FileNotFoundError` when there is none, when the current folder was removed or is in
+    another checkout than the code, or when another version laid the folder out.
     """
     home = os.environ.get("BENCHBOOK_HOME")
     if home:
+        if not Path(home).is_dir():
+            raise FileNotFoundError(f"BENCHBOOK_HOME={home} does not exist: correct or unset it")
         return Path(home)
-    return _find_working_folder(Path.cwd())
+    try:
+        return _find_working_folder(Path.cwd())
+    except FileNotFoundError as error:
+        if error.errno is None:
+            raise
+        raise FileNotFoundError("the current folder was removed: cd to another") from error
 
 
 @cache

@@ -18,7 +18,7 @@ def rows() -> pd.DataFrame:
     return constructed.observations()
 
 
-def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFrame:
+def add_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFrame:
     """Return rows with the same cells of a study as arm b, which takes `factor` times as long."""
     own = rows[rows["study"] == study]
     second = own.assign(
@@ -33,7 +33,7 @@ def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFra
 def test_equal_arms_do_not_differ_and_unequal_arms_do(rows: pd.DataFrame) -> None:
     assert compare_arms(compute_block_means(rows)).empty, "no cell has a second arm"
     for factor, kinds in ((1.0, set()), (1.5, {"time", "processor time", "bytes"})):
-        checks = compare_arms(compute_block_means(with_second_arm(rows, "bookstore", factor)))
+        checks = compare_arms(compute_block_means(add_second_arm(rows, "bookstore", factor)))
         assert set(checks["study"]) == {"bookstore"} and set(checks["metric"]) <= set(
             METRICS_OF_KIND
         )
@@ -42,7 +42,7 @@ def test_equal_arms_do_not_differ_and_unequal_arms_do(rows: pd.DataFrame) -> Non
 
 
 def test_a_check_puts_all_quantities_of_its_kind_together(rows: pd.DataFrame) -> None:
-    both = compute_block_means(with_second_arm(rows, "bookstore", 1.2))
+    both = compute_block_means(add_second_arm(rows, "bookstore", 1.2))
     time = compare_arms(both).set_index("metric").loc["time"]
     means = both[(both["study"] == "bookstore") & both["metric"].isin(METRICS_OF_KIND["time"])]
     quantities = means.groupby(["cell_id", "operation", "format", "metric"]).ngroups // 2
@@ -52,14 +52,14 @@ def test_a_check_puts_all_quantities_of_its_kind_together(rows: pd.DataFrame) ->
 def test_second_arms_are_neither_compared_nor_judged(rows: pd.DataFrame) -> None:
     alone, both = (
         Analysis(compute_block_means(some))
-        for some in (rows, with_second_arm(rows, "bookstore", 1.5))
+        for some in (rows, add_second_arm(rows, "bookstore", 1.5))
     )
     pd.testing.assert_frame_equal(alone.tables, both.tables)
     pd.testing.assert_frame_equal(alone.verdicts, both.verdicts)
 
 
 def test_arms_in_turn_in_one_process_are_compared_with_each_other(rows: pd.DataFrame) -> None:
-    both = with_second_arm(rows, "bookstore", 1.2)
+    both = add_second_arm(rows, "bookstore", 1.2)
     own = rows[rows["study"] == "bookstore"]
     second = both[both["arm"].eq("b")]
     # The second cell has both arms, which are equal; the first cell, which was faster, does not
@@ -72,7 +72,7 @@ def test_arms_in_turn_in_one_process_are_compared_with_each_other(rows: pd.DataF
 
 
 def test_quantities_without_a_ratio_are_left_out(rows: pd.DataFrame) -> None:
-    both = with_second_arm(rows, "bookstore", 1.0)
+    both = add_second_arm(rows, "bookstore", 1.0)
     zero = both["metric"].eq("wall_time") & both["operation"].eq("marshal") & both["block"].eq(0)
     some = compare_arms(
         compute_block_means(both.assign(value=both["value"].mask(zero, 0.0)))

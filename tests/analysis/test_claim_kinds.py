@@ -64,12 +64,12 @@ def ran(
     return table
 
 
-def compared(stated: Claim, *rows: pd.DataFrame) -> pd.DataFrame:
+def compare_claim(stated: Claim, *rows: pd.DataFrame) -> pd.DataFrame:
     return compare_claims(compute_block_means(pd.concat(rows)), [stated])
 
 
 def verdict(stated: Claim, *rows: pd.DataFrame) -> str:
-    (found,) = judge_claims(compared(stated, *rows), [stated])["verdict"]
+    (found,) = judge_claims(compare_claim(stated, *rows), [stated])["verdict"]
     return str(found)
 
 
@@ -116,7 +116,7 @@ def test_a_difference_is_judged_by_a_margin_in_the_metrics_unit(
         margin_difference=margin,
         **MAPPER_OVER_DRIVER,
     )
-    (row,) = compared(stated, *pair(1.5)).to_dict("records")
+    (row,) = compare_claim(stated, *pair(1.5)).to_dict("records")
     assert (row["kind"], row["unit"]) == ("difference", "ns")
     assert row["estimate"] == pytest.approx(5e5, rel=0.05)
     assert verdict(stated, *pair(1.5)) == expected
@@ -128,7 +128,7 @@ def test_memory_that_was_given_back_is_compared_as_a_difference() -> None:
         ran(1e5, quantity=MEMORY, driver="pymongo"),
     ]
     stated = claim(compare="ratio", claimed="less", quantity=MEMORY, **MAPPER_OVER_DRIVER)
-    (row,) = compared(stated, *rows).to_dict("records")
+    (row,) = compare_claim(stated, *rows).to_dict("records")
     assert (row["kind"], row["unit"], row["stands"]) == ("difference", "KB", "for")
     assert row["estimate"] == pytest.approx(-200, rel=0.05)
 
@@ -144,7 +144,7 @@ def test_a_trend_may_be_compared_with_the_growth_of_the_records() -> None:
 def test_a_gap_is_a_ratio_of_ratios() -> None:
     rows = [*pair(2.0), *pair(6.0, n=10000)]
     stated = claim(compare="gap", claimed="more", over={"n": [1000, 10000]}, **MAPPER_OVER_DRIVER)
-    (row,) = compared(stated, *rows).to_dict("records")
+    (row,) = compare_claim(stated, *rows).to_dict("records")
     assert row["estimate"] == pytest.approx(3.0, rel=0.05)
     assert row["stands"] == "for"
 
@@ -154,9 +154,9 @@ def test_a_pooled_claim_is_judged_on_the_mean_over_its_sizes() -> None:
     rows = [*pair(2.0), *(table.assign(value=table["value"] * 1e3) for table in pair(1.0, n=10000))]
     parts = {"compare": "ratio", "claimed": "equal", **MAPPER_OVER_DRIVER}
     assert verdict(claim(**parts, pooled={"n": [1000, 10000]}), *rows) == "holds"
-    apart = compared(claim(**parts, each={"n": [1000, 10000]}), *rows)
+    apart = compare_claim(claim(**parts, each={"n": [1000, 10000]}), *rows)
     assert apart["stands"].tolist() == ["against", "for"]
-    (alone,) = compared(claim(**parts, pooled={"n": [1000, 10000]}), *rows[:2])["stands"]
+    (alone,) = compare_claim(claim(**parts, pooled={"n": [1000, 10000]}), *rows[:2])["stands"]
     assert alone == "not run", "a mean is over two sizes at least"
     with pytest.raises(ValidationError, match="pooled: n is named in at or each, too"):
         claim(**parts, pooled={"n": [1000, 10000]}, at={"n": 1000})
@@ -170,7 +170,7 @@ def test_claims_that_are_not_comparable_are_measured_and_not_counted() -> None:
     stated = stated.model_copy(update={"not_comparable": (why,)})
     for factor in (2.0, 0.5):
         rows = [*pair(2.0), *pair(factor, n=10000)]
-        table = compared(stated, *rows)
+        table = compare_claim(stated, *rows)
         assert table["stands"].tolist() == ["for", "not comparable"]
         assert table["estimate"].iloc[1] == pytest.approx(factor, rel=0.05)
         assert "it syncs" in table["reason"].iloc[1] and "no sync" in table["reason"].iloc[1]
@@ -183,7 +183,7 @@ def test_a_fact_is_shown_and_counted_nowhere() -> None:
     stated = claim(
         compare="ratio", claimed="more", fact="the records are ours", **MAPPER_OVER_DRIVER
     )
-    table = compared(stated, *pair(2.0))
+    table = compare_claim(stated, *pair(2.0))
     assert table["estimate"].iloc[0] == pytest.approx(2.0, rel=0.05)
     assert judge_claims(table, [stated]).empty
     (fact,) = list_facts(table, [stated]).to_dict("records")
@@ -195,7 +195,7 @@ def test_unmeasured_claims_are_not_comparable_and_say_why() -> None:
     stated = UnmeasuredClaim(
         id="drivers.it", says="It is steady.", where="Figure 4", compare="none", why=why
     )
-    (found,) = judge_claims(compared(stated, *pair(2.0)), [stated]).to_dict("records")
+    (found,) = judge_claims(compare_claim(stated, *pair(2.0)), [stated]).to_dict("records")
     assert (found["verdict"], found["why"]) == ("not comparable", why)
 
 
@@ -210,11 +210,11 @@ def test_a_claim_is_asked_of_its_languages_and_of_a_languages_own_drivers() -> N
         "b": {"driver": ["pymongo", "mongoclient"]},
     }
     parts = {"compare": "ratio", "claimed": "more", **sides}
-    assert sorted(compared(claim(**parts), *rows)["language"]) == ["node", "python"]
-    assert compared(claim(**parts, languages=["node"]), *rows)["language"].tolist() == ["node"]
+    assert sorted(compare_claim(claim(**parts), *rows)["language"]) == ["node", "python"]
+    assert compare_claim(claim(**parts, languages=["node"]), *rows)["language"].tolist() == ["node"]
     each = {"driver": ["pymongo", "mongoclient"]}
     trend = {"compare": "trend", "claimed": "more", "over": {"n": [1000, 10000]}, "each": each}
-    labels = compared(claim(**trend), *rows).set_index("language")["label"].to_dict()
+    labels = compare_claim(claim(**trend), *rows).set_index("language")["label"].to_dict()
     assert labels == {"node": "driver=mongoclient", "python": "driver=pymongo"}
 
 
@@ -254,5 +254,5 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
         strict=False,
     )
     rows = ran(1e6, database="mongodb", topology="single").assign(study="crud", database="mongodb")
-    (row,) = compared(stated, rows).to_dict("records")
+    (row,) = compare_claim(stated, rows).to_dict("records")
     assert (row["stands"], row["reason"]) == ("not run", "CouchDB did not run")

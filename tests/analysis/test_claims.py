@@ -84,14 +84,14 @@ not_comparable:
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def write_claims(folder: Path, text: str) -> Path:
     path = folder / "crud.yaml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_path: Path) -> None:
-    ratio, rank, trend, gap, none = read_claims_file(written(tmp_path, WRITTEN)).claims
+    ratio, rank, trend, gap, none = read_claims_file(write_claims(tmp_path, WRITTEN)).claims
     assert isinstance(ratio, Ratio) and isinstance(rank, Rank) and isinstance(trend, Trend)
     assert isinstance(gap, Gap) and isinstance(none, UnmeasuredClaim)
     assert (ratio.margin, ratio.why_margin) == (1.1, "versions move that much")
@@ -107,14 +107,14 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
 def test_facts_say_why_they_cannot_fail(tmp_path: Path) -> None:
     found = {
         claim.id: claim.fact
-        for claim in read_claims_file(written(tmp_path, WRITTEN)).claims
+        for claim in read_claims_file(write_claims(tmp_path, WRITTEN)).claims
         if claim.fact
     }
     assert found == {"crud.insert.gap-grows": "the comments are ours"}
 
 
 def test_claims_whose_ids_match_are_not_comparable(tmp_path: Path) -> None:
-    found = read_claims_file(written(tmp_path, WRITTEN)).claims
+    found = read_claims_file(write_claims(tmp_path, WRITTEN)).claims
     reasons = {
         claim.id: claim.not_comparable for claim in found if not isinstance(claim, UnmeasuredClaim)
     }
@@ -227,7 +227,7 @@ def test_a_mistake_is_reported_with_its_line_its_claim_and_the_nearest_right_nam
     tmp_path: Path, right: str, wrong: str, line: int, message: str
 ) -> None:
     assert right in WRITTEN
-    path = written(tmp_path, WRITTEN.replace(right, wrong, 1))
+    path = write_claims(tmp_path, WRITTEN.replace(right, wrong, 1))
     with pytest.raises(InputError) as refused:
         read_claims_file(path)
     assert message in refused.value.message
@@ -237,7 +237,7 @@ def test_a_mistake_is_reported_with_its_line_its_claim_and_the_nearest_right_nam
 def test_a_papers_table_is_read_with_its_pairs_its_quantities_and_where_it_is_printed(
     tmp_path: Path,
 ) -> None:
-    (one,) = read_claims_file(written(tmp_path, WRITTEN)).pairs
+    (one,) = read_claims_file(write_claims(tmp_path, WRITTEN)).pairs
     assert (one.study, one.list_pairs()) == ("crud", [("mysql+relational", "mongodb")])
     assert one.list_quantities() == [("insert", "client", "elapsed_time")]
     (place,) = one.places

@@ -166,14 +166,14 @@ def test_nothing_is_derived_from_parts_that_are_missing():
     assert found.set_index("metric")["value"].to_dict() == {"wall_time": 5e6, "time_per_item": 1.0}
 
 
-def measured(
+def make_observations(
     study: str, quantity: tuple[str, str, str], blocks: list[float], **columns: Any
 ) -> pd.DataFrame:
     """Return one cell's observations with one repetition a block."""
     return cell(study, {quantity: [[value] for value in blocks]}, **columns)
 
 
-def compared(rows: pd.DataFrame) -> pd.DataFrame:
+def compare_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the comparisons of the papers' tables."""
     return compare_tables(compute_block_means(rows))
 
@@ -196,10 +196,10 @@ def bookstore(json_times: list[float], xml_times: list[float], **columns: Any) -
         "json_codec": "orjson",
         "xml_codec": "lxml",
     } | columns
-    json_rows = measured("bookstore", ROUND_TRIP, json_times, **common).assign(
+    json_rows = make_observations("bookstore", ROUND_TRIP, json_times, **common).assign(
         format="json", codec="orjson"
     )
-    xml_rows = measured("bookstore", ROUND_TRIP, xml_times, **common).assign(
+    xml_rows = make_observations("bookstore", ROUND_TRIP, xml_times, **common).assign(
         format="xml", codec="lxml"
     )
     return pd.concat([json_rows, xml_rows])
@@ -218,7 +218,7 @@ RECEIVE = ("receive", "server", "wall_time")
 
 def test_formats_of_one_cell_are_paired_by_block():
     found = only(
-        compared(bookstore([100, 200, 400, 100, 50], [402, 796, 1608, 405, 201])),
+        compare_rows(bookstore([100, 200, 400, 100, 50], [402, 796, 1608, 405, 201])),
         metric="wall_time",
     )
     logs = np.log([4.02, 3.98, 4.02, 4.05, 4.02])
@@ -243,16 +243,16 @@ def test_sizes_are_compared_exactly_and_without_a_test():
     sizes = ("marshal", "client", "size")
     common = {"case": 1, "process": "together", "n": 10}
     rows = [
-        measured("bookstore", sizes, [value] * 5, **common).assign(format=name)
+        make_observations("bookstore", sizes, [value] * 5, **common).assign(format=name)
         for name, value in (("json", 200), ("xml", 300))
     ]
-    found = only(compared(pd.concat(rows)), metric="size")
+    found = only(compare_rows(pd.concat(rows)), metric="size")
     assert (found["estimate"], found["low"], found["high"]) == pytest.approx((1.5, 1.5, 1.5))
     assert np.isnan(found["p"]) and found["published"] == 2
 
 
 def test_fewer_than_five_blocks_give_a_ratio_but_no_interval_and_no_test():
-    found = compared(bookstore([100] * 4, [300] * 4)).iloc[0]
+    found = compare_rows(bookstore([100] * 4, [300] * 4)).iloc[0]
     assert found["estimate"] == pytest.approx(3)
     assert np.isnan([found["p"], found["low"]]).all()
     assert found["reason"] == "4 of the 5 blocks that an interval needs"
@@ -261,22 +261,25 @@ def test_fewer_than_five_blocks_give_a_ratio_but_no_interval_and_no_test():
 def test_a_comparison_is_of_the_blocks_that_both_sides_have():
     times = {"pymongo": [1.0, 2.0, 3.0, 99.0], "mongoengine": [99.0, 4.0, 6.3, 9.9]}
     a, b = (
-        measured("drivers", INSERT, values, driver=driver, n=10) for driver, values in times.items()
+        make_observations("drivers", INSERT, values, driver=driver, n=10)
+        for driver, values in times.items()
     )
-    found = only(compared(pd.concat([a[a["block"] < 3], b[b["block"] > 0]])), metric="wall_time")
+    found = only(
+        compare_rows(pd.concat([a[a["block"] < 3], b[b["block"] > 0]])), metric="wall_time"
+    )
     assert (found["blocks"], found["estimate"]) == (2, pytest.approx((2 * 2.1) ** 0.5))
 
 
 def test_a_block_that_other_programs_noisy_is_left_out_and_counted():
     rows = bookstore([100.0] * 6, [400, 401, 399, 400, 402, 9000])
     rows["noisy"] = rows["block"] == 5
-    found = only(compared(rows), metric="wall_time")
+    found = only(compare_rows(rows), metric="wall_time")
     assert (found["blocks"], found["noisy"]) == (5, 1) and found["high"] < 4.1
 
 
 def test_a_comparison_of_which_every_block_was_noisy_says_so():
     found = only(
-        compared(bookstore([100.0] * 3, [400.0] * 3).assign(noisy=True)), metric="wall_time"
+        compare_rows(bookstore([100.0] * 3, [400.0] * 3).assign(noisy=True)), metric="wall_time"
     )
     assert (found["blocks"], found["reason"]) == (0, "other programs disturbed all 3 blocks")
     assert (
@@ -289,9 +292,9 @@ def test_a_ratio_of_noisy_blocks_takes_the_blocks_of_both_sides_and_a_quiet_one_
     rows = bookstore([100.0] * 3, [400.0] * 3)
     # each side is quiet in another block: none is quiet on both
     halves = rows.assign(noisy=(rows["block"] > 0) == (rows["format"] == "json"))
-    found = only(compared(halves), metric="wall_time")
+    found = only(compare_rows(halves), metric="wall_time")
     assert (found["blocks"], found["noisy_estimate"]) == (0, pytest.approx(4))
-    found = only(compared(rows.assign(noisy=rows["block"] > 0)), metric="wall_time")
+    found = only(compare_rows(rows.assign(noisy=rows["block"] > 0)), metric="wall_time")
     assert (found["blocks"], found["estimate"]) == (1, pytest.approx(4)) and np.isnan(
         found["noisy_estimate"]
     )
@@ -299,9 +302,11 @@ def test_a_ratio_of_noisy_blocks_takes_the_blocks_of_both_sides_and_a_quiet_one_
 
 def test_memory_that_was_freed_is_compared_as_a_difference():
     memory = ("insert", "client", "memory_change")
-    a = measured("drivers", memory, [-2000, 5000, 9000, 0, 100], driver="pymongo", n=10)
-    b = measured("drivers", memory, [1000, 7500, 12500, 3000, 3100], driver="mongoengine", n=10)
-    found = only(compared(pd.concat([a, b])), metric="memory_change_kb")
+    a = make_observations("drivers", memory, [-2000, 5000, 9000, 0, 100], driver="pymongo", n=10)
+    b = make_observations(
+        "drivers", memory, [1000, 7500, 12500, 3000, 3100], driver="mongoengine", n=10
+    )
+    found = only(compare_rows(pd.concat([a, b])), metric="memory_change_kb")
     assert (found["kind"], found["unit"]) == ("difference", "KB")
     assert found["estimate"] == pytest.approx(3)
     assert found["low"] < 3 < found["high"]
@@ -309,7 +314,9 @@ def test_memory_that_was_freed_is_compared_as_a_difference():
 
 
 def test_a_missing_side_is_told():
-    found = compared(measured("drivers", INSERT, [1, 2], driver="pymongo", n=10)).iloc[0]
+    found = compare_rows(make_observations("drivers", INSERT, [1, 2], driver="pymongo", n=10)).iloc[
+        0
+    ]
     assert (found["a"], found["b"], found["reason"]) == (
         "mongoengine",
         "pymongo",
@@ -319,22 +326,24 @@ def test_a_missing_side_is_told():
 
 
 def test_a_wait_that_ran_out_gives_neither_time_nor_ratio():
-    single = measured("crud", INSERT, [10, 11, 12], database="mongodb", topology="single", **CRUD)
-    waited = measured(
+    single = make_observations(
+        "crud", INSERT, [10, 11, 12], database="mongodb", topology="single", **CRUD
+    )
+    waited = make_observations(
         "crud", ELAPSED, [30, 600, 31], database="mongodb", topology="replicated", **CRUD
     )
     waited["timed_out"] = waited["value"] == 600
-    found = only(compared(pd.concat([single, waited])))
+    found = only(compare_rows(pd.concat([single, waited])))
     assert found["timed_out"] and np.isnan([found["estimate"], found["p"]]).all()
     assert found["reason"] == "a wait for the replica ran out in 1 block"
 
 
 def test_what_differs_in_another_parameter_is_not_compared():
     rows = [
-        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10),
-        measured("drivers", INSERT, [3, 4], driver="mongoengine", n=20),
+        make_observations("drivers", INSERT, [1, 2], driver="pymongo", n=10),
+        make_observations("drivers", INSERT, [3, 4], driver="mongoengine", n=20),
     ]
-    assert set(compared(pd.concat(rows))["reason"]) == {
+    assert set(compare_rows(pd.concat(rows))["reason"]) == {
         "mongoengine did not run here",
         "pymongo did not run here",
     }
@@ -342,18 +351,18 @@ def test_what_differs_in_another_parameter_is_not_compared():
 
 def test_machines_are_pooled_and_no_block_of_one_is_compared_with_another_s():
     rows = [
-        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10, repetitions=5),
-        measured("drivers", INSERT, [3, 5], driver="mongoengine", n=10, repetitions=1),
-        measured(
+        make_observations("drivers", INSERT, [1, 2], driver="pymongo", n=10, repetitions=5),
+        make_observations("drivers", INSERT, [3, 5], driver="mongoengine", n=10, repetitions=1),
+        make_observations(
             "drivers", INSERT, [9, 9.5], driver="mongoengine", n=10, repetitions=1, host="other"
         ),
     ]
-    found = only(compared(pd.concat(rows)), metric="wall_time")
+    found = only(compare_rows(pd.concat(rows)), metric="wall_time")
     assert (found["estimate"], found["blocks"]) == (pytest.approx(np.sqrt(7.5)), 2)
     both = pd.concat(
-        [*rows, measured("drivers", INSERT, [2, 4], driver="pymongo", n=10, host="other")]
+        [*rows, make_observations("drivers", INSERT, [2, 4], driver="pymongo", n=10, host="other")]
     )
-    found = only(compared(both), metric="wall_time")
+    found = only(compare_rows(both), metric="wall_time")
     assert (found["blocks"], found["machine_days"]) == (4, 2)
 
 
@@ -363,7 +372,7 @@ def test_blocks_of_one_date_are_a_machine_day_and_midnight_does_not_split_a_bloc
         for day, time in ((1, "08:00"), (1, "20:00"), (2, "23:59"), (3, "08:00"))
     ]
     a, b = (
-        measured("drivers", INSERT, [1.0, 2, 3, 4], driver=driver, n=10).assign(
+        make_observations("drivers", INSERT, [1.0, 2, 3, 4], driver=driver, n=10).assign(
             started_at=pd.to_datetime(times)
         )
         for driver in ("pymongo", "mongoengine")
@@ -377,14 +386,15 @@ def test_blocks_of_one_date_are_a_machine_day_and_midnight_does_not_split_a_bloc
 
 def test_cells_of_a_block_that_ran_hours_apart_are_of_two_passes_and_not_compared():
     a, b = (
-        measured("drivers", INSERT, [1.0], driver=driver, n=10)
+        make_observations("drivers", INSERT, [1.0], driver=driver, n=10)
         for driver in ("pymongo", "mongoengine")
     )
     a["started_at"], b["started_at"] = (
         pd.Timestamp(f"2026-01-01T{hour}:00Z") for hour in ("08", "12")
     )
     assert (
-        only(compared(pd.concat([a, b])), metric="wall_time")["reason"] == "no block has all sides"
+        only(compare_rows(pd.concat([a, b])), metric="wall_time")["reason"]
+        == "no block has all sides"
     )
 
 
@@ -395,10 +405,10 @@ def test_holm_corrects_over_a_study_and_no_further():
         for n, k in ((10, 1), (100, 2))
     ]
     other = [
-        measured("drivers", INSERT, values, driver=driver, n=10)
+        make_observations("drivers", INSERT, values, driver=driver, n=10)
         for driver, values in (("pymongo", [1, 2, 1, 2, 1]), ("mongoengine", [3, 5, 3.1, 5, 3]))
     ]
-    table = compared(pd.concat([*of_n, *other]))
+    table = compare_rows(pd.concat([*of_n, *other]))
     ours = table[table["study"] == "bookstore"]
     assert sorted(ours["p_holm"]) == pytest.approx(
         sorted([2 * min(ours["p"]), max(max(ours["p"]), 2 * min(ours["p"]))])
@@ -409,13 +419,17 @@ def test_holm_corrects_over_a_study_and_no_further():
 
 def test_adapters_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
     rows = [
-        measured("crud", INSERT, [10, 11], database="mongodb", topology="single", **CRUD),
-        measured(
+        make_observations("crud", INSERT, [10, 11], database="mongodb", topology="single", **CRUD),
+        make_observations(
             "crud", INSERT, [20, 23], database="postgresql+relational", topology="single", **CRUD
         ),
-        measured("crud", INSERT, [1, 1.2], database="mongodb", topology="replicated", **CRUD),
-        measured("crud", ELAPSED, [30, 31], database="mongodb", topology="replicated", **CRUD),
-        measured(
+        make_observations(
+            "crud", INSERT, [1, 1.2], database="mongodb", topology="replicated", **CRUD
+        ),
+        make_observations(
+            "crud", ELAPSED, [30, 31], database="mongodb", topology="replicated", **CRUD
+        ),
+        make_observations(
             "crud",
             ELAPSED,
             [60, 66],
@@ -423,10 +437,10 @@ def test_adapters_are_compared_in_each_topology_over_the_time_until_the_replica_
             topology="replicated",
             **CRUD,
         ),
-        measured("crud", INSERT, [0.1, 0.1], database="noop", topology="single", **CRUD),
+        make_observations("crud", INSERT, [0.1, 0.1], database="noop", topology="single", **CRUD),
     ]
     rows[3] = rows[3].assign(cell_id=rows[2]["cell_id"].iloc[0])
-    table = compared(pd.concat(rows))
+    table = compare_rows(pd.concat(rows))
     single = table[table["label"].str.contains("topology=single")]
     assert single[["a", "b"]].values.tolist() == [["PostgreSQL (tables)", "MongoDB"]]
     assert single["published"].iloc[0] == pytest.approx(80.9 / 54.9)
@@ -457,7 +471,7 @@ def test_replication_compares_xml_with_json_on_both_nodes():
                 format="xml" if "xml" in model else "json"
             )
         )
-    table = compared(pd.concat(rows)).set_index("metric")
+    table = compare_rows(pd.concat(rows)).set_index("metric")
     assert table.loc["bandwidth", "estimate"] == pytest.approx(1.2)
     assert table.loc["bandwidth", "published"] == pytest.approx(1828.4 / 1738.8)
     assert table.loc["memory_rss_mb", "published_source"] == "Fig. 17, average"
@@ -466,7 +480,7 @@ def test_replication_compares_xml_with_json_on_both_nodes():
 
 def test_no_observations_make_an_empty_table():
     nothing = bookstore([1], [2]).iloc[:0]
-    assert compared(nothing).empty
+    assert compare_rows(nothing).empty
     assert compare_arms(compute_block_means(nothing)).empty
 
 
@@ -480,7 +494,7 @@ def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ
         (1, "apart", "lan"),
     )
     rows = [
-        measured(
+        make_observations(
             "replication",
             ELAPSED,
             [factor, factor * 1.1],
@@ -492,7 +506,7 @@ def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ
         )
         for (model, factor), (n, process, network) in product(models, settings)
     ]
-    assert sorted(compared(pd.concat(rows))["label"]) == [
+    assert sorted(compare_rows(pd.concat(rows))["label"]) == [
         "database=mongodb, topology=replicated, n=1, durability=default, network=lan",
         "database=mongodb, topology=replicated, n=1, durability=default, process=apart",
         "database=mongodb, topology=replicated, n=1, durability=default, process=together",
@@ -503,13 +517,17 @@ def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ
 def test_a_codec_that_cells_do_not_name_is_not_stated_as_missing_in_them():
     about = {"language": "java", "process": "apart", "n": 1, "json_codec": "jackson"}
     rows = [
-        measured(
+        make_observations(
             "tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="xmldecoder", **about
         ),
-        measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="jaxb", **about),
-        measured("tcp", RECEIVE, [9, 9.5], format="xml", codec="jaxb", xml_codec="jaxb", **about),
+        make_observations(
+            "tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="jaxb", **about
+        ),
+        make_observations(
+            "tcp", RECEIVE, [9, 9.5], format="xml", codec="jaxb", xml_codec="jaxb", **about
+        ),
     ]
-    table = compared(pd.concat(rows)).query("metric == 'wall_time'")
+    table = compare_rows(pd.concat(rows)).query("metric == 'wall_time'")
     found = table.set_index("a")["reason"].to_dict()
     assert found == {
         "XML (JAXB)": "2 of the 5 blocks that an interval needs",
@@ -550,7 +568,7 @@ def test_arms_that_took_turns_in_one_cell_are_the_sides_of_a_claim_and_from_one_
     sides = StudyMeans("drivers", means).choose_means("python", wanted)
     assert sides["a"].values == pytest.approx([3, 8])
     assert sides["b"].values == pytest.approx([1, 2])
-    found = compared(rows).query("metric == 'wall_time'")
+    found = compare_rows(rows).query("metric == 'wall_time'")
     assert sorted(found["estimate"]) == pytest.approx([1.0, 12**0.5])
 
 
@@ -560,4 +578,4 @@ def test_every_level_is_compared_on_its_own():
         bookstore(list(generator.lognormal(0, 0.1, 6)), list(generator.lognormal(1, 0.1, 6)), n=n)
         for n in range(1, 31)
     ]
-    assert sorted(compared(pd.concat(rows))["n"]) == list(range(1, 31))
+    assert sorted(compare_rows(pd.concat(rows))["n"]) == list(range(1, 31))

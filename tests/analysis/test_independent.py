@@ -8,7 +8,7 @@ import pytest
 
 import independent
 from benchbook import cli
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def printed() -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         written: list[str] = []
         patch.setattr("builtins.print", lambda *words, **_: written.extend(map(str, words)))
-        assert cli.main(["claims", "--reference", "--json"]) == exit_status.DONE
+        assert cli.main(["claims", "--reference", "--json"]) == DONE
     rows: list[dict[str, Any]] = json.loads("".join(written))
     return rows
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchbook.analysis.published import load_published_numbers
 from benchbook.papers import recomputed
-from benchbook.papers.catalogue import load_citation
+from benchbook.papers.exhibits import load_citation
 from benchbook.studies.catalogue import SLUGS
 
 

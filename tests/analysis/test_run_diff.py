@@ -12,7 +12,7 @@ import pytest
 from benchbook import cli
 from benchbook.analysis import run_diff
 from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.results import files
 
 
@@ -85,9 +85,7 @@ def folders(means: pd.DataFrame, tmp_path: Path) -> list[str]:
 def test_the_command_says_in_words_what_changed_and_writes_every_row(
     folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (
-        cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == exit_status.DONE
-    )
+    assert cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == DONE
     verdicts, ratios, times, runs = capsys.readouterr().out.split("\n\n")
     assert verdicts.startswith("Verdicts: ") and re.match(
         r"Ratios: 1 of \d+ changed beyond noise, ", ratios
@@ -100,9 +98,9 @@ def test_the_command_says_in_words_what_changed_and_writes_every_row(
     assert "case 2" in ratios and "n 1000" in ratios
     assert re.fullmatch(r"Times and sizes: 1 of \d+ changed; --times lists them\. .*", times)
     assert runs.startswith("Before: ") and "\nAfter: " in runs
-    assert cli.main(["compare", *folders, "--times"]) == exit_status.DONE
+    assert cli.main(["compare", *folders, "--times"]) == DONE
     assert capsys.readouterr().out.count(" times slower  ") == 2, "the ratio and the time"
-    assert cli.main(["compare", *folders, "--json"]) == exit_status.DONE
+    assert cli.main(["compare", *folders, "--json"]) == DONE
     rows = json.loads(capsys.readouterr().out)
     assert {row["compared"] for row in rows} == {"ratio", "value"}
     assert len(rows) == len(pd.read_csv(tmp_path / "rows.csv"))
@@ -121,7 +119,7 @@ def test_verdicts_that_changed_come_first_with_what_they_were(
     )
     written = pa.Table.from_pandas(table.drop(columns=["begun", "machine_day"]))
     files.write_table(Path(folders[1]) / MEANS_FILE, written)
-    assert cli.main(["compare", *folders]) == exit_status.DONE
+    assert cli.main(["compare", *folders]) == DONE
     first, change, counts, *_ = capsys.readouterr().out.splitlines()
     assert re.match(r"Verdicts: [1-9]\d* of \d+ claims changed", first)
     assert change.startswith(
@@ -140,7 +138,7 @@ def test_a_change_that_rounds_to_nothing_is_counted_and_not_listed(
     monkeypatch.setattr(
         run_diff, "compare_ratios", lambda *runs: real(*runs).assign(estimate=1.004, p_holm=0.001)
     )
-    assert cli.main(["compare", *folders]) == exit_status.DONE
+    assert cli.main(["compare", *folders]) == DONE
     ratios = capsys.readouterr().out.split("\n\n")[1]
     (count,) = re.findall(r"(\d+) of them by less than 1 %", ratios)
     assert int(count) > 100 and ratios.count("\n") == 0
@@ -149,7 +147,7 @@ def test_a_change_that_rounds_to_nothing_is_counted_and_not_listed(
 def test_the_command_says_what_it_cannot_compare(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["compare", "refrence", str(tmp_path)]) == exit_status.USAGE
+    assert cli.main(["compare", "refrence", str(tmp_path)]) == USAGE
     assert "refrence: there is no such folder" in capsys.readouterr().err
-    assert cli.main(["compare", "reference", str(tmp_path)]) == exit_status.NOTHING_RUNS
+    assert cli.main(["compare", "reference", str(tmp_path)]) == NOTHING_RUNS
     assert "has no finished cell that can be compared" in capsys.readouterr().err

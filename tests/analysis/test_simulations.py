@@ -17,7 +17,7 @@ ONE = ("no difference, either way", "as large as the SDM", "as large as the SDM,
 """Truths of claims of a single comparison."""
 
 
-def of_one_comparison(schedule: str, draws: int = 400) -> dict[tuple[str, str], Wrong]:
+def simulate_one_comparison(schedule: str, draws: int = 400) -> dict[tuple[str, str], Wrong]:
     """Return the shares of wrong verdicts on claims of one comparison, by truth and noise."""
     return {
         (truth, noise): simulated.wrong_verdicts(
@@ -29,7 +29,7 @@ def of_one_comparison(schedule: str, draws: int = 400) -> dict[tuple[str, str], 
 
 @SCHEDULE
 def test_claims_of_one_comparison_are_seldom_judged_wrongly_under_any_noise(schedule: str) -> None:
-    found = of_one_comparison(schedule)
+    found = simulate_one_comparison(schedule)
     assert max(wrong.at_end for wrong in found.values()) <= 0.045
     assert max(wrong.ever for wrong in found.values()) <= 0.1
     assert np.mean([wrong.at_end for wrong in found.values()]) <= 0.01
@@ -51,7 +51,7 @@ def test_blocks_taken_for_independent_would_be_judged_wrongly_too_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(intervals, "ICC", 0.0)
-    found = of_one_comparison("reference")
+    found = simulate_one_comparison("reference")
     assert np.mean([wrong.ever for wrong in found.values()]) > 0.06
     assert max(wrong.ever for wrong in found.values()) > 0.2
 

@@ -66,7 +66,7 @@ def rows(quantities: list[list[tuple[float | None, bool | None]]]) -> pd.DataFra
     )  # fmt: skip
 
 
-def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done") -> None:
+def write_values(cell_id: str, block: int, values: pd.DataFrame, state: str = "done") -> None:
     columns = {"study": "crud", "cell_id": cell_id, "block": block, "state": state}
     columns |= {
         "database": "mongodb",
@@ -76,13 +76,13 @@ def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done")
     write_cell(columns, values)
 
 
-def of_another_version(path: Path) -> None:
+def drop_newest_column(path: Path) -> None:
     """Drop a column that an earlier version did not have from a file."""
     table = pq.read_table(path).drop_columns(["image_digest"])
     files.write_table(path, table, files.collect_facts(table))
 
 
-def of_every_row() -> pd.DataFrame:
+def average_every_row() -> pd.DataFrame:
     """Return the reference: pandas' means of all single values."""
     rows = load_observations()
     rows = rows.assign(timed_out=rows["timed_out"].fillna(False).astype(bool))
@@ -124,16 +124,16 @@ def test_the_means_are_those_of_every_row(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("drawn")))
         for place, quantities in enumerate(drawn):
-            written(f"cell{place // 2}", place % 2, rows(quantities))
-        expected, found = of_every_row(), load_block_means()
+            write_values(f"cell{place // 2}", place % 2, rows(quantities))
+        expected, found = average_every_row(), load_block_means()
     assert set(found) == set(expected)
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
 
 
 def test_files_of_another_version_are_named_and_left_out():
     for block in range(3):
-        written("abc", block, rows([[(1.0, False)]]))
-    of_another_version(locate_file("crud", "abc", 0))
+        write_values("abc", block, rows([[(1.0, False)]]))
+    drop_newest_column(locate_file("crud", "abc", 0))
     assert list(load_block_means()["block"]) == [1, 2]
     assert list(load_observations()["block"]) == [1, 2]
     (line,) = folder.set_damaged_aside()
@@ -146,8 +146,8 @@ def test_files_of_another_version_are_named_and_left_out():
 
 def test_only_finished_cells_of_the_identities_asked_for_have_means():
     for cell_id, block, state in product(("abc", "def"), (0, 1), ("done",)):
-        written(cell_id, block, rows([[(1.0, False)]]), state)
-    written("ghi", 0, rows([[(1.0, False)]]), "failed")
+        write_values(cell_id, block, rows([[(1.0, False)]]), state)
+    write_values("ghi", 0, rows([[(1.0, False)]]), "failed")
     assert sorted(load_block_means()["cell_id"]) == ["abc", "abc", "def", "def"]
     chosen = load_block_means(["abc", "def.1", "ghi"])
     assert list(zip(chosen["cell_id"], chosen["block"], strict=True)) == [
@@ -216,7 +216,7 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(
 
 
 def test_a_mean_with_a_wait_that_ran_out_has_no_value():
-    written("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
+    write_values("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
     (mean,) = load_block_means().to_dict("records")
     assert mean["timed_out"] and np.isnan(mean["value"])
     assert mean["at_least"] == pytest.approx(1003 / 3)

@@ -28,7 +28,7 @@ from benchbook.analysis.verdicts import (
     judge_claims,
     judge_counts,
 )
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, USAGE
 from benchbook.results.folder import write_cell
 from benchbook.studies.catalogue import load_study
 from conftest import ROOT
@@ -78,7 +78,7 @@ def claim(compare: str = "ratio", claimed: Any = "more", **parts: Any) -> Claim:
     return TypeAdapter(Claim).validate_python(stated, strict=False)
 
 
-def judged(stated: Claim, *rows: Comparison) -> ClaimVerdict:
+def judge_stated(stated: Claim, *rows: Comparison) -> ClaimVerdict:
     """Return the verdict of these comparisons, judged by the rule where they are not yet."""
     given = [replace(one, stands=one.stands or judge_comparison(one)) for one in rows]
     (found,) = ClaimVerdict.from_frame(judge_claims(Comparison.to_frame(given), [stated]))
@@ -158,7 +158,7 @@ def test_without_a_comparison_that_ran_a_claim_is_not_comparable_or_not_run() ->
 def test_a_verdict_has_its_counts_and_before_them_how_it_fails() -> None:
     favourable, opposite, nothing = row(1.2, 1.5), row(0.5, 0.6), row(0.95, 1.05)
     absent = row(stands="not run", reason="CouchDB did not run")
-    most = judged(claim(), *[favourable] * 2, row(0.9, 1.5), absent)
+    most = judge_stated(claim(), *[favourable] * 2, row(0.9, 1.5), absent)
     assert (most.verdict, most.words) == ("mostly holds", "2 of 3 for, 1 open (1 not run)")
     assert (most.for_, most.against, most.open, most.not_run, most.why) == (
         2,
@@ -167,13 +167,13 @@ def test_a_verdict_has_its_counts_and_before_them_how_it_fails() -> None:
         1,
         "CouchDB did not run",
     )
-    assert judged(claim(), opposite).words == "the opposite; 0 of 1 for, 1 against"
+    assert judge_stated(claim(), opposite).words == "the opposite; 0 of 1 for, 1 against"
     assert (
-        judged(claim(), nothing, nothing, opposite).words
+        judge_stated(claim(), nothing, nothing, opposite).words
         == "no difference that matters; 0 of 3 for, 3 against"
     )
     neither = row(0.6, 1.05)
-    assert judged(claim(), neither).words.startswith(
+    assert judge_stated(claim(), neither).words.startswith(
         "no difference that matters, or the opposite; 0 of 1 for"
     )
 
@@ -182,15 +182,15 @@ def test_mixed_names_the_factor_between_for_and_against() -> None:
     by_size = [row(1.2, 1.5, label=f"n={n}") for n in (1000, 10000)] + [
         row(0.5, 0.6, label=f"n={n}") for n in (1, 10)
     ]
-    assert judged(claim(), *by_size).words.startswith(
+    assert judge_stated(claim(), *by_size).words.startswith(
         "for with n=1000, n=10000, against with n=1, n=10; 2 of 4 for"
     )
     by_product = [row(1.2, 1.5, b="MySQL")] * 2 + [row(0.5, 0.6)] * 2
-    assert judged(claim(), *by_product).words.startswith(
+    assert judge_stated(claim(), *by_product).words.startswith(
         "for with MySQL, against with PostgreSQL; "
     )
     nothing_apart = [row(1.2, 1.5, label="")] * 2 + [row(0.5, 0.6, label="")] * 2
-    assert judged(claim(), *nothing_apart).words.startswith(
+    assert judge_stated(claim(), *nothing_apart).words.startswith(
         "against with MongoDB against PostgreSQL; "
     )
 
@@ -201,7 +201,7 @@ def test_the_headline_is_the_papers_printed_number_else_the_largest_size_that_ra
     assert choose_headline([small, large, absent]) is large
     printed = replace(small, published=1.4)
     assert choose_headline([large, printed]) is printed
-    found = judged(
+    found = judge_stated(
         claim(),
         replace(small, estimate=1.3),
         replace(large, estimate=1.4),
@@ -226,10 +226,12 @@ def test_the_size_is_a_second_statement_against_what_the_printed_digits_allow(
     low: float, high: float, expected: str
 ) -> None:
     printed = {"published": 3.0, "published_low": 2.9, "published_high": 3.1}
-    assert judged(claim(), row(low, high, **printed)).size == expected
+    assert judge_stated(claim(), row(low, high, **printed)).size == expected
 
 
-def measured(*products: str, slower: float = 1.0, blocks: int = 5, **columns: Any) -> pd.DataFrame:
+def make_insert_means(
+    *products: str, slower: float = 1.0, blocks: int = 5, **columns: Any
+) -> pd.DataFrame:
     """Return the block means of inserts on some products, each `slower` than the one before."""
     rows = observations(("crud",), blocks)
     rows = rows[
@@ -250,17 +252,19 @@ def test_a_ranking_is_a_comparison_with_each_other_product_and_what_did_not_run_
     None
 ):
     first = claim("rank", {"first": PRODUCTS[0]}, among={"database": [*PRODUCTS]})
-    table = compare_claims(measured(*PRODUCTS, slower=2), [first])
+    table = compare_claims(make_insert_means(*PRODUCTS, slower=2), [first])
     assert table["b"].tolist() == ["PostgreSQL (JSONB)", "PostgreSQL (tables)"]
     assert table["stands"].tolist() == ["for", "for"]
-    table = compare_claims(measured(*PRODUCTS[:2], slower=2), [first])
+    table = compare_claims(make_insert_means(*PRODUCTS[:2], slower=2), [first])
     (found,) = ClaimVerdict.from_frame(judge_claims(table, [first]))
     assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run)")
     assert found.why == "PostgreSQL (tables) did not run"
 
 
 def test_fewer_blocks_than_an_interval_needs_leave_a_claim_undecided() -> None:
-    table = compare_claims(measured(*PRODUCTS, slower=2, blocks=4), [claim(claimed="less")])
+    table = compare_claims(
+        make_insert_means(*PRODUCTS, slower=2, blocks=4), [claim(claimed="less")]
+    )
     (only,) = Comparison.from_frame(table)
     assert (only.stands, only.reason) == ("open", "4 of the 5 blocks that an interval needs")
     assert only.estimate == pytest.approx(0.5, rel=0.1)
@@ -269,7 +273,10 @@ def test_fewer_blocks_than_an_interval_needs_leave_a_claim_undecided() -> None:
 
 
 def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
-    python, node = measured(*PRODUCTS, slower=2), measured(*PRODUCTS, slower=0.5, language="node")
+    python, node = (
+        make_insert_means(*PRODUCTS, slower=2),
+        make_insert_means(*PRODUCTS, slower=0.5, language="node"),
+    )
     table = compare_claims(pd.concat([python, node]), [claim(claimed="less")])
     (found,) = ClaimVerdict.from_frame(judge_claims(table, [claim(claimed="less")]))
     assert (found.language, found.verdict) == ("python", "holds")
@@ -277,7 +284,7 @@ def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
 
 
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
-    rows = measured(*PRODUCTS)
+    rows = make_insert_means(*PRODUCTS)
     for column in ("database", "cell_database"):
         rows[column] = rows[column].str.replace(PRODUCTS[1], "arangodb")
     (only,) = Comparison.from_frame(compare_claims(rows, [claim(b={"database": "arangodb"})]))
@@ -285,7 +292,7 @@ def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
 
 
 def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:
-    rows = measured(*PRODUCTS, slower=2)
+    rows = make_insert_means(*PRODUCTS, slower=2)
     strict = rows.assign(
         value=rows["value"] * 9, at_least=rows["at_least"] * 9, durability="strict"
     )
@@ -302,7 +309,7 @@ def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:
 def crud(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Store results in which MongoDB takes half as long as PostgreSQL's tables, and no others."""
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
-    rows = measured(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
+    rows = make_insert_means(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
     monkeypatch.setattr(runs, "average_files", lambda _: rows)
 
 
@@ -310,7 +317,7 @@ def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     counts = VerdictCounts.count(Analysis(runs.average_files([])).verdicts)
-    assert cli.main(["claims", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "--profile", "smoke"]) == DONE
     printed = capfd.readouterr().out
     assert printed.startswith("Does it hold? Claims by study and verdict, in the profile smoke:\n")
     (every,) = [line.split() for line in printed.splitlines() if line.startswith("all ")]
@@ -319,7 +326,7 @@ def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study
         *(str(count) for count in counts.by_verdict.values() if count),
     ]
     assert "crud.insert" not in printed and counts.by_verdict["does not hold"] == 0
-    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == DONE
     printed = capfd.readouterr().out
     own = [one for one in load_claims() if one.study == "crud" and not one.fact]
     assert [
@@ -339,7 +346,7 @@ def test_a_terminal_shows_a_claims_sentence_in_its_width_and_folds_what_did_not_
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for name, value in (("TERM", "xterm-256color"), ("NO_COLOR", "")):
         monkeypatch.setenv(name, value)
-    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == DONE
     colourful = capsys.readouterr().out
     assert re.search(r"\x1b\[1;38;5;\d+mholds", colourful)
     plain = re.sub(r"\x1b\[[\d;]*m", "", colourful)
@@ -349,7 +356,7 @@ def test_a_terminal_shows_a_claims_sentence_in_its_width_and_folds_what_did_not_
         r"\d+ claims did not run: --verdict not-run lists them", below
     )
     monkeypatch.setenv("NO_COLOR", "1")
-    assert cli.main(["claims", "crud", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "crud", "--profile", "smoke"]) == DONE
     assert "38;5" not in capsys.readouterr().out
 
 
@@ -357,8 +364,7 @@ def test_the_command_shows_every_comparison_of_one_claim(
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        cli.main(["claims", "crud.insert.mongodb-before-relational", "--profile", "smoke"])
-        == exit_status.DONE
+        cli.main(["claims", "crud.insert.mongodb-before-relational", "--profile", "smoke"]) == DONE
     )
     printed = capfd.readouterr().out
     assert (
@@ -372,7 +378,7 @@ def test_the_command_shows_every_comparison_of_one_claim(
 def test_the_command_writes_verdicts_with_their_comparisons_as_json(
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["claims", "--profile", "smoke", "--json"]) == exit_status.DONE
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE
     rows = json.loads(capfd.readouterr().out)
     assert [one["id"] for one in rows] == [one.id for one in load_claims() if not one.fact]
     assert {one["verdict"] for one in rows} <= {*VERDICTS}
@@ -398,18 +404,14 @@ def test_the_command_takes_studies_ids_and_verdicts_and_names_the_nearest(
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        cli.main(["claims", "crud", "--verdict", "holds", "--profile", "smoke", "--json"])
-        == exit_status.DONE
+        cli.main(["claims", "crud", "--verdict", "holds", "--profile", "smoke", "--json"]) == DONE
     )
     assert {(one["study"], one["verdict"]) for one in json.loads(capfd.readouterr().out)} == {
         ("crud", "holds")
     }
-    assert (
-        cli.main(["claims", "crud.insert.mongodb-before", "--profile", "smoke"])
-        == exit_status.USAGE
-    )
+    assert cli.main(["claims", "crud.insert.mongodb-before", "--profile", "smoke"]) == USAGE
     assert "did you mean 'crud.insert.mongodb-before-relational'" in capfd.readouterr().err
-    assert cli.main(["claims", "--verdict", "hold", "--profile", "smoke"]) == exit_status.USAGE
+    assert cli.main(["claims", "--verdict", "hold", "--profile", "smoke"]) == USAGE
     assert "did you mean 'holds'" in capfd.readouterr().err
 
 
@@ -433,7 +435,7 @@ def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
         }
         columns["environment"] = "{}"
         write_cell(columns, load_study("bookstore").run(cell.parameters), cell.combination[1])
-    assert cli.main(["claims", "--profile", "smoke", "--json"]) == exit_status.DONE
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE
     rows = {one["id"]: one for one in json.loads(capfd.readouterr().out)}
     found = rows["bookstore.round-trip.xml-slower"]
     assert (found["verdict"], found["blocks"], found["low"]) == ("undecided", 1, None)
@@ -444,10 +446,10 @@ def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
 
 def test_a_claim_of_noisy_blocks_only_is_undecided_shown_and_counted_apart():
     noisy = row(blocks=0, noisy=3, noisy_estimate=2.5, stands="open")
-    found = judged(claim(), noisy)
+    found = judge_stated(claim(), noisy)
     assert (found.verdict, found.is_only_noisy, found.noisy_estimate) == ("undecided", True, 2.5)
     assert isnan(found.estimate) and isnan(found.smallest)
-    assert not judged(claim(), noisy, row(0.9, 1.5, blocks=5)).is_only_noisy
+    assert not judge_stated(claim(), noisy, row(0.9, 1.5, blocks=5)).is_only_noisy
     counts = VerdictCounts.count(ClaimVerdict.to_frame([found]))
     assert counts.noisy == 1 and str(counts) == "1 claim: undecided 1 (1 only noisy)"
 
@@ -456,5 +458,5 @@ def test_a_gap_divides_one_ratio_at_two_levels():
     (stated,) = (
         one for one in load_claims("bookstore") if one.id == "bookstore.gap.wider-than-at-1000"
     )
-    found = judged(stated, row(1.2, 1.5, name=stated.id, language="java"))
+    found = judge_stated(stated, row(1.2, 1.5, name=stated.id, language="java"))
     assert (found.a, found.b) == ("(xml / json) at n=10000", "at n=1000")

@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchbook import cli
-from benchbook.analysis.runs import Analysis, Run
-from benchbook.cli import exit_status, selection
+from benchbook.analysis.runs import Analysis
+from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex
+from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.save import draw_exhibit, save_exhibit
 from benchbook.plots.style import REPORT_WIDTH, Layout
 from checkout import ROOT
@@ -28,8 +29,9 @@ SMALLEST = 6.0
 
 
 @pytest.fixture(scope="module")
-def committed() -> Analysis:
-    return Run.read_reference().analysis
+def drawn(committed: Analysis) -> dict[str, Exhibit]:
+    """Return all figures of the committed run by their names."""
+    return {name: make(committed) for name, make in exhibits.FIGURES.items()}
 
 
 def boxes(figure: Figure) -> list[tuple[str, object]]:
@@ -68,10 +70,10 @@ def touching(figure: Figure) -> list[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, committed):
+def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, drawn):
     faults = {}
-    for name, make in exhibits.FIGURES.items():
-        figure = draw_exhibit(make(committed), Layout(width))
+    for name, exhibit in drawn.items():
+        figure = draw_exhibit(exhibit, Layout(width))
         assert figure.get_figwidth() == width
         found = touching(figure)
         if found:
@@ -157,7 +159,7 @@ def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, ca
         "--output",
         str(tmp_path),
     ]
-    assert cli.main(asked) == exit_status.DONE
+    assert cli.main(asked) == DONE
     written = {Path(line).name for line in capsys.readouterr().out.splitlines()}
     assert written == {f"{names[0]}.{kind}" for kind in ("pdf", "json")} | {
         f"{names[1]}.{kind}" for kind in ("tex", "csv", "json")
@@ -166,7 +168,7 @@ def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, ca
 
 
 def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp_path, monkeypatch):
-    assert cli.main(["figure"]) == exit_status.DONE
+    assert cli.main(["figure"]) == DONE
     listed = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES}
     assert "drivers, Fig. 2: execution time" in "\n".join(listed)
@@ -184,13 +186,13 @@ def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp
         (["figure", "overview", "--width", "1in"], "3in to 12in"),
         (["figure", "crud_setup", "--reference", "--format", "png"], "takes tex, csv, json"),
     ):
-        assert cli.main(asked) == exit_status.USAGE
+        assert cli.main(asked) == USAGE
         assert advice in capsys.readouterr().err
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
     for asked in (["figure", "overview"], ["number", "claims.all"]):
-        assert cli.main(asked) == exit_status.NOTHING_RUNS
+        assert cli.main(asked) == NOTHING_RUNS
         assert "--reference" in capsys.readouterr().err
-    assert cli.main(["number", "crud.table-ii.mongodb.1000"]) == exit_status.DONE, (
+    assert cli.main(["number", "crud.table-ii.mongodb.1000"]) == DONE, (
         "what a paper prints needs no results"
     )
     assert capsys.readouterr().out == "54.9 ms\n"
@@ -289,18 +291,16 @@ def test_a_number_is_rounded_by_its_interval(interval, text):
 
 
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
-    committed, keyed, capsys, monkeypatch
+    judged_once, keyed, capsys
 ):
-    # Read once, not five times.
-    monkeypatch.setattr(selection, "load_run", lambda asked: Run("reference", committed))
     mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
-    assert cli.main(["number", mark, "--reference"]) == exit_status.DONE
+    assert cli.main(["number", mark, "--reference"]) == DONE
     assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (
         "the number alone, and what"
     )
-    assert cli.main(["number", mark, "--reference", "--latex"]) == exit_status.DONE
+    assert cli.main(["number", mark, "--reference", "--latex"]) == DONE
     assert capsys.readouterr().out == f"{keyed[mark].text[:-1]}\\%\n"
-    assert cli.main(["number", mark, "--reference", "--json"]) == exit_status.DONE
+    assert cli.main(["number", mark, "--reference", "--json"]) == DONE
     (said,) = json.loads(capsys.readouterr().out)
     assert (said["value"], said["low"], said["unit"]) == (keyed[mark].value, keyed[mark].low, "%")
     assert (
@@ -312,16 +312,15 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
         (unjudged, "not comparable"),
         ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000"),
     ):
-        assert cli.main(["number", key, "--reference"]) == exit_status.USAGE
+        assert cli.main(["number", key, "--reference"]) == USAGE
         assert advice in capsys.readouterr().err
 
 
 def test_numbers_are_found_by_words_of_their_key_or_description(
-    committed, keyed, capsys, monkeypatch
+    judged_once, keyed, capsys, monkeypatch
 ):
-    monkeypatch.setattr(selection, "load_run", lambda asked: Run("reference", committed))
     monkeypatch.setattr(numbers, "list_numbers", lambda analysis: keyed)
-    assert cli.main(["number", "--find", "mongodb", "INSERT", "--reference"]) == exit_status.DONE
+    assert cli.main(["number", "--find", "mongodb", "INSERT", "--reference"]) == DONE
     _, *found = capsys.readouterr().out.splitlines()
     assert 0 < len(found) < len(keyed) / 4
     assert all("mongodb" in line.lower() and "insert" in line.lower() for line in found)
@@ -329,9 +328,9 @@ def test_numbers_are_found_by_words_of_their_key_or_description(
         (["mongodb", "insrt"], "no key has all of these words: mongodb insrt"),
         ([], "expected at"),
     ):
-        assert cli.main(["number", "--find", *words, "--reference"]) == exit_status.USAGE
+        assert cli.main(["number", "--find", *words, "--reference"]) == USAGE
         assert advice in capsys.readouterr().err
-    assert cli.main(["number", "claims.all", "--find", "x", "--reference"]) == exit_status.USAGE
+    assert cli.main(["number", "claims.all", "--find", "x", "--reference"]) == USAGE
 
 
 def test_latex_macros_have_every_number_and_its_provenance(committed, keyed):

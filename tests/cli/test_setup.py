@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkout import ROOT
+from tools.path_file import rewrite_path_file
 
 FILES = (
     "Makefile",
@@ -22,6 +23,12 @@ FILES = (
     "tools",
 )
 BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv")
+# A package that each lock has, and the smaller one has not.
+OF_LOCK = {
+    "requirements-lessons.lock": ("six",),
+    "requirements.lock": ("six", "pymysql"),
+    "requirements-dev.lock": ("six", "pymysql", "sqlglot"),
+}
 OF_MAKE = (
     "MAKEFLAGS",
     "MFLAGS",
@@ -35,7 +42,7 @@ OF_MAKE = (
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return one that is not set up: few packages, languages and MySQL as if they were there."""
-    folder = tmp_path / "first"
+    folder = tmp_path / "Dr. Müller's first"
     folder.mkdir()
     for name in FILES:
         if (ROOT / name).is_dir():
@@ -46,10 +53,11 @@ def checkout(tmp_path: Path) -> Path:
             )
         else:
             shutil.copy2(ROOT / name, folder / name)
-    lock = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text())
-    few = [entry for entry in lock if entry.split("==")[0] in BUILDS]
-    assert len(few) == len(BUILDS)
-    (folder / "requirements.lock").write_text("\n".join(few) + "\n")
+    for name, more in OF_LOCK.items():
+        lock = re.split(r"\n(?=\S)", (ROOT / name).read_text())
+        few = [entry for entry in lock if entry.split("==")[0] in (*BUILDS, *more)]
+        assert len(few) == len((*BUILDS, *more))
+        (folder / name).write_text("\n".join(few) + "\n")
     (folder / "harness" / "node" / "node_modules").mkdir()
     shutil.copy(
         ROOT / "harness/node/package-lock.json",
@@ -75,7 +83,7 @@ def run(folder: Path, *command: str, **others: str) -> subprocess.CompletedProce
     )
 
 
-def code_of(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
+def find_code(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
     """Ask a folder's environment which checkout it takes for its own."""
     return run(
         working,
@@ -101,14 +109,14 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     copy = tmp_path / "Kopie von é"
     shutil.copytree(checkout, copy, symlinks=True)
 
-    other = code_of(checkout, copy)
+    other = find_code(checkout, copy)
     assert other.returncode == 1
     assert f"{copy} is a checkout, and this benchbook is the code of {checkout}" in other.stderr
 
     second = run(copy, "make", "setup")
     assert second.returncode == 0, second.stderr
     assert "making .venv again" in second.stderr
-    assert code_of(copy, tmp_path).stdout == f"{copy}\n"
+    assert find_code(copy, tmp_path).stdout == f"{copy}\n"
     assert f"{copy}/.venv" in (copy / ".venv" / "bin" / "benchbook").read_text()
     assert run(copy, "make", "--question", "setup").returncode == 0
     copy.rename(tmp_path / "moved")
@@ -123,35 +131,67 @@ def test_without_a_writable_home_downloads_are_kept_in_the_folder(checkout: Path
     assert "/proc/nowhere cannot be written: downloads are kept in .cache here" in ended.stderr
 
 
-def test_requirements_of_tests_are_installed_after_a_run_too(checkout: Path) -> None:
-    """`make test` needs a browser and servers that `make run` does not install."""
+def list_packages(folder: Path) -> set[str]:
+    """Return which of the packages that only some locks have are installed."""
+    here = {path.name.split("-")[0] for path in folder.glob(".venv/lib/*/site-packages/*-info")}
+    return {"six", "pymysql", "sqlglot"} & here
+
+
+def test_what_a_larger_purpose_installed_stays_for_the_smaller_ones(checkout: Path) -> None:
+    """`make run` after `make dev` neither uninstalls nor installs, also when a lock changed."""
+    (checkout / "lib/benchbook/cli/__init__.py").write_text("")
+    (checkout / "lib/benchbook/cli/lab.py").write_text("print('lab')\n")
+    lessons = run(checkout, "make", "lessons")
+    assert lessons.stdout == "lab\n", lessons.stderr
+    assert list_packages(checkout) == {"six"}
+    assert run(checkout, "make", "setup").returncode == 0
+    assert list_packages(checkout) == {"six", "pymysql"}
+    assert run(checkout, "make", "dev").returncode == 0
+    assert list_packages(checkout) == {"six", "pymysql", "sqlglot"}
+    for target in ("setup", "lab", "lessons"):
+        assert "setup.sh" not in run(checkout, "make", "--dry-run", target).stdout
+    os.utime(checkout / "requirements.lock")
+    assert run(checkout, "make", "lab").returncode == 0
+    assert list_packages(checkout) == {"six", "pymysql", "sqlglot"}
+
+
+def test_set_up_typed_again_adds_what_was_left_out(checkout: Path) -> None:
+    """As its messages say: get a JDK and Maven, then make setup."""
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / ".benchbook-folder").write_text(f"{checkout}\n")
-    (checkout / ".venv" / ".benchbook-installed").touch()
+    (checkout / ".venv" / ".benchbook-installed").write_text("run\n")
     assert run(checkout, "make", "--question", "setup").returncode == 0
-    assert "setup.sh" in run(checkout, "make", "--dry-run", "test").stdout
-    (checkout / ".venv" / ".benchbook-installed-tests").touch()
+    for part in (
+        checkout / "harness/java/target/benchbook.jar",
+        checkout / "harness/node/node_modules/.installed-lock",
+    ):
+        part.rename(f"{part}.away")
+        assert "setup.sh .venv run" in run(checkout, "make", "--dry-run", "setup").stdout
+        assert "setup.sh" not in run(checkout, "make", "--dry-run", "lab").stdout
+        Path(f"{part}.away").rename(part)
+
+
+def test_set_up_of_tests_comes_after_any_other(checkout: Path) -> None:
+    """`make test` needs a browser and servers that no other target installs."""
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / ".benchbook-folder").write_text(f"{checkout}\n")
+    stamp = checkout / ".venv" / ".benchbook-installed"
+    stamp.write_text("dev\n")
+    assert run(checkout, "make", "--question", "setup").returncode == 0
+    assert "setup.sh .venv tests" in run(checkout, "make", "--dry-run", "test").stdout
+    asked = run(checkout, "make", "--dry-run", "setup", BENCHBOOK_TESTS="1")
+    assert "setup.sh .venv tests" in asked.stdout
+    stamp.write_text("tests\n")
     assert "setup.sh" not in run(checkout, "make", "--dry-run", "test").stdout
 
 
-PLATFORMS = (
-    "x86_64-unknown-linux-gnu",
-    "aarch64-unknown-linux-gnu",
-    "x86_64-apple-darwin",
-    "aarch64-apple-darwin",
-)
-
-
-@pytest.mark.parametrize("lock", ["requirements.lock", "grading.lock"])
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_every_package_of_a_lock_has_a_wheel_for_each_platform(
-    platform: str, lock: str, tmp_path: Path
-) -> None:
-    """`make setup` builds nothing, so that one package without a wheel stops it."""
-    options = ("--dry-run", "--require-hashes", "--no-build", "--python-version", "3.11")
-    place = ("--python-platform", platform, "--target", str(tmp_path))
-    resolved = run(ROOT, "uv", "pip", "install", *options, *place, "--requirement", lock)
-    assert resolved.returncode == 0, resolved.stderr
+def test_a_checkout_of_the_time_of_one_lock_keeps_its_packages(checkout: Path) -> None:
+    """Its stamp is empty, and older than the locks."""
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / ".benchbook-folder").write_text(f"{checkout}\n")
+    (checkout / ".venv" / ".benchbook-installed").touch()
+    os.utime(checkout / ".venv" / ".benchbook-installed", (0, 0))
+    assert "setup.sh .venv dev" in run(checkout, "make", "--dry-run", "setup").stdout
 
 
 STRICT = {"PIP_REQUIRE_VIRTUALENV": "1", "PIP_USER": "1", "UV_REQUIRE_HASHES": "1"}
@@ -180,4 +220,163 @@ def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
         ["./setup.sh"], cwd=checkout, env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    assert (checkout / ".venv" / "uv" / "bin" / "uv").exists()
+    # The lock has brought uv, so that the one that pip installed is gone.
+    assert (checkout / ".venv" / "bin" / "uv").exists()
+    assert not (checkout / ".venv" / "uv").exists()
+    # The folder's name is not ASCII, which site reads in the locale's encoding.
+    for locale in ("C", "xx_XX.UTF-8"):
+        python = [".venv/bin/python", "-I", "-c", "import benchbook; print(benchbook.__file__)"]
+        ended = run_in(locale, checkout, *python)
+        assert ended.stdout.startswith(str(checkout)), ended.stderr
+
+
+def run_in(locale: str, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={"LC_ALL": locale},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def list_pythons() -> list[str]:
+    """Return this Python and the others that run here."""
+    found = [shutil.which(f"python3.{minor}") for minor in range(12, 15)]
+    others = [
+        python
+        for python in filter(None, found)
+        if not subprocess.run([python, "-V"], capture_output=True, check=False).returncode
+    ]
+    return [sys.executable, *others]
+
+
+@pytest.mark.parametrize("python", list_pythons())
+def test_a_path_file_of_any_letters_is_read_in_every_locale(python: str, tmp_path: Path) -> None:
+    code = tmp_path / "Dr. Müller's λ"
+    code.mkdir()
+    (code / "letters.py").touch()
+    (tmp_path / "letters.pth").write_text(f"{code}\n", encoding="utf-8")
+    subprocess.run(
+        [python, "-I", "-S", ROOT / "tools" / "path_file.py", tmp_path / "letters.pth"], check=True
+    )
+    program = f"import site; site.addsitedir({str(tmp_path)!r}); import letters"
+    for locale in ("C", "C.UTF-8", "xx_XX.UTF-8"):
+        ended = run_in(locale, tmp_path, python, "-I", "-c", program)
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_a_path_file_in_ascii_stays_as_editors_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "plain.pth"
+    file.write_text("/home/me/benchbook/lib\n")
+    rewrite_path_file(file)
+    assert file.read_text() == "/home/me/benchbook/lib\n"
+
+
+def test_set_up_behind_a_proxy_names_what_sets_its_certificates(
+    checkout: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "uv").write_text(
+        '#!/bin/sh\n[ "$2" != sync ] || { echo "invalid peer certificate" >&2; exit 2; }\n'
+    )
+    (tmp_path / "uv").chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    ended = run(checkout, "env", f"PATH={path}", "./setup.sh")
+    assert ended.returncode == 3
+    assert "export UV_SYSTEM_CERTS=1" in ended.stderr and "SSL_CERT_FILE=" in ended.stderr
+
+
+def test_an_old_jdk_is_named_as_a_missing_one(checkout: Path, tmp_path: Path) -> None:
+    """The default JDK of Ubuntu 22.04 is 11, which cannot build Java's part."""
+    (tmp_path / "bin").mkdir()
+    put_program(tmp_path / "bin", "javac", '[ "$1" = -version ] && echo javac 11.0.25')
+    before_others = f"PATH={tmp_path / 'bin'}:/usr/bin:{os.environ['PATH']}"
+    ended = run(checkout, "env", before_others, "make", "setup")
+    assert ended.returncode == 0, ended.stderr
+    assert "because a JDK of 17 or newer, or Maven, is missing: " in ended.stderr
+
+
+TOOLS = ("awk", "cat", "dirname", "id", "mkdir", "mktemp", "rm", "sh")
+
+
+def put_program(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def set_up_elsewhere(
+    checkout: Path, programs: Path, system: str, python: str, **others: str
+) -> subprocess.CompletedProcess[str]:
+    """Run set-up where `uname` prints another system and python3 is an old one."""
+    for name in TOOLS:
+        (programs / name).symlink_to(shutil.which(name) or "")
+    put_program(programs, "uname", f"echo {system}")
+    put_program(programs, "python3", f'[ "$1" = --version ] && echo "Python {python}"')
+    return subprocess.run(
+        ["./setup.sh"],
+        cwd=checkout,
+        env={"PATH": str(programs), "HOME": str(checkout), **others},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_old_python_on_a_mac_is_answered_with_homebrew(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    ended = set_up_elsewhere(checkout, tmp_path / "bin", "Darwin", "3.9.6")
+    assert ended.returncode == 3
+    assert "is missing (Python 3.9.6): brew install python@3.12, or let uv" in ended.stderr
+    assert "apt-get" not in ended.stderr
+
+
+def test_ubuntu_2204_is_told_of_a_python_that_uv_fetches(checkout: Path, tmp_path: Path) -> None:
+    """Its own newest is 3.10, so that naming apt-get again would not help."""
+    (tmp_path / "bin").mkdir()
+    put_program(tmp_path / "bin", "apt-get", "exit 1")
+    ended = set_up_elsewhere(checkout, tmp_path / "bin", "Linux", "3.10.12")
+    assert ended.returncode == 3
+    assert "(Python 3.10.12): let uv fetch one into your home folder: " in ended.stderr
+    assert "BENCHBOOK_PYTHON_DOWNLOADS=1 make" in ended.stderr
+    assert "apt-get" not in ended.stderr
+
+
+def test_uv_fetches_a_python_where_the_user_lets_it(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    asked = tmp_path / "asked"
+    put_program(tmp_path / "bin", "uv", f'echo "$@" >>"{asked}"; [ "$1 $2" != "pip sync" ]')
+    let = {"BENCHBOOK_PYTHON_DOWNLOADS": "1"}
+    ended = set_up_elsewhere(checkout, tmp_path / "bin", "Linux", "3.10.12", **let)
+    assert "fetching Python 3.12" in ended.stderr
+    first, *_ = asked.read_text().splitlines()
+    assert first.startswith("venv ") and "--managed-python --python 3.12 .venv" in first
+    assert "--no-python-downloads" not in first
+
+
+ONLY_GNU = (
+    *(
+        r"readlink -f",
+        r"sed -i",
+        r"stat -c",
+        r"find .*-printf",
+        r"mktemp --",
+        r"date -d",
+        r"sort -V",
+    ),
+    *(r"grep -\w*P", r"xargs -r", r"touch -d", r"cp -t", r"realpath", r"nproc"),
+)
+"""What macOS has not, or has with other options."""
+
+AFTER_MAKE_3_81 = (
+    *(r"\.ONESHELL", r"&:", r"\$\(file ", r"!=(?! )", r"^undefine", r"^private", r"::="),
+    *(r"^define .*=", r"\.EXTRA_PREREQS", r"\$\(let ", r"\.RECIPEPREFIX", r"\.SHELLFLAGS"),
+)
+"""What the make of macOS does not know."""
+
+
+@pytest.mark.parametrize("name", ["setup.sh", "Makefile"])
+def test_set_up_uses_only_what_macos_has(name: str) -> None:
+    text = (ROOT / name).read_text()
+    unknown = ONLY_GNU if name == "setup.sh" else (*ONLY_GNU, *AFTER_MAKE_3_81)
+    assert [each for each in unknown if re.search(each, text, re.MULTILINE)] == []

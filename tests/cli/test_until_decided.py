@@ -14,7 +14,7 @@ from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.runs import Analysis
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, USAGE
 from benchbook.cli.run import parse_budget
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, list_result_keys
@@ -246,13 +246,13 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
         *("--where", "language=python"),
     ]
     asked = [*chosen, "--set", "blocks=5", "--until-decided"]
-    assert cli.main(["run", *asked, "--budget", "10m"]) == exit_status.DONE
+    assert cli.main(["run", *asked, "--budget", "10m"]) == DONE
     printed = capfd.readouterr().out
     assert "next: block 1, 3 cells" in printed
     assert "no block is left: each cell has 3 blocks of today" in printed
     assert set(list_states("bookstore").values()) == {"done"}
     assert len(list_states("bookstore")) == 3 * 3
-    assert cli.main(["plan", *asked, "--json"]) == exit_status.DONE
+    assert cli.main(["plan", *asked, "--json"]) == DONE
     rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
     assert (rows[CLAIM]["runs_here"], rows[CLAIM]["verdict"]) == (True, "undecided")
     assert all(
@@ -275,7 +275,7 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
 def test_a_meaningless_budget_is_refused(
     options: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["run", "bookstore", *options]) == exit_status.USAGE
+    assert cli.main(["run", "bookstore", *options]) == USAGE
     assert says in capsys.readouterr().err
 
 

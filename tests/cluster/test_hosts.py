@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from benchbook import cli, grid, paths, version
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, FAILED, INTERRUPTED, USAGE
 from benchbook.cluster import dispatch, worker
 from benchbook.cluster.child_process import HostsError
 from benchbook.grid.cells import find_other_hosts, list_result_keys
@@ -104,7 +104,7 @@ def list_measuring(process: "subprocess.Popen[bytes]") -> str:
 def finish_run(lab: Lab, *options: str) -> str:
     """Return the output of a run that does all that is left."""
     before = len(lab.read_log("run"))
-    assert lab.start_run(*options).wait(200) == exit_status.DONE, "\n".join(
+    assert lab.start_run(*options).wait(200) == DONE, "\n".join(
         map(lab.read_log, ("run", "one", "two", "scheduler"))
     )
     return lab.read_log("run")[before:]
@@ -136,7 +136,7 @@ def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
     before = list_written(lab)
     assert f"{len(before)} done before" in finish_run(lab, *SERVED) and list_written(lab) == before
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
-    assert cli.main(["run", *SERVED]) == exit_status.DONE
+    assert cli.main(["run", *SERVED]) == DONE
     pd.testing.assert_frame_equal(shared, rows())
 
 
@@ -144,7 +144,7 @@ def test_ctrl_c_keeps_the_hosts_finished_cells_and_the_same_command_continues(la
     run = lab.start_run(*SMOKE)
     assert comes_true(lambda: list_written(lab))
     run.send_signal(signal.SIGINT)
-    assert run.wait(60) == exit_status.INTERRUPTED, lab.read_log("run")
+    assert run.wait(60) == INTERRUPTED, lab.read_log("run")
     before = list_written(lab)
     assert before and "Finished cells are kept" in lab.read_log("run")
     assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
@@ -173,7 +173,7 @@ def test_a_killed_run_leaves_no_process_and_another_worker_takes_a_killed_ones_b
     first.kill()
     first.wait()
     assert comes_true(lambda: all(is_gone(pid) for pid in family))
-    assert run.wait(200) == exit_status.DONE, lab.read_log("run")
+    assert run.wait(200) == DONE, lab.read_log("run")
     said = lab.read_log("run")[before:]
     assert (
         "was lost; block" in said
@@ -194,7 +194,7 @@ def test_a_run_without_the_labs_certificate_is_refused(
     for environment in ({"DASK_CONFIG": str(tmp_path)}, write_configuration(tmp_path)):
         monkeypatch.setattr(lab, "environment", environment)
         before = len(lab.read_log("run"))
-        assert lab.start_run(*ONE).wait(60) == exit_status.USAGE
+        assert lab.start_run(*ONE).wait(60) == USAGE
         said = lab.read_log("run")[before:]
         assert f"--scheduler: no scheduler answers at {lab.address}" in said
         assert "Dask's configuration names its certificates, in distributed.comm.tls" in said
@@ -204,7 +204,7 @@ def test_a_missing_scheduler_is_reported_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "ANSWER_S", 0.5)
-    assert cli.main(["run", *ONE, "--scheduler", "127.0.0.1:9"]) == exit_status.USAGE
+    assert cli.main(["run", *ONE, "--scheduler", "127.0.0.1:9"]) == USAGE
     assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
@@ -222,7 +222,7 @@ def test_a_run_ends_when_all_workers_have_another_version_or_other_documents(
             (lab.cwd / "mine.json").write_text(f'[{{"name": "{name}"}}]')
             if name == "there":
                 lab.start_worker(name)
-        assert lab.start_run(*SMOKE[:-1], "dataset_file=mine.json").wait(60) == exit_status.FAILED
+        assert lab.start_run(*SMOKE[:-1], "dataset_file=mine.json").wait(60) == FAILED
         assert ": it has benchbook" in lab.read_log(
             "run"
         ) and "dataset_file has other contents" in lab.read_log("run")
@@ -248,7 +248,7 @@ def test_a_run_ends_when_all_workers_have_another_version_or_other_documents(
 def test_options_that_do_not_fit_together_or_are_unsafe_are_refused_with_a_remedy(
     capsys: pytest.CaptureFixture[str], options: list[str], said: str
 ) -> None:
-    assert cli.main(["run", *ONE, *options]) == exit_status.USAGE
+    assert cli.main(["run", *ONE, *options]) == USAGE
     assert said in capsys.readouterr().err
 
 
@@ -256,7 +256,7 @@ def test_options_that_do_not_fit_together_or_are_unsafe_are_refused_with_a_remed
 def test_the_commands_that_dask_has_now_are_named(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    assert cli.main([command, "10.0.0.1"]) == exit_status.USAGE
+    assert cli.main([command, "10.0.0.1"]) == USAGE
     assert f"use Dask's own command, dask {command} (docs/hosts.md)" in capsys.readouterr().err
 
 
@@ -265,7 +265,7 @@ def test_an_address_without_tls_is_accepted_with_the_option_or_on_this_machine(
 ) -> None:
     monkeypatch.setattr(dispatch, "ANSWER_S", 0.2)
     for address, *options in (["[::1]:9"], ["localhost:9"], ["192.0.2.1:9", "--unprotected"]):
-        assert cli.main(["run", *ONE, "--scheduler", address, *options]) == exit_status.USAGE
+        assert cli.main(["run", *ONE, "--scheduler", address, *options]) == USAGE
         assert f"no scheduler answers at tcp://{address}" in capsys.readouterr().err
 
 
@@ -285,7 +285,7 @@ def test_one_machine_needs_no_dask() -> None:
 def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli.main(["run", *ONE]) == exit_status.DONE
+    assert cli.main(["run", *ONE]) == DONE
     cells = [
         replace(cell, state="todo")
         for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
@@ -307,7 +307,7 @@ def test_results_of_another_host_with_the_same_code_count_too(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = ["n=1"]
-    assert cli.main(["run", *ONE]) == exit_status.DONE
+    assert cli.main(["run", *ONE]) == DONE
     here = [cell.key for cell in grid.make_plan(["bookstore"], "smoke", WHERE, changes).cells]
     planned = name_host()
     for module in ("benchbook.grid.cell_id", "benchbook.grid.cells"):
@@ -326,17 +326,17 @@ def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
     results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handed_in = str(tmp_path / "ben.parquet")
-    assert cli.main(["run", *ONE]) == exit_status.DONE
-    assert cli.main(["results", "export", handed_in]) == exit_status.DONE
+    assert cli.main(["run", *ONE]) == DONE
+    assert cli.main(["results", "export", handed_in]) == DONE
     for file in results_folder.glob("*/*.parquet"):
         file.unlink()
-    assert cli.main(["run", *ONE]) == exit_status.DONE
+    assert cli.main(["run", *ONE]) == DONE
     plan = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
-    assert cli.main(["results", "import", handed_in]) == exit_status.USAGE
+    assert cli.main(["results", "import", handed_in]) == USAGE
     assert "already present with other values" in capsys.readouterr().err and not find_other_hosts(
         plan
     )
-    assert cli.main(["results", "import", handed_in, "--as", "ben"]) == exit_status.DONE
+    assert cli.main(["results", "import", handed_in, "--as", "ben"]) == DONE
     assert {(one.host, one.cell.key) for one in find_other_hosts(plan)} == {
         ("ben", cell.key) for cell in plan
     }
@@ -345,17 +345,17 @@ def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
 def test_results_are_exported_as_a_database_and_imported_again(
     results_folder: Path, tmp_path: Path
 ) -> None:
-    assert cli.main(["run", *ONE]) == exit_status.DONE
+    assert cli.main(["run", *ONE]) == DONE
     before = rows()
     for name in ("all.duckdb", "all.parquet"):
-        assert cli.main(["results", "export", str(tmp_path / name)]) == exit_status.DONE
+        assert cli.main(["results", "export", str(tmp_path / name)]) == DONE
     with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as database:
         assert database.sql("SELECT count(*) FROM observations").fetchall() == [
             (before["n"].sum(),)
         ]
     for file in results_folder.glob("*/*.parquet"):
         file.unlink()
-    assert cli.main(["results", "import", str(tmp_path / "all.parquet")]) == exit_status.DONE
+    assert cli.main(["results", "import", str(tmp_path / "all.parquet")]) == DONE
     pd.testing.assert_frame_equal(rows(), before)
 
 

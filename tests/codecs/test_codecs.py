@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from benchbook import codecs
 from benchbook.codecs.codec import MAX_BYTES, CodecCheck
 from benchbook.codecs.tree_codec import escape_name, unescape_name, write_element
-from benchbook.datasets import blog, books, own_records, persons, phones, players
+from benchbook.datasets import blog, books, persons, phones, players
+from benchbook.own_data import own_records
 from benchbook.schema import Author, Book1, Book2, Bookstore, Field, Schema
 from benchbook.studies.bookstore import count_markup_bytes
 from user_files import FILES

@@ -52,7 +52,7 @@ def place(address: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 0
 
 
-def asked(proxy: CountingProxy, question: bytes) -> bytes:
+def ask_proxy(proxy: CountingProxy, question: bytes) -> bytes:
     with socket.create_connection(place(proxy.address)) as client:
         client.sendall(question)
         client.shutdown(socket.SHUT_WR)
@@ -65,14 +65,16 @@ def test_it_forwards_all_bytes_and_counts_those_of_the_server() -> None:
         due = 0
         for size in (1, 1000, 3_000_001):
             question = os.urandom(size)
-            assert asked(proxy, question) == question * 3
+            assert ask_proxy(proxy, question) == question * 3
             due += 3 * size
             assert proxy.count_received_bytes() == due
 
 
 def test_simultaneous_connections_are_counted_together() -> None:
     with answering() as port, open_counting_proxy("127.0.0.1", port) as proxy:
-        workers = [threading.Thread(target=asked, args=(proxy, bytes(200_000))) for _ in range(20)]
+        workers = [
+            threading.Thread(target=ask_proxy, args=(proxy, bytes(200_000))) for _ in range(20)
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -82,14 +84,14 @@ def test_simultaneous_connections_are_counted_together() -> None:
 
 def test_a_missing_server_ends_the_connection_and_not_the_proxy() -> None:
     with answering() as port, open_counting_proxy("127.0.0.1", port) as proxy:
-        assert asked(proxy, b"x") == b"xxx"
+        assert ask_proxy(proxy, b"x") == b"xxx"
         with socket.create_server(("127.0.0.1", 0)) as listener:
             nobody = listener.getsockname()[1]
         with open_counting_proxy("127.0.0.1", nobody) as other:
             with socket.create_connection(place(other.address)) as client:
                 assert client.recv(1) == b""
             assert other.count_received_bytes() == 0
-        assert asked(proxy, b"x") == b"xxx"
+        assert ask_proxy(proxy, b"x") == b"xxx"
 
 
 def test_it_listens_only_on_the_loopback_and_is_a_process_of_its_own() -> None:

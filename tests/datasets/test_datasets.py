@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook.datasets import blog, books, own_records, persons, phones, players
+from benchbook.datasets import blog, books, persons, phones, players
 from benchbook.files.inputs import InputError
+from benchbook.own_data import own_records
 from benchbook.schema import Parent
 
 SEED = 20150501
@@ -250,8 +251,8 @@ def test_json_lines_repeat_with_new_ids(tmp_path):
         ("a.json", '[{"a": 1},\n{"a": 2}', r"a\.json:2: ends in the middle of a record"),
         ("a.json", '[{"a": 1}\n{"a": 2}]', r"a\.json:2: a comma or \] is expected"),
         ("a.json", '[{"a": 1}] {"a": 2}', r"a\.json: after the array's end is"),
-        ("a.jsonl", '{"a": 1}\n5\n', r"a\.jsonl:2: a JSON object is expected, not int"),
-        ("a.json", "[1]\n", r"a\.json:1: a JSON object is expected, not int"),
+        ("a.jsonl", '{"a": 1}\n5\n', r"a\.jsonl:2: a JSON object is expected, not a number"),
+        ("a.json", "[1]\n", r"a\.json:1: a JSON object is expected, not a number"),
         ("a.jsonl", '{"a": NaN}\n', r"a\.jsonl:1: .*JSON does not have the number NaN: write null"),
         ("a.jsonl", '{"a": 1e999}\n', r"a\.jsonl:1: .*beyond what a double holds"),
         (
@@ -269,7 +270,7 @@ def test_json_lines_repeat_with_new_ids(tmp_path):
             '{"a": {"$numberDecimal": "1E+6000"}}\n',
             r"a\.jsonl:1: .*inf is no finite double: write null",
         ),
-        ("a.jsonl", '{"a": {"$numberLong": null}}\n', r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", '{"a": {"$numberLong": null}}\n', r"a\.jsonl:1: .*\$numberLong does not hold"),
         (
             "a.jsonl",
             '{"a": 1}\n{"a": {"$date": null}}\n',
@@ -289,15 +290,13 @@ def test_json_lines_repeat_with_new_ids(tmp_path):
         ("a.jsonl", '{"_id": 1}\n{"a": "1"}\n', r"a\.jsonl:2: a record has no _id"),
         ("a.jsonl", '{"a": 1}\n{"_id": "1"}\n', r"a\.jsonl:2: a record has an _id, others do not"),
         ("a.jsonl", "", r"a\.jsonl: holds no record"),
-        ("a.csv", "a,b\n1,2\n3\n", r"a\.csv:3: 1 value under 2 names: complete the row"),
-        ("a.csv", "a,a\n1,2\n", r"a\.csv:1: the name 'a' comes twice"),
         ("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', r"a\.jsonl:2: .*the name 'a' comes twice"),
-        ("a.jsonl", '{"a": "\\ud800"}\n', r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", '{"a": "\\ud800"}\n', r"a\.jsonl:1: a text holds .*, half of a surrogate pair"),
         ("a.jsonl", '{"a": [{"": 1}]}\n', r"a\.jsonl:1: a field has no name"),
-        ("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", "[" * 100_000, r"a\.jsonl:1: is nested too deep"),
         ("a.jsonl", '{"a":' * 101 + "1" + "}" * 101, r"a\.jsonl:1: is nested more than 100 deep"),
-        ("a.jsonl", f'{{"a": {"1" * 5000}}}', r"a\.jsonl:1: not a JSON object"),
-        ("a.csv", 'a,b\n"1,2\n', r"a\.csv:\d: not CSV: unexpected end of data"),
+        ("a.jsonl", f'{{"a": {"1" * 5000}}}', r"a\.jsonl:1: a number has thousands of digits"),
+        ("a.csv", 'a,b\n"1,2\n', r"a\.csv:2: not CSV: a quote that opens in this row"),
         ("a.parquet", "PAR1 and no more", r"a\.parquet: not Parquet that can be read"),
         (
             "a.csv#delimiter=dot",
@@ -391,14 +390,6 @@ def test_delimiter_and_decimal_mark_are_guessed_shown_and_can_be_given(
     assert (known.encoding, known.delimiter, known.decimal) == said
 
 
-def test_one_object_around_all_records_gets_a_command_that_extracts_them(tmp_path):
-    path = write(tmp_path, "a.json", '{"data": [{"a": 1}, {"a": 2}], "next": null}')
-    assert (
-        own_records.describe_file(path).notes[0]
-        == "It is one record. If its records are in data: jq -c '.\"data\"[]' FILE"
-    )
-
-
 def test_parquet_keeps_its_types_and_notes_changes(tmp_path):
     rows = [
         {"i": 2**40, "day": date(2024, 1, 2),
@@ -469,16 +460,21 @@ LONG = "x" * 2**20
         pa.StructArray.from_arrays(
             [pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), [LONG])], ["a"]
         ),
+        pa.MapArray.from_arrays(
+            [*range(60_001)],
+            pa.array(["k"] * 60_000),
+            pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), [LONG]),
+        ),
     ],
-    ids=["texts", "texts in an array", "texts in documents"],
+    ids=["texts", "texts in an array", "texts in documents", "texts in maps"],
 )
 def test_a_small_parquet_file_of_one_long_text_is_not_unpacked(tmp_path, column):
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"a": column}), path, compression="zstd")
     assert path.stat().st_size < 2**20
-    bounded(
+    run_bounded(
         f"""
-from benchbook.datasets import own_records
+from benchbook.own_data import own_records
 try:
     own_records.read_dataset({str(path)!r})
 except ValueError as error:
@@ -497,7 +493,7 @@ def test_a_file_that_needs_too_much_memory_is_refused(tmp_path, monkeypatch):
         def fail(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr("benchbook.datasets.record_files.check_size", fail)
+        monkeypatch.setattr("benchbook.own_data.parquet_files.check_size", fail)
         with pytest.raises(
             InputError,
             match=f"a.parquet: not Parquet that can be read: {error or 'memory ran out'}",
@@ -505,7 +501,7 @@ def test_a_file_that_needs_too_much_memory_is_refused(tmp_path, monkeypatch):
             own_records.read_dataset(path)
 
 
-def bounded(code, said):
+def run_bounded(code, said):
     """Run code in a process that may take 3 GB of addresses, and compare what it prints."""
     limits = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))\n"
     ran = subprocess.run(
@@ -519,10 +515,9 @@ def bounded(code, said):
     [
         ("absent.csv", "there is no such file"),
         ("fifo.csv", "is not a regular file"),
-        ("folder.csv", "is not a regular file"),
+        ("folder.csv", "is a folder: give one of its files"),
         ("loop.csv", "cannot be read"),
         ("sparse.csv", "holds 21,474,836,480 bytes: at most 268,435,456 are read"),
-        ("latin.csv", r"latin.csv:3: is not UTF-8 (byte 0xE9)"),
         ("utf-16.csv", "utf-16.csv:1: is not UTF-16, as its first bytes say"),
         ("nul\0.csv", "cannot be read"),
     ],
@@ -533,7 +528,6 @@ def test_folders_and_fifos_are_refused_without_waiting(tmp_path, name, says):
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     with (tmp_path / "sparse.csv").open("wb") as file:
         file.truncate(20 * 2**30)
-    (tmp_path / "latin.csv").write_bytes(b"a,b\n1,2\n\xe9,2\n")
     (tmp_path / "utf-16.csv").write_bytes("a,b\n1,2\n".encode("utf-16")[:-1])
     for read in (own_records.read_dataset, own_records.digest_file):
         with pytest.raises(InputError, match=re.escape(says)):

@@ -14,7 +14,7 @@ from benchbook.analysis.block_means import find_shared_blocks
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.analysis.study_means import StudyMeans
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE
 from benchbook.explorer import questions, site
 from benchbook.explorer.questions import Answer, Answers
 from benchbook.explorer.text import describe_comparison, label_control, label_level, label_option
@@ -22,11 +22,6 @@ from benchbook.papers import exhibits
 from benchbook.registry import products
 from browser import WatchedPage, needs_browser, start_browser
 from waiting import comes_true
-
-
-@pytest.fixture(scope="module")
-def reference() -> Analysis:
-    return Run.read_reference().analysis
 
 
 def answers_about(analysis: Analysis, study: str, name: str) -> Answers:
@@ -39,10 +34,10 @@ def first_answer(answers: Answers, **wanted: Any) -> Answer:
     return next(one for one in answers.answers if wanted.items() <= one.chosen.items())
 
 
-def test_an_answer_equals_its_row_in_the_table_of_comparisons(reference: Analysis):
-    answers = answers_about(reference, "crud", "replicated against single")
+def test_an_answer_equals_its_row_in_the_table_of_comparisons(committed: Analysis):
+    answers = answers_about(committed, "crud", "replicated against single")
     answer = first_answer(answers, operation="insert", database="mongodb", n=1000)
-    table = reference.tables[reference.tables["name"] == "replicated against single"]
+    table = committed.tables[committed.tables["name"] == "replicated against single"]
     (row,) = [
         row
         for row in Comparison.from_frame(table)
@@ -54,8 +49,8 @@ def test_an_answer_equals_its_row_in_the_table_of_comparisons(reference: Analysi
 
 
 @pytest.mark.parametrize("study", ["bookstore", "crud", "drivers", "replication", "tcp"])
-def test_no_two_quantities_have_the_same_label_or_ratios(reference: Analysis, study: str):
-    measured = reference.studies[study]
+def test_no_two_quantities_have_the_same_label_or_ratios(committed: Analysis, study: str):
+    measured = committed.studies[study]
     for pairs in questions.list_pairs(measured):
         papers = set(pairs.list_quantities())
         answers = questions.compute_answers(measured, pairs)
@@ -97,8 +92,8 @@ def test_no_two_databases_have_the_same_label():
     } < {*called}
 
 
-def test_every_option_has_a_label_in_plain_words(reference: Analysis):
-    measured = reference.studies["drivers"]
+def test_every_option_has_a_label_in_plain_words(committed: Analysis):
+    measured = committed.studies["drivers"]
     for pairs in questions.list_pairs(measured):
         answers = questions.compute_answers(measured, pairs)
         labels = [label_control(name) for name in answers.options]
@@ -108,8 +103,8 @@ def test_every_option_has_a_label_in_plain_words(reference: Analysis):
     assert label_level("process", "together") == "both in one process"
 
 
-def test_an_answer_from_noisy_blocks_only_is_marked_as_no_verdict(reference: Analysis):
-    means = reference.studies["crud"].means
+def test_an_answer_from_noisy_blocks_only_is_marked_as_no_verdict(committed: Analysis):
+    means = committed.studies["crud"].means
     quiet, noisy = (StudyMeans("crud", means.assign(noisy=is_noisy)) for is_noisy in (False, True))
     for measured, is_noisy in ((quiet, False), (noisy, True)):
         (pairs,) = [
@@ -122,17 +117,17 @@ def test_an_answer_from_noisy_blocks_only_is_marked_as_no_verdict(reference: Ana
 
 @pytest.fixture
 def two_runs(
-    reference: Analysis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    committed: Analysis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> dict[str, Analysis]:
     """Return two parts of the reference run, as this machine's results and as the reference run."""
-    means = reference.means[reference.means["study"] == "crud"]
+    means = committed.means[committed.means["study"] == "crud"]
     here = Run("here", Analysis(means[(means["database"] != "couchdb") & (means["block"] < 6)]))
-    committed = Run("reference", Analysis(means))
+    reference = Run("reference", Analysis(means))
     monkeypatch.setattr(Run, "read_results", lambda *_: here)
-    monkeypatch.setattr(Run, "read_reference", lambda: committed)
+    monkeypatch.setattr(Run, "read_reference", lambda: reference)
     monkeypatch.setattr("benchbook.cli.explorer.list_finished_ids", set)
     monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
-    return {HERE: here.analysis, REFERENCE: committed.analysis}
+    return {HERE: here.analysis, REFERENCE: reference.analysis}
 
 
 HERE, REFERENCE = "this machine's results", "the reference run"
@@ -149,15 +144,15 @@ def test_explore_opens_its_page_except_with_no_open_or_without_a_display(
     browser.chmod(0o755)
     page = tmp_path / "figures" / "explorer" / "index.html"
     monkeypatch.setenv("BROWSER", f"{browser} %s")
-    assert cli.main(["explore", "--no-open"]) == exit_status.DONE
+    assert cli.main(["explore", "--no-open"]) == DONE
     assert capsys.readouterr().out == f"{page}\n"
     assert page.is_file() and not opened.exists()
-    assert cli.main(["explore"]) == exit_status.DONE
+    assert cli.main(["explore"]) == DONE
     assert comes_true(lambda: opened.exists() and opened.read_text() == page.as_uri())
     opened.unlink()
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    assert cli.main(["explore"]) == exit_status.DONE
+    assert cli.main(["explore"]) == DONE
     assert not opened.exists()
 
 
@@ -181,7 +176,7 @@ def test_explore_prints_its_page_before_it_reads_anything(
         "benchbook.cli.explorer.list_finished_ids",
         lambda: printed.append((capsys.readouterr(), path.is_file())) or set(),
     )
-    assert cli.main(["explore", "--no-open"]) == exit_status.DONE
+    assert cli.main(["explore", "--no-open"]) == DONE
     (((out, err), is_there),) = printed
     assert out == f"{path}\n" and is_there
     assert err == "reading this machine's results ...\n"
@@ -191,9 +186,9 @@ def test_explore_prints_its_page_before_it_reads_anything(
 
 @needs_browser
 def test_the_page_opens_with_the_headline_and_a_claim_leads_to_its_comparison(
-    reference: Analysis, tmp_path: Path
+    committed: Analysis, tmp_path: Path
 ):
-    means = reference.means[reference.means["study"] == "bookstore"]
+    means = committed.means[committed.means["study"] == "bookstore"]
     analysis = Analysis(means)
     claims = {claim.id: claim for claim in site.list_claims(analysis, "bookstore")}
     headline = claims[exhibits.HEADLINES["bookstore"].claim].line

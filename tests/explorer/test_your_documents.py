@@ -15,7 +15,7 @@ import pytest
 from benchbook import cli
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, USAGE
 from benchbook.explorer import precision, your_documents
 from benchbook.explorer.documents import Inquiry, load_latest_inquiry
 from benchbook.explorer.replies import answer_questions
@@ -25,7 +25,9 @@ from checkout import ROOT
 from user_files import write_export
 
 
-def compared(*ends: tuple[float, float], blocks: int = 5, ratio: float = 1.02) -> list[Comparison]:
+def make_comparisons(
+    *ends: tuple[float, float], blocks: int = 5, ratio: float = 1.02
+) -> list[Comparison]:
     """Return as many levels beside the fastest, each with the interval of its ratio."""
     about: dict[str, Any] = {
         "study": "crud",
@@ -48,24 +50,26 @@ def compared(*ends: tuple[float, float], blocks: int = 5, ratio: float = 1.02) -
     ]
 
 
-def told(*ends: tuple[float, float], blocks: int = 5) -> str:
-    return write_sentence("to read", compared(*ends, blocks=blocks))
+def write_answer(*ends: tuple[float, float], blocks: int = 5) -> str:
+    return write_sentence("to read", make_comparisons(*ends, blocks=blocks))
 
 
 def test_levels_that_may_be_the_fastest_are_named_and_alike_only_within_the_margin():
     surely = "S1 was the fastest to read; the next, S2 took 1.020 (1.010 to 1.030) times as long."
-    assert told((1.01, 1.03), (1.2, 1.3)) == surely
-    assert told((0.97, 1.07)) == "S1 and S2 are alike to read, within 10 %."
-    assert told((0.2, 4.4)) == "Undecided which is faster to read: S1 or S2."
+    assert write_answer((1.01, 1.03), (1.2, 1.3)) == surely
+    assert write_answer((0.97, 1.07)) == "S1 and S2 are alike to read, within 10 %."
+    assert write_answer((0.2, 4.4)) == "Undecided which is faster to read: S1 or S2."
     # One that was measured less surely is not passed over for the next.
-    assert told((1.01, 1.03), (0.1, 30.7)) == "Undecided which is faster to read: S1 or S3."
-    assert told((0.9, 1.2), (0.8, 1.3)) == "Undecided which is fastest to read: S1, S2 or S3."
+    assert write_answer((1.01, 1.03), (0.1, 30.7)) == "Undecided which is faster to read: S1 or S3."
+    assert (
+        write_answer((0.9, 1.2), (0.8, 1.3)) == "Undecided which is fastest to read: S1, S2 or S3."
+    )
 
 
 def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them():
-    rows = compared((np.nan, np.nan), blocks=3)
+    rows = make_comparisons((np.nan, np.nan), blocks=3)
     assert (
-        told((np.nan, np.nan), blocks=3)
+        write_answer((np.nan, np.nan), blocks=3)
         == "S2 took 1.02 times as long to read as S1, in 3 blocks: no interval."
     )
     need = precision.find_hardest_need(rows)
@@ -73,9 +77,9 @@ def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them()
 
 
 def test_levels_at_parity_are_not_decided_by_more_blocks():
-    parity = precision.find_hardest_need(compared((0.8, 1.3)))
+    parity = precision.find_hardest_need(make_comparisons((0.8, 1.3)))
     assert parity and describe_need(parity, 5) == "Will not be decided: parity within 5 %"
-    assert precision.find_hardest_need(compared((1.01, 1.03), (0.95, 1.06))) is None
+    assert precision.find_hardest_need(make_comparisons((1.01, 1.03), (0.95, 1.06))) is None
 
 
 def spread_over(distance: float, count: int) -> Comparison:
@@ -85,7 +89,7 @@ def spread_over(distance: float, count: int) -> Comparison:
         "a": side(np.exp(distance + spread / spread.std(ddof=1) / 2)),
         "b": side(np.ones(count)),
     }
-    (like,) = compared((np.nan, np.nan))
+    (like,) = make_comparisons((np.nan, np.nan))
     return replace(
         like, **compare_means(A_OVER_B, sides, np.array(["today"] * count, dtype=object))
     )
@@ -140,7 +144,7 @@ def test_an_unknown_file_or_question_is_refused_before_anything_runs(
     write_export(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
-    assert cli.main(["ask", *words]) == exit_status.USAGE
+    assert cli.main(["ask", *words]) == USAGE
     assert says in capsys.readouterr().err
 
 
@@ -165,7 +169,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_json_or_xml_is_answered_in_a_terminal_with_a_description_of_the_file(
     measured: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert cli.main(["ask", str(measured)]) == exit_status.DONE
+    assert cli.main(["ask", str(measured)]) == DONE
     said, progress = capsys.readouterr()
     assert (
         "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma"
@@ -181,6 +185,18 @@ def test_json_or_xml_is_answered_in_a_terminal_with_a_description_of_the_file(
     )
     assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", said)
     assert "5 done" in progress
+
+
+def test_an_answer_says_in_the_products_words_why_a_level_was_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    file = tmp_path / "iris.csv"
+    file.write_text('"Sepal.Length","Species.name"\n5.1,setosa\n')
+    cli.main(["ask", str(file), "which-driver", "--blocks", "1"])
+    said = capsys.readouterr().out
+    assert "Not tried: pymongo and mongoengine: mongodb+mongoengine does not take" in said
 
 
 def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(measured: Path):
@@ -208,15 +224,23 @@ def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(mea
         f"{bar.value:.6g}" for bar in size.bars
     ]
     assert [row["level"] for row in table][:2] == [bar.level for bar in times[0].bars]
+    # A level of imported results may be a formula to a spreadsheet.
+    imported = replace(times[0], bars=[replace(bar, level="=1+1") for bar in times[0].bars])
+    table = [
+        *csv.DictReader(
+            io.StringIO(your_documents.write_csv([replace(reply, answers=(imported,))]))
+        )
+    ]
+    assert {row["level"] for row in table} == {"'=1+1"}
 
 
 @needs_browser
 def test_the_page_of_a_file_has_text_and_csv_and_keeps_earlier_answers(
     measured: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert cli.main(["ask", str(measured)]) == exit_status.DONE
+    assert cli.main(["ask", str(measured)]) == DONE
     path = Path(capsys.readouterr().out.splitlines()[-1].rpartition(": ")[2])
-    assert cli.main(["ask", str(measured), "which-driver", "--blocks", "5"]) == exit_status.DONE
+    assert cli.main(["ask", str(measured), "which-driver", "--blocks", "5"]) == DONE
     with start_browser() as browser:
         watched = WatchedPage(browser, "file:", "data:")
         watched.page.goto(path.as_uri())
@@ -240,7 +264,7 @@ def test_the_page_of_a_file_has_text_and_csv_and_keeps_earlier_answers(
 def test_explore_prints_the_page_of_a_file_before_it_measures(
     measured: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert cli.main(["explore", str(measured), "--no-open"]) == exit_status.DONE
+    assert cli.main(["explore", str(measured), "--no-open"]) == DONE
     said = capsys.readouterr().out
     path = your_documents.locate_page(Inquiry(str(measured), (), 40, 5))
     assert said.index(f"\n{path}\n") < said.index("JSON or XML?\n") and path.is_file()
@@ -261,14 +285,14 @@ def test_the_widgets_describe_a_file_measure_it_and_show_the_answer(measured: Pa
     assert widgets._records.value == 40 and "all 40 records" in widgets._scope.value
     for name, box in widgets._questions.items():
         box.value = name == "json-or-xml"
-    asyncio.run(answered(widgets))
+    asyncio.run(await_answers(widgets))
     assert re.search(TOLD, widgets._answers.value)
     assert "Answers below" in widgets._status.value and "Download CSV" in widgets._answers.value
     # A store's cells are planned with their servers, which only the main thread may start.
     widgets._questions["json-or-xml"].value = False
     widgets._questions["which-driver"].value = True
     widgets._records.value = 10
-    asyncio.run(answered(widgets))
+    asyncio.run(await_answers(widgets))
     assert "Driver or object mapper?" in widgets._answers.value
 
     # A notebook that runs again shows what was asked last.
@@ -281,7 +305,7 @@ def test_the_widgets_describe_a_file_measure_it_and_show_the_answer(measured: Pa
     )
 
 
-async def answered(widgets: your_documents.YourDocuments) -> None:
+async def await_answers(widgets: your_documents.YourDocuments) -> None:
     """Click, and wait until the answers are there, as a kernel's loop does."""
     widgets._measure.click()
     assert widgets._measure.disabled

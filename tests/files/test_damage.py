@@ -44,17 +44,17 @@ def write(one: grid.Cell, **others: Any) -> Path:
     return write_cell(columns(one, **others), values(), one.combination[1])
 
 
-def without_rows(path: Path) -> None:
+def remove_rows(path: Path) -> None:
     pq.write_table(pq.read_table(path).slice(0, 0), path)
 
 
-def of_two_cells(path: Path) -> None:
+def mix_two_cells(path: Path) -> None:
     rows = pq.read_table(path).to_pandas()
     rows.loc[1, "cell_id"] = "another"
     pq.write_table(build_table(rows, files.infer_schema(rows)), path)
 
 
-def replaced(path: Path, make: Callable[[Path], Any]) -> None:
+def replace_file(path: Path, make: Callable[[Path], Any]) -> None:
     path.unlink()
     make(path)
 
@@ -67,14 +67,14 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "a bit flipped": lambda path: flip_bit(path, path.stat().st_size * 4),
     "another table": lambda path: pd.DataFrame({"a": [1]}).to_parquet(path),
     "no table": lambda path: path.write_text("{}"),
-    "without rows": without_rows,
-    "rows of two cells": of_two_cells,
-    "a folder": lambda path: replaced(path, Path.mkdir),
-    "a link to nothing": lambda path: replaced(path, lambda link: link.symlink_to("nothing")),
+    "without rows": remove_rows,
+    "rows of two cells": mix_two_cells,
+    "a folder": lambda path: replace_file(path, Path.mkdir),
+    "a link to nothing": lambda path: replace_file(path, lambda link: link.symlink_to("nothing")),
 }
 
 
-def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, list[str]]:
+def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, list[str]]:
     """Return a command's exit status, what it printed, and the lines that it said on stderr."""
     status = cli.main([*words, "--profile", "smoke"])
     out, err = capsys.readouterr()
@@ -96,7 +96,7 @@ def cells(home: Path) -> list[grid.Cell]:
     return found
 
 
-def stored() -> pd.DataFrame:
+def load_stored_means() -> pd.DataFrame:
     return load_block_means().drop(columns="environment")
 
 
@@ -105,13 +105,13 @@ def test_no_flipped_bit_changes_a_number_silently(cells: list[grid.Cell]):
     one, *others = cells
     for other in others:
         other.path.unlink()
-    whole, means, rows = one.path.read_bytes(), stored(), load_observations()
+    whole, means, rows = one.path.read_bytes(), load_stored_means(), load_observations()
     footer = 8 * (len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"))
     chance = random.Random(11)
     bits = [*chance.sample(range(footer), 60), *chance.sample(range(footer, 8 * len(whole)), 60)]
     for bit in bits:
         flip_bit(one.path, bit)
-        read = stored()
+        read = load_stored_means()
         if folder.find_damaged_files():
             assert read.empty and load_observations().empty, f"bit {bit} of {8 * len(whole)}"
         else:
@@ -132,8 +132,8 @@ def test_damaged_results_are_named_and_set_aside(
     copied.path.rename(copied.path.with_name(f"copy of {copied.path.name}"))
     gone = {one.key for one in (*victims.values(), doubled)}
 
-    told = asked(capsys, "claims", "--json")[2]
-    status, printed, _ = asked(capsys, "plan", "--json")
+    told = run_command(capsys, "claims", "--json")[2]
+    status, printed, _ = run_command(capsys, "plan", "--json")
     assert status == 0 and todo(printed) == gone | {copied.key}
     for name, one in {**victims, "another cell's": doubled}.items():
         (line,) = (line for line in told if str(one.path) in line)
@@ -149,13 +149,13 @@ def test_damaged_results_are_named_and_set_aside(
 
     rows = 5 * (len(cells) - len(gone) - 1)
     sql = "SELECT count(*) AS n, count(DISTINCT (cell_id, block)) * 5 AS m FROM all_observations"
-    status, printed, told = asked(capsys, "results", "--json", "--sql", sql)
+    status, printed, told = run_command(capsys, "results", "--json", "--sql", sql)
     assert (status, json.loads(printed), len(told)) == (0, [{"n": rows, "m": rows}], 1)
-    status, printed, told = asked(capsys, "claims", "--json")
+    status, printed, told = run_command(capsys, "claims", "--json")
     assert status == 0 and isinstance(json.loads(printed), list) and len(told) == 1
     write(doubled)
     os.truncate(doubled.path, 9)
-    assert f"{doubled.path.name}.damaged.2" in asked(capsys, "plan")[2][0]
+    assert f"{doubled.path.name}.damaged.2" in run_command(capsys, "plan")[2][0]
 
 
 def test_a_damaged_page_is_found_when_values_are_read(
@@ -163,12 +163,12 @@ def test_a_damaged_page_is_found_when_values_are_read(
 ):
     one = cells[0]
     flip_bit(one.path, 8 * (one.path.read_bytes().index(b"insert") + 1))
-    assert asked(capsys, "plan")[2] == [] and one.path.exists()
+    assert run_command(capsys, "plan")[2] == [] and one.path.exists()
     assert one.key not in {f"{row.cell_id}.{row.block}" for row in load_block_means().itertuples()}
     assert find_lost_cells() == {one.key}
-    (line,) = asked(capsys, "claims", "--json")[2]
+    (line,) = run_command(capsys, "claims", "--json")[2]
     assert line.endswith("its cell will be measured again") and not one.path.exists()
-    assert one.key in todo(asked(capsys, "plan", "--json")[1])
+    assert one.key in todo(run_command(capsys, "plan", "--json")[1])
 
 
 def test_a_table_of_another_program_is_not_a_result(cells: list[grid.Cell]):
@@ -192,8 +192,8 @@ def test_nothing_is_set_aside_while_a_run_replaces_files(
     os.truncate(one.path, 3000)
     with (results_folder / ".running").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        status, printed, (line,) = asked(capsys, "plan", "--json")
+        status, printed, (line,) = run_command(capsys, "plan", "--json")
         assert status == 0 and todo(printed) == {one.key} and one.path.exists()
         assert line.endswith("and left out; a run writes there at present")
     write(one)
-    assert asked(capsys, "plan", "--json")[2] == []
+    assert run_command(capsys, "plan", "--json")[2] == []

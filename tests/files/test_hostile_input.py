@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchbook import cli
-from benchbook.grid import platforms
+from benchbook.grid.cells import find_server
 from benchbook.results.folder import list_states
 from benchbook.servers import launcher
 from benchbook.servers.programs import MissingServer
@@ -155,7 +155,7 @@ def alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "find_server",
         lambda product, topology="single": MissingServer(product, "not looked for"),
     )
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
     monkeypatch.chdir(home)
 
 

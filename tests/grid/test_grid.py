@@ -10,10 +10,11 @@ import nbformat
 import pytest
 
 from benchbook import cli, grid
-from benchbook.cli import exit_status
+from benchbook.cli.command import USAGE
 from benchbook.files.inputs import InputError, read_bytes
-from benchbook.grid import cell_id, platforms
+from benchbook.grid import cell_id
 from benchbook.grid.cell_id import identify_cell
+from benchbook.grid.cells import find_server
 from benchbook.grid.grid_file import load_grid
 from benchbook.languages import harness
 from benchbook.results.folder import write_cell
@@ -64,7 +65,7 @@ def points(profile: str = "all", **options: Any) -> list[tuple[Any, ...]]:
     return sorted(found)
 
 
-def test_products_are_united_and_overrides_apply_to_what_they_give(write: Writer):
+def test_overrides_apply_to_the_union_of_the_products(write: Writer):
     write(GRID)
     once = [
         ("mongodb", "replicated", 10, 3, "a"),
@@ -113,12 +114,12 @@ def test_where_filters_and_set_replaces(write: Writer):
     assert {point[2] for point in points(where=["n=10,20", "n=20"])} == {20}
 
 
-def test_what_is_set_by_the_command_wins_over_overrides(write: Writer):
+def test_the_commands_set_option_replaces_overrides(write: Writer):
     write(GRID)
     assert {point[2:4] for point in points(changes=["repetitions=7"])} == {(10, 7), (20, 7)}
 
 
-def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_same(write: Writer):
+def test_an_override_or_the_command_changes_the_number_of_blocks(write: Writer):
     write(GRID.replace("set: {repetitions: 1}", "set: {repetitions: 1, blocks: 1}"))
     assert [point[2] for point in points()].count(20) == 1
     assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
@@ -206,7 +207,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_is_wrong_is_refused_with_file_and_line(
+def test_a_wrong_grid_is_refused_with_file_and_line(
     write: Writer, change: tuple[str, str], line: int, says: str
 ):
     assert change[0] in GRID
@@ -275,7 +276,9 @@ def test_a_notebook_that_cannot_be_read_is_named(
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize(
-    "tagged", [[], ["markdown"], ["code", "code"]], ids=["none", "text", "two"]
+    "tagged",
+    [[], ["markdown"], ["code", "code"], ["number"]],
+    ids=["none", "text", "two", "number"],
 )
 def test_a_notebook_is_refused_unless_exactly_one_code_cell_has_the_tag_parameters(
     home: Path, capsys: pytest.CaptureFixture[str], slug: str, tagged: list[str]
@@ -286,6 +289,9 @@ def test_a_notebook_is_refused_unless_exactly_one_code_cell_has_the_tag_paramete
         tags = cell["metadata"].pop("tags", [])
         if "draw" in tags:
             cell["metadata"]["tags"] = ["draw"]
+    if tagged == ["number"]:
+        notebook["cells"][1]["metadata"]["tags"] = 5
+        tagged = []
     for kind in tagged:
         untagged = (
             one
@@ -295,7 +301,7 @@ def test_a_notebook_is_refused_unless_exactly_one_code_cell_has_the_tag_paramete
         next(untagged)["metadata"]["tags"] = ["parameters"]
     path.write_text(json.dumps(notebook))
     cell_id._read_notebook_code.cache_clear()
-    assert cli.main(["plan", slug, "--profile", "smoke"]) == exit_status.USAGE
+    assert cli.main(["plan", slug, "--profile", "smoke"]) == USAGE
     said = capsys.readouterr().err
     assert (
         f"notebooks/{path.name}: " in said
@@ -347,19 +353,30 @@ def test_a_file_of_records_is_the_same_whatever_folder_its_path_is_read_in(
             {"where": ["database=noop,nop"]},
             "no cell is like that: of database, did you mean 'noop'?",
         ),
+        (
+            {"where": ["database=mysql+json"]},
+            "the profile all has no database=mysql+json; --set database=noop,mongodb,mysql+json",
+        ),
+        (
+            {"where": ["database=mongodb", "database=noop"]},
+            "database=noop is not with the other --where",
+        ),
         ({"where": ["database"]}, "write --where NAME=VALUE"),
         ({"changes": ["n=many"]}, "--set n=many: n should be a valid integer, not 'many'"),
         ({"changes": ["blcks=1"]}, "did you mean 'blocks'?"),
         ({"changes": ["n=1" + "_" * 100_000]}, "n should be a valid integer"),
         ({"changes": [f"n={','.join(map(str, range(1, 20_001)))}"]}, "at most 10,000 are taken"),
         ({"changes": ["dataset_file=absent.csv"]}, "absent.csv: there is no such file"),
-        ({"changes": ["dataset_file=own.csv"]}, "own.csv:3: 1 value under 2 names"),
+        (
+            {"changes": ["dataset_file=own.jsonl"]},
+            "own.jsonl:2: a JSON object is expected, not a number",
+        ),
         ({"changes": ["dataset_file=loop.csv"]}, "loop.csv"),
         ({"where": [f"n={'9' * 5000}"]}, "no cell is like that"),
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
+def test_an_unknown_name_is_refused_with_the_nearest_name(
     write: Writer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -368,14 +385,14 @@ def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
 ):
     write(GRID)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.csv").write_text("a,b\n1,2\n3\n")
+    (tmp_path / "own.jsonl").write_text('{"a": 1}\n5\n')
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     with pytest.raises(InputError) as refused:
         grid.make_plan(**{"slugs": ["crud"], "profile": "all", **options})
     assert says in str(refused.value)
 
 
-def test_a_set_language_selects_its_cells_or_turns_all_into_it_with_its_codecs(
+def test_a_set_language_selects_its_cells_or_changes_all_cells_to_it(
     home: Path,
 ):
     def codecs(profile: str, *changes: str) -> set[tuple[Any, ...]]:
@@ -458,7 +475,7 @@ def test_every_size_of_crud_also_has_the_loop_without_a_database(profile: str):
 STANDS_IN = GRID + "  languages: {without: {java: [{database: [noop], n: [30]}]}}\n"
 
 
-def test_what_stands_in_for_a_language_is_a_cell_where_that_is_not_found_alone(
+def test_a_missing_language_is_replaced_by_other_cells(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(STANDS_IN)
@@ -476,7 +493,7 @@ def test_what_stands_in_for_a_language_is_a_cell_where_that_is_not_found_alone(
         grid.make_plan(["crud"], "languages")
 
 
-def test_what_stands_in_for_a_network_is_a_cell_where_that_cannot_be_had_alone(
+def test_a_missing_network_is_replaced_by_other_cells(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(STANDS_IN.replace("java:", "lan-100m:"))
@@ -511,7 +528,7 @@ def test_former_names_of_sections_are_refused(write: Writer, former: str, refusa
         grid.make_plan(["crud"], "found")
 
 
-def test_products_that_are_wanted_where_found_are_cells_there_and_left_out_elsewhere(
+def test_an_optional_product_has_cells_only_where_it_is_found(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(FOUND)
@@ -539,7 +556,7 @@ def test_products_that_are_wanted_where_found_are_cells_there_and_left_out_elsew
     } == {"no server\nat all"}, "what the grid has everywhere is skipped with its reason"
 
 
-def test_set_and_where_reach_what_is_wanted_where_found(
+def test_set_and_where_apply_to_the_cells_of_an_optional_product(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(FOUND)
@@ -589,7 +606,7 @@ CUT = GRID.replace("profiles:", 'exclude: [{when: {n: 20}, why: "too long"}]\npr
 )
 
 
-def test_what_the_grid_excludes_is_skipped_with_the_reason(
+def test_an_excluded_cell_is_skipped_with_the_reason(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(CUT)
@@ -606,7 +623,7 @@ def test_raising_blocks_keeps_the_cells_that_are_done(write: Writer):
     assert before < {cell.key for cell in grid.make_plan(["crud"], "all", [], ["blocks=3"]).cells}
 
 
-def test_what_is_written_is_planned_as_such(write: Writer):
+def test_a_plan_has_the_states_of_the_written_results(write: Writer):
     write(GRID)
     one, two, *_ = grid.make_plan(["crud"], "all").cells
     for cell, state in ((one, "done"), (two, "failed")):
@@ -621,7 +638,7 @@ def fresh() -> Iterator[Callable[[], None]]:
 
     def forget() -> None:
         cell_id._read_notebook_code.cache_clear()
-        platforms.find_server.cache_clear()
+        find_server.cache_clear()
 
     forget()
     yield forget
@@ -693,7 +710,7 @@ def test_identity_changes_with_the_versions_of_the_libraries(
     assert identity(database="mongodb") != base
 
 
-def test_identity_changes_with_the_records_that_are_given(
+def test_identity_changes_with_the_records_of_a_users_file(
     identity: Callable[..., str], tmp_path: Path
 ):
     own = tmp_path / "own.csv"
@@ -720,7 +737,7 @@ def test_identity_changes_with_the_notebooks_code_but_not_with_its_drawing_or_pr
     assert identity() != base
 
 
-def test_the_server_that_is_there_is_part_of_the_plan(
+def test_the_found_server_is_part_of_the_plan(
     write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ):
     write(GRID)
@@ -746,11 +763,11 @@ def test_a_command_reads_a_file_of_records_once(
     own.write_text("a,b\n1,x\n2,y\n")
     opened: list[Path] = []
 
-    def counted(path: Path, limit: int, where: str | None = None) -> bytes:
+    def count_read(path: Path, limit: int, where: str | None = None) -> bytes:
         opened.append(path)
         return read_bytes(path, limit, where)
 
-    monkeypatch.setattr("benchbook.datasets.record_files.read_bytes", counted)
+    monkeypatch.setattr("benchbook.own_data.record_files.read_bytes", count_read)
     monkeypatch.setattr("benchbook.runner.batch.Batch.run", lambda self: None)
     arguments = ["--set", f"dataset_file={own}", "--set", "n=2,3"]
     cli.main(

@@ -32,20 +32,19 @@ CANNOT_MOVE: Final = {
     "benchbook.databases",
     "benchbook.datasets",
     "benchbook.files",
-    "benchbook.files.atomic",
+    "benchbook.files.suite_files",
     "benchbook.files.inputs",
     "benchbook.files.parquet",
-    "benchbook.files.temporary_folders",
     "benchbook.files.yaml_file",
     "benchbook.languages",
     "benchbook.results",
     "benchbook.results.files",
-    "benchbook.results.former",
     "benchbook.results.schema",
     "benchbook.servers",
     "benchbook.servers.errors",
     "benchbook.text",
     "benchbook.text.number_format",
+    "benchbook.text.package_managers",
     "benchbook.text.suggestions",
 }
 """Modules that cells load and that find, name, check or write things, outside what is timed."""
@@ -118,7 +117,7 @@ def test_units_name_libraries_that_the_project_requires():
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_what_smoke_cells_load_is_of_their_units_or_cannot_move_a_value(slug: str):
+def test_modules_that_smoke_cells_load_belong_to_their_units_or_change_no_value(slug: str):
     cells = {}
     for cell in grid.make_plan([slug], "smoke").cells:
         cells[cell.product, *sorted(units.find_units(slug, cell.parameters))] = cell

@@ -348,7 +348,7 @@ def test_a_java_server_with_a_processor_of_its_own_has_shares_of_that_one(
 def test_a_java_servers_memory_stays_within_its_heap() -> None:
     """Test it with 5,000 objects: JAXB's garbage is more than 16 MB, so a default heap grows."""
 
-    def held(heap: str) -> float:
+    def measure_memory(heap: str) -> float:
         parameters = java_tcp(
             "jaxb", n=5000, heap=heap, process="apart", format="xml", repetitions=1
         )
@@ -356,7 +356,7 @@ def test_a_java_servers_memory_stays_within_its_heap() -> None:
             tcp.run(parameters).set_index(["role", "metric"])["value"]["server", "memory_rss"]
         )
 
-    assert held("16m") < held("default") - 2**24
+    assert measure_memory("16m") < measure_memory("default") - 2**24
 
 
 @pytest.mark.usefixtures("java")

@@ -110,11 +110,13 @@ def test_the_actions_result_is_returned_and_wall_time_comes_first():
 
 
 def test_a_meter_that_cannot_be_read_is_named():
-    def gone() -> float:
+    def fail_reading() -> float:
         raise OSError("no such process")
 
     with pytest.raises(MeterError, match="cpu_user of the replica from /proc: no such process"):
-        measure.time_action(lambda: None, [Meter("cpu_user", "replica", "ns", "/proc", 1.0, gone)])
+        measure.time_action(
+            lambda: None, [Meter("cpu_user", "replica", "ns", "/proc", 1.0, fail_reading)]
+        )
 
 
 def test_an_exception_of_the_action_passes_through():

@@ -18,10 +18,9 @@ import constructed
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim as Judged
 from benchbook.analysis.claims import build_term_settings
-from benchbook.analysis.comparisons import compute_value_interval
-from benchbook.analysis.intervals import compute_interval
-from benchbook.analysis.runs import Analysis, Run
-from benchbook.papers import catalogue, exhibits, replication
+from benchbook.analysis.intervals import compute_geometric_interval, compute_interval
+from benchbook.analysis.runs import Analysis
+from benchbook.papers import exhibits, replication
 from benchbook.plots import exhibit, labels, points, style
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.repetitions import draw_repetitions
@@ -339,7 +338,7 @@ def test_every_exhibit_can_be_made_without_a_ratio(observed, name: str, value: o
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_headline_is_a_claim_that_has_a_verdict(study: str):
     judged = {claim.id for claim in claim_files.load_claims(study) if not claim.fact}
-    assert catalogue.load_paper(study).HEADLINE.claim in judged
+    assert exhibits.load_paper(study).HEADLINE.claim in judged
 
 
 def test_the_overview_names_the_studies_that_did_not_run():
@@ -570,12 +569,10 @@ def as_quick_runs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("run", ["quick", "reference"])
-def test_replication_averages_the_networks_and_sizes_of_its_claims(observed, run: str):
-    analysis = (
-        Analysis.from_observations(as_quick_runs(observed))
-        if run == "quick"
-        else Run.read_reference().analysis
-    )
+def test_replication_averages_the_networks_and_sizes_of_its_claims(
+    runs: dict[str, Analysis], run: str
+):
+    analysis = runs[run]
     measured = analysis.studies["replication"]
     compared = 0
     for figure, part in replication.NODE_FIGURES.items():
@@ -596,34 +593,33 @@ def test_replication_averages_the_networks_and_sizes_of_its_claims(observed, run
                     str(side.settings["model"]),
                 )
                 series = replication.LEVEL_NAMES["model"][model]
-                expected = compute_value_interval(side, measured.machine_days).estimate
+                days = measured.machine_days[side.blocks]
+                expected = compute_geometric_interval(side.values, days).estimate
                 assert here[f"{database}, {role}", series] == pytest.approx(expected)
                 compared += 1
     assert compared > 20
 
 
-def test_replications_titles_name_the_network_and_the_sizes(observed):
-    quick = replication.draw_averages(
-        Analysis.from_observations(as_quick_runs(observed)), number=15
-    )
+def test_replications_titles_name_the_network_and_the_sizes(runs: dict[str, Analysis]):
+    quick = replication.draw_averages(runs["quick"], number=15)
     title = (
         "MongoDB: 100 Mbit/s, mean over n = 2,000, 4,000; CouchDB: loopback, mean over n = 2,000, "
         "4,000"
     )
     assert quick.title.endswith(title)
     assert "MongoDB: the paper's mean is over n = 6,000, 8,000, 10,000, too" in quick.notes
-    committed = replication.draw_averages(Run.read_reference().analysis, number=15)
-    assert committed.title.endswith("; 100 Mbit/s, mean over n = 2,000 to 10,000")
+    reference = replication.draw_averages(runs["reference"], number=15)
+    assert reference.title.endswith("; 100 Mbit/s, mean over n = 2,000 to 10,000")
 
 
 @pytest.fixture(scope="module")
-def runs(observed) -> dict[str, Analysis]:
+def runs(observed, committed: Analysis) -> dict[str, Analysis]:
     """Return the reference run and constructed ones: of profile quick and in two languages."""
     constructed_runs = {
         "quick": as_quick_runs(observed),
         "two languages": constructed.on_two_stacks(),
     }
-    return {"reference": Run.read_reference().analysis} | {
+    return {"reference": committed} | {
         name: Analysis.from_observations(rows) for name, rows in constructed_runs.items()
     }
 

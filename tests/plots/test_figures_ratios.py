@@ -6,7 +6,7 @@ import pytest
 import constructed
 from benchbook.analysis.published import find_published_value
 from benchbook.analysis.runs import Analysis
-from benchbook.papers import catalogue, exhibits, tcp_rows
+from benchbook.papers import exhibits, tcp_samples
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_estimate
 from benchbook.text.number_format import format_number as written
@@ -23,7 +23,7 @@ OF_ALL = {"seed", "repetitions", "language", "arm", "dataset_file", "n"}
 
 @pytest.mark.parametrize("study", SLUGS)
 def test_a_figure_keeps_one_level_of_each_factor_that_it_does_not_show(study: str):
-    paper = tcp_rows if study == "tcp" else catalogue.load_paper(study)
+    paper = tcp_samples if study == "tcp" else exhibits.load_paper(study)
     settled = {*paper.PAPER_LEVELS}
     assert {*load_study(study).Parameters.model_fields} - settled == SHOWN[study] | OF_ALL
 
@@ -66,7 +66,7 @@ def test_the_papers_t_test_is_repeated_for_each_language_on_the_tables_cells(
     )
 
 
-def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.DataFrame:
+def add_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.DataFrame:
     """Return cells of a codec of study `tcp` as those of another, `factor` times as slow."""
     of_format = "json_codec" if of in ("orjson", "jackson") else "xml_codec"
     rows = frame[(frame["study"] == "tcp") & (frame[of_format] == of)]
@@ -89,7 +89,7 @@ def test_every_decoder_is_divided_by_its_languages_json_codec(
         ("msgspec", "orjson", 0.5),
     )
     mine = pd.concat(
-        [on_two_stacks, *(with_codec(on_two_stacks, *one) for one in slow)], ignore_index=True
+        [on_two_stacks, *(add_codec(on_two_stacks, *one) for one in slow)], ignore_index=True
     )
     exhibit = exhibits.TABLES["tcp_decoders"](Analysis.from_observations(mine))
     rows = exhibit.frame.set_index(["Objects", "Codec"])

@@ -9,7 +9,7 @@ import pytest
 
 import constructed
 from benchbook.analysis.claim_files import load_claims
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict
 from benchbook.cli import claims
 from benchbook.papers import exhibits
@@ -61,15 +61,14 @@ def test_every_judged_claim_with_a_number_has_a_row_and_others_are_counted(
     )
 
 
-def test_the_claims_of_a_study_fill_few_sheets():
-    analysis = Run.read_reference().analysis
+def test_the_claims_of_a_study_fill_few_sheets(committed: Analysis):
     sheets = [
-        exhibits.FIGURES[name](analysis)
+        exhibits.FIGURES[name](committed)
         for name in ("drivers_verdicts", "drivers_verdicts_2", "drivers_verdicts_3")
     ]
     drawn = [len({*sheet.frame["claim"]}) for sheet in sheets]
     assert drawn == [13, 13, 11]
-    few = [exhibits.FIGURES[name](analysis) for name in ("crud_verdicts", "crud_verdicts_2")]
+    few = [exhibits.FIGURES[name](committed) for name in ("crud_verdicts", "crud_verdicts_2")]
     assert [len({*sheet.frame["claim"]}) for sheet in few] == [8, 0]
     assert "all claims stand on the sheets before" in few[1].notes[0]
 

@@ -26,8 +26,8 @@ REFUSED = {"message": "405 Method Not Allowed", "error": {"summary": ""}}
 @pytest.mark.parametrize(
     ("pip_audit", "npm", "status", "line"),
     [
-        (ASKED, CLEAN, 0, "requirements.lock, 1 packages: nothing is known"),
-        (KNOWN, REFUSED, 1, "requirements.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
+        (ASKED, CLEAN, 0, "requirements-dev.lock, 1 packages: nothing is known"),
+        (KNOWN, REFUSED, 1, "requirements-dev.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
         (ASKED, HOLES, 1, "harness/node, 275 packages: leveldown <2: high, mended in level 9.0.0"),
         (KNOWN, CLEAN, 1, "grading.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
         (
@@ -40,7 +40,7 @@ REFUSED = {"message": "405 Method Not Allowed", "error": {"summary": ""}}
             ),
         ),
         (ASKED, REFUSED, 3, "stand_ins/rethinkdb: could not be asked: 405 Method Not Allowed"),
-        ("no network", CLEAN, 3, "requirements.lock: could not be asked: no network"),
+        ("no network", CLEAN, 3, "requirements-dev.lock: could not be asked: no network"),
     ],
 )
 def test_the_status_says_what_is_known_and_who_could_not_be_asked(
@@ -70,7 +70,7 @@ def test_what_audits_and_marks_is_pinned_by_hash_and_installed_for_nothing_else(
     entries = re.split(r"\n(?=\S)", (paths.root() / lock).read_text())
     assert all("--hash=sha256:" in entry for entry in entries)
     assert any(entry.startswith(f"{program}==") for entry in entries)
-    assert program not in (paths.root() / "requirements.lock").read_text()
+    assert program not in (paths.root() / "requirements-dev.lock").read_text()
 
 
 def test_the_java_languages_artefacts_are_listed() -> None:

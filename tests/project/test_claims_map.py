@@ -33,7 +33,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 @cache
-def sentences_of(study: str) -> list[dict[str, str]]:
+def read_sentences(study: str) -> list[dict[str, str]]:
     """Return the rows of `data/claims/sentences.csv` for one paper, in its order."""
     with (paths.root() / "data" / "claims" / "sentences.csv").open(
         encoding="utf-8", newline=""
@@ -41,9 +41,9 @@ def sentences_of(study: str) -> list[dict[str, str]]:
         return [row for row in csv.DictReader(table) if row["study"] == study]
 
 
-def of_sections(file: Path) -> list[tuple[str, list[dict[str, str]]]]:
+def group_sections(file: Path) -> list[tuple[str, list[dict[str, str]]]]:
     """Return the sentences of each unbroken run of one section."""
-    runs = itertools.groupby(sentences_of(file.stem), key=lambda one: one["section"])
+    runs = itertools.groupby(read_sentences(file.stem), key=lambda one: one["section"])
     return [(section, list(run)) for section, run in runs]
 
 
@@ -51,7 +51,7 @@ def place(sentence: dict[str, str]) -> str:
     return f"{sentence['section']} {sentence['sentence']}"
 
 
-def cited(sentence: dict[str, str]) -> list[str]:
+def list_cited(sentence: dict[str, str]) -> list[str]:
     return [*sentence["claims"].split(), *sentence["facts"].split()]
 
 
@@ -68,25 +68,25 @@ def test_five_papers_make_sixty_claims_or_more() -> None:
 
 @every_file
 def test_every_sentence_has_claims_or_facts_or_says_why_it_has_none(file: Path) -> None:
-    for sentence in sentences_of(file.stem):
-        assert bool(cited(sentence)) != bool(sentence["why_none"].strip()), place(sentence)
+    for sentence in read_sentences(file.stem):
+        assert bool(list_cited(sentence)) != bool(sentence["why_none"].strip()), place(sentence)
 
 
 @every_file
 def test_a_sentence_names_claims_and_facts_of_its_own_file_once_each(file: Path) -> None:
     facts = {claim["id"] for claim in read(file)["claims"] if "fact" in claim}
     others = {claim["id"] for claim in read(file)["claims"]} - facts
-    for sentence in sentences_of(file.stem):
+    for sentence in read_sentences(file.stem):
         assert set(sentence["claims"].split()) <= others, place(sentence)
         assert set(sentence["facts"].split()) <= facts, place(sentence)
-        assert len(cited(sentence)) == len(set(cited(sentence))), place(sentence)
+        assert len(list_cited(sentence)) == len(set(list_cited(sentence))), place(sentence)
 
 
 @every_file
 def test_every_claim_is_made_by_a_sentence(file: Path) -> None:
     named = set[str]()
-    for sentence in sentences_of(file.stem):
-        named |= {*cited(sentence)}
+    for sentence in read_sentences(file.stem):
+        named |= {*list_cited(sentence)}
     assert [claim["id"] for claim in read(file)["claims"] if claim["id"] not in named] == []
 
 
@@ -106,7 +106,7 @@ def test_no_two_claims_say_the_same(file: Path) -> None:
 
 @every_file
 def test_sentences_stand_in_the_papers_order(file: Path) -> None:
-    sections = of_sections(file)
+    sections = group_sections(file)
     names = [section for section, _ in sections]
     assert len(names) == len(set(names)), "a section that is left is not taken up again"
     for section, sentences in sections:
@@ -117,7 +117,7 @@ def test_sentences_stand_in_the_papers_order(file: Path) -> None:
 
 @every_file
 def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) -> None:
-    for section, sentences in of_sections(file):
+    for section, sentences in group_sections(file):
         shas = [sentence["sha"] for sentence in sentences]
         assert all(re.fullmatch("[0-9a-f]{8}", sha) for sha in shas), section
         assert len(shas) == len(set(shas)), section
@@ -136,14 +136,14 @@ def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) 
 def test_what_a_paper_compares_outside_its_results_stands_here_too(
     study: str, sections: set[str]
 ) -> None:
-    assert sections <= {sentence["section"] for sentence in sentences_of(study)}
+    assert sections <= {sentence["section"] for sentence in read_sentences(study)}
 
 
 def test_a_paper_does_not_claim_the_results_that_it_quotes() -> None:
     """The replication paper quotes crud's and tcp's results, which those studies claim."""
     quoted = {
         one["sentence"]: one
-        for one in sentences_of("replication")
+        for one in read_sentences("replication")
         if one["section"] == "introduction"
     }
     assert all(one["why_none"] for one in quoted.values())

@@ -24,7 +24,7 @@ from benchbook import cli
 from benchbook.analysis.block_means import find_shared_blocks
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.intervals import compute_interval
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis
 from benchbook.cli import command as command_line
 from benchbook.explorer import questions
 from benchbook.explorer import site as explorer
@@ -72,12 +72,7 @@ def is_compared(pairs: PaperComparisons) -> bool:
 
 
 @pytest.fixture(scope="module")
-def reference() -> Analysis:
-    return Run.read_reference().analysis
-
-
-@pytest.fixture(scope="module")
-def site(reference: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(committed: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site as `make site` does, with the explorer's answers to a few comparisons."""
     folder = tmp_path_factory.mktemp("site") / "in a folder"
     command = [
@@ -97,7 +92,7 @@ def site(reference: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ) as building:
         site_tool.write_report(folder / "report", "../index.html")
         for _ in explorer.write_answers(
-            folder / explorer.ANSWERS, {"the reference run": reference}, is_compared
+            folder / explorer.ANSWERS, {"the reference run": committed}, is_compared
         ):
             pass
         said, _ = building.communicate()
@@ -156,11 +151,11 @@ def test_the_sidebar_of_each_page_leads_to_the_report(site: Path):
 
 
 @pytest.fixture(scope="module")
-def compared(reference: Analysis) -> dict[str, Answers]:
+def compared(committed: Analysis) -> dict[str, Answers]:
     """Return the answers of each study that the site has."""
     answers = {}
     for study in SLUGS:
-        means = reference.studies[study]
+        means = committed.studies[study]
         for pairs in filter(is_compared, questions.list_pairs(means)):
             answers[study] = questions.compute_answers(means, pairs)
     return answers
@@ -277,17 +272,17 @@ SHOWN = """async ([file, wanted]) => explorer.ask(await explorer.answers(file), 
 
 
 def test_the_reference_names_every_command_parameter_and_column(site: Path):
-    def said(name: str) -> str:
+    def read_page(name: str) -> str:
         return " ".join(
             html.parse(site / "reference" / f"{name}.html").getroot().text_content().split()
         )
 
-    assert all(f"benchbook {name}" in said("commands") for name in command_line.COMMANDS)
+    assert all(f"benchbook {name}" in read_page("commands") for name in command_line.COMMANDS)
     parameters: list[str] = []
     for slug in SLUGS:
         parameters += load_study(slug).Parameters.model_fields
-    assert all(name in said("parameters") for name in parameters)
-    columns = said("observations")
+    assert all(name in read_page("parameters") for name in parameters)
+    columns = read_page("observations")
     assert all(name in columns for name in (*schema.OBSERVATIONS.names, *schema.METRIC_UNITS))
     assert all(schema.name_parameter_column(name) in columns for name in parameters)
 
@@ -450,9 +445,9 @@ def test_the_tutorial_s_ratio_is_that_of_the_rule(tmp_path: Path, monkeypatch: p
 
 
 def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(
-    ran: dict[str, dict[str, Any]], reference: Analysis
+    ran: dict[str, dict[str, Any]], committed: Analysis
 ):
-    table = reference.tables[reference.tables["study"] == "bookstore"]
+    table = committed.tables[committed.tables["study"] == "bookstore"]
     rows = table[
         (table["operation"] == "round_trip")
         & (table["metric"] == "wall_time")

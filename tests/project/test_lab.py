@@ -132,17 +132,17 @@ def test_a_notebook_runs_to_its_end_and_an_own_plot_below_it_shows(
 
 @pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name not in IN_BROWSER])
 def test_a_notebook_runs_to_its_end_without_a_browser(name: str, house: House):
-    hold_an_answer_and_a_plot(name, executed(house, house.notebooks / name))
+    hold_an_answer_and_a_plot(name, execute_notebook(house, house.notebooks / name))
 
 
 def test_the_notebook_for_your_documents_shows_its_widgets(house: House):
-    cells = executed(house, house.notebooks / "06_your_documents.ipynb")
+    cells = execute_notebook(house, house.notebooks / "06_your_documents.ipynb")
     (cell,) = [cell for cell in cells if cell["id"] == "ask"]
     (output,) = cell["outputs"]
     assert "application/vnd.jupyter.widget-view+json" in output["data"]
 
 
-def executed(house: House, notebook: Path) -> list[dict[str, Any]]:
+def execute_notebook(house: House, notebook: Path) -> list[dict[str, Any]]:
     """Run a notebook in a kernel with JupyterLab's own environment, and return its code cells."""
     command = [
         sys.executable,
@@ -197,7 +197,7 @@ def test_a_lessons_checks_answer_with_and_without_the_solutions(
 ):
     lesson = house.notebooks / f"lesson_{'solved' if source else 'open'}.ipynb"
     shutil.copy(house.notebooks / "lessons" / f"{source}4_t_tests.ipynb", lesson)
-    cells = executed(house, lesson)
+    cells = execute_notebook(house, lesson)
     for cell in cells:
         assert cell["execution_count"] or not cell["source"]
     (check,) = (cell for cell in cells if cell["id"] == "check-5")
@@ -214,7 +214,7 @@ def test_a_refused_value_is_a_line_and_commands_are_on_the_path(
         "import shutil\n\nprint(shutil.which('benchbook'))",
         "from benchbook.studies import bookstore\n\nbookstore.Parameters(xml_codec='lxm')",
     ]
-    written(folder / "refused.ipynb", cells)
+    write_notebook(folder / "refused.ipynb", cells)
     found, refused = restart_and_run_all(browser, address, folder / "refused.ipynb", within_s=30)
     assert "".join(found["outputs"][0]["text"]).strip() == str(
         Path(sys.executable).with_name("benchbook")
@@ -244,22 +244,22 @@ def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, P
     kept = folder / "in_git"
     kept.mkdir()
     shutil.copy(ROOT / "notebooks" / "99_merged_metrics.ipynb", kept)
-    written(kept / "small.ipynb", ["print('it' + ' ran')"])
+    write_notebook(kept / "small.ipynb", ["print('it' + ' ran')"])
     git = ["git", "-C", str(kept)]
     for command in (["init", "-q"], ["add", "."]):
         subprocess.run([*git, *command], check=True)
     for name in ("99_merged_metrics", "small"):
         file = kept / f"{name}.ipynb"
         before = file.stat().st_mtime_ns
-        page = opened(browser, address, f"in_git/{file.name}", name)
+        page = open_notebook(browser, address, f"in_git/{file.name}", name)
         if name == "small":
             assert any(ran(page, "it ran") for _ in range(3))
 
-        def saved(page: Any = page, file: Path = file, before: int = before) -> bool:
+        def save_page(page: Any = page, file: Path = file, before: int = before) -> bool:
             page.keyboard.press("Control+s")  # again, if it came before the page listened
             return comes_true(lambda: file.stat().st_mtime_ns > before, within_s=5)
 
-        assert comes_true(saved), name
+        assert comes_true(save_page), name
         page.close()
     # a file is empty for a moment while it is saved
     assert comes_true(
@@ -278,7 +278,7 @@ def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that
         sections.render_exhibit(paths.reference(), "overview"),
         sections.render_claims(found.verdicts, found.comparisons),
     ]
-    written(folder / "report.ipynb", [""])
+    write_notebook(folder / "report.ipynb", [""])
     notebook = nbformat.read(folder / "report.ipynb", 4)
     outputs = [nbformat.v4.new_output("display_data", {"text/html": one.data}) for one in shown]
     notebook.cells[0].update(outputs=outputs, execution_count=1)
@@ -289,7 +289,7 @@ def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that
     browser.new_context().request.put(
         settings, data=dark, headers={"Authorization": f"token {token}"}
     )
-    page = opened(browser, address, "report.ipynb", "report")
+    page = open_notebook(browser, address, "report.ipynb", "report")
     page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
     assert is_dark_on_white(page.locator(".jp-OutputArea-output").first.locator("figure img"))
     cells = page.locator("table.lines td.text")
@@ -308,16 +308,16 @@ def test_a_long_table_is_paged_in_a_lab_and_again_when_its_notebook_is_opened_an
         "import pandas as pd\nfrom benchbook.report import tables\n\n"
         "tables.render_table(pd.DataFrame({'n': range(40)}))"
     )
-    written(folder / "table.ipynb", [table])
+    write_notebook(folder / "table.ipynb", [table])
     assert restart_and_run_all(browser, address, folder / "table.ipynb")
-    page = opened(browser, address, "table.ipynb", "table")
+    page = open_notebook(browser, address, "table.ipynb", "table")
     page.get_by_text("1 to 15 of 40 rows").wait_for()
     page.locator(".dt-paging").get_by_text("3", exact=True).click()
     assert page.locator(".dt-info").inner_text() == "31 to 40 of 40 rows"
     page.close()
 
 
-def written(file: Path, cells: list[str]) -> None:
+def write_notebook(file: Path, cells: list[str]) -> None:
     """Write a notebook of some cells."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata.kernelspec = {
@@ -328,7 +328,7 @@ def written(file: Path, cells: list[str]) -> None:
     nbformat.write(notebook, file)
 
 
-def opened(browser: Any, address: str, path: str, workspace: str) -> Any:
+def open_notebook(browser: Any, address: str, path: str, workspace: str) -> Any:
     """Return a page with the notebook in it, its kernel idle."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.set_default_timeout(60_000)
@@ -356,7 +356,7 @@ def restart_and_run_all(
 ) -> list[dict[str, Any]]:
     """Click the button; return the code cells once all ran or one failed, else none."""
     for attempt in range(3):
-        page = opened(browser, address, notebook.name, f"{notebook.stem}-{attempt}")
+        page = open_notebook(browser, address, notebook.name, f"{notebook.stem}-{attempt}")
         run_all(page)
         cells = wait_until_all_ran(page, notebook, within_s)
         page.close()

@@ -53,7 +53,7 @@ def kernel() -> Iterator[tuple[KernelManager, Any]]:
     manager.shutdown_kernel(now=True)
 
 
-def executed(notebook: Any, kernel: tuple[KernelManager, Any], **other: Any) -> Any:
+def execute_lesson(notebook: Any, kernel: tuple[KernelManager, Any], **other: Any) -> Any:
     """Run a lesson from an empty namespace with small sizes; return it with its outputs."""
     manager, client = kernel
     sizes = SMALL | other
@@ -82,7 +82,38 @@ def checks(notebook: Any) -> dict[str, tuple[float, float, str]]:
 
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
 def test_all_checks_pass_with_the_solutions(teacher: Path, kernel: Any):
-    found = checks(executed(nbformat.read(teacher, 4), kernel))
+    found = checks(execute_lesson(nbformat.read(teacher, 4), kernel))
+    assert len(found) >= 3
+    for points, most, says in found.values():
+        assert points == most, says
+
+
+@pytest.fixture(scope="module")
+def light_kernel() -> Iterator[tuple[KernelManager, Any]]:
+    """A kernel that looks like one of a Mac where only `make lessons` was typed."""
+    manager, client = start_new_kernel(
+        kernel_name="python3", cwd=str(ROOT / "notebooks" / "lessons")
+    )
+    lines = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); from pathlib import Path",
+        "from like_a_mac import OnlyLocked, look_like_a_mac; look_like_a_mac()",
+        f"lock = Path({str(ROOT / 'requirements-lessons.lock')!r})",
+        "sys.meta_path.insert(0, OnlyLocked(lock))",
+    )
+    client.execute_interactive("\n".join(lines), timeout=60)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+WITHOUT_SERVERS = [path for path in TEACHERS if not path.stem.startswith("7_")]
+
+
+@pytest.mark.parametrize("teacher", WITHOUT_SERVERS, ids=lambda path: path.stem)
+def test_lessons_without_servers_need_only_their_own_lock_and_run_on_a_mac(
+    teacher: Path, light_kernel: Any
+):
+    found = checks(execute_lesson(nbformat.read(teacher, 4), light_kernel))
     assert len(found) >= 3
     for points, most, says in found.values():
         assert points == most, says
@@ -94,7 +125,9 @@ def test_without_solutions_a_lesson_runs_and_every_check_asks_for_an_answer(
 ):
     # servers start once only, for the solutions; here lesson 7 shows the reference run's values in
     # their place
-    found = checks(executed(nbformat.read(lessons.find_students(teacher), 4), kernel, live=False))
+    found = checks(
+        execute_lesson(nbformat.read(lessons.find_students(teacher), 4), kernel, live=False)
+    )
     for points, _, says in found.values():
         assert points == 0
         assert re.search(
@@ -173,7 +206,7 @@ def broken(times: list[float]) -> float:
     raise RuntimeError("oh")
 
 
-def in_turns(n: int) -> str:
+def alternate(n: int) -> str:
     return "abba" * (n // 2)
 
 
@@ -273,8 +306,8 @@ WRONG = [
     (lambda: warm_up.check_1(broken), "stopped with RuntimeError: oh", 0),
     (lambda: clocks.check_2(lambda readings: 15), "the smallest step is", 1),
     (lambda: drift.check_1(lambda n: "ab" * n), "What if going first costs something?", 3),
-    (lambda: drift.check_2(alarms_counted, in_turns), "should lie between 0 and 1, and is 200", 0),
-    (lambda: drift.check_2(lambda *_: 1.0, in_turns), "✗ one after the other: 100%", 1),
+    (lambda: drift.check_2(alarms_counted, alternate), "should lie between 0 and 1, and is 200", 0),
+    (lambda: drift.check_2(lambda *_: 1.0, alternate), "✗ one after the other: 100%", 1),
     (
         lambda: drift.check_4(lambda p, alpha: (p < alpha).any(axis=1).sum()),
         "between 0 and 1, and is 2",

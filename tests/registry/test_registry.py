@@ -59,7 +59,7 @@ def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Non
     (library / "registry/products.py").write_text(listed[:first] + LINE + listed[first:])
 
 
-def said(*arguments: str) -> Any:
+def run_as_json(*arguments: str) -> Any:
     code = "import os, sys; sys.path.insert(0, os.environ['BENCHBOOK_TEST_LIBRARY'])"
     code += "; from benchbook.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, *arguments, "--json"]
@@ -73,7 +73,7 @@ def test_doctor_finds_a_plug_ins_database_missing_or_at_its_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def row() -> dict[str, Any]:
-        (found,) = [row for row in said("doctor") if row["database"] == "newcomer"]
+        (found,) = [row for row in run_as_json("doctor") if row["database"] == "newcomer"]
         return found
 
     missing = row()
@@ -87,7 +87,7 @@ def test_doctor_finds_a_plug_ins_database_missing_or_at_its_address(
 @pytest.mark.parametrize(("study", "topology"), [("crud", "single"), ("replication", "replicated")])
 def test_the_studies_take_a_plug_ins_database(study: str, topology: str) -> None:
     chosen = ["--set", "database=newcomer", "--set", "n=50", "--set", f"topology={topology}"]
-    cells = said("plan", study, "--profile", "smoke", *chosen)
+    cells = run_as_json("plan", study, "--profile", "smoke", *chosen)
     assert cells and all("newcomer" in json.dumps(cell) for cell in cells)
 
 

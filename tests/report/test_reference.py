@@ -35,7 +35,7 @@ from benchbook.analysis.runs import (
     read_reference_profile,
 )
 from benchbook.analysis.verdicts import VERDICTS
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, USAGE
 from benchbook.files import inputs
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import claim_lines, ratio_plot
@@ -87,11 +87,6 @@ def test_the_reference_run_contains_no_path_of_its_machine():
 
 
 BOOKS = "bookstore.round-trip.xml-slower"
-
-
-@pytest.fixture(scope="module")
-def committed() -> Analysis:
-    return Run.read_reference().analysis
 
 
 @pytest.mark.parametrize(("study", "row"), zip(SLUGS, STUDIES, strict=True), ids=SLUGS)
@@ -291,7 +286,7 @@ def nothing_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def claims(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, object]]:
-    assert cli.main(["claims", "--json", *options]) == exit_status.DONE
+    assert cli.main(["claims", "--json", *options]) == DONE
     found: list[dict[str, object]] = json.loads(capsys.readouterr().out)
     return found
 
@@ -300,7 +295,7 @@ def test_the_reference_run_is_judged_on_a_machine_without_results(
     nothing_ran: Path, capsys: pytest.CaptureFixture[str]
 ):
     committed = claims(capsys, "--reference")
-    assert cli.main(["claims", "--json", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "--json", "--profile", "smoke"]) == DONE
     printed = capsys.readouterr()
     mine = json.loads(printed.out)
     assert printed.err.startswith(
@@ -317,11 +312,11 @@ def test_without_a_reference_run_the_command_says_what_to_do(
     nothing_ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(paths, "reference", lambda: nothing_ran)
-    assert cli.main(["claims", "--reference"]) == exit_status.USAGE
+    assert cli.main(["claims", "--reference"]) == USAGE
     assert "restore it from git" in capsys.readouterr().err
     (nothing_ran / paths.LAYOUT_FILE).touch()
     monkeypatch.setenv("BENCHBOOK_HOME", str(nothing_ran))
-    assert cli.main(["claims", "--reference"]) == exit_status.USAGE
+    assert cli.main(["claims", "--reference"]) == USAGE
     said = capsys.readouterr().err
     assert (
         "lay another folder out with benchbook init, and copy it from there" in said
@@ -329,33 +324,34 @@ def test_without_a_reference_run_the_command_says_what_to_do(
     )
 
 
+@pytest.mark.usefixtures("judged_once")
 def test_a_study_has_one_line_per_claim_and_a_claim_shows_every_comparison(
     capsys: pytest.CaptureFixture[str],
 ):
-    def printed(*words: str) -> str:
-        assert cli.main(["claims", "--reference", *words]) == exit_status.DONE
+    def print_claims(*words: str) -> str:
+        assert cli.main(["claims", "--reference", *words]) == DONE
         return capsys.readouterr().out
 
     rows = claims(capsys, "--reference")
-    summary = printed()
+    summary = print_claims()
     assert summary.startswith("Does it hold? Claims by study and verdict, in the reference run:\n")
     failed = {str(one["id"]) for one in rows if one["verdict"] == "does not hold"}
     assert {
         line.split()[-1] for line in summary.splitlines() if line.startswith("does not hold ")
     } == failed
-    every = printed(*SLUGS)
+    every = print_claims(*SLUGS)
     assert "\nFacts, which cannot fail here and are not counted: bookstore." in every
     assert all(
         sum(str(one["id"]) in line.split() for line in every.splitlines()) == 1 for one in rows
     )
     assert all(str(one["words"]) in every and str(one["says"]).rstrip(".") in every for one in rows)
     one = next(row for row in rows if row["study"] == "drivers" and row["verdict"] == "undecided")
-    alone = printed(str(one["id"]))
+    alone = print_claims(str(one["id"]))
     text = " ".join(alone.split())
     assert text.startswith(f"undecided {str(one['says']).rstrip('.')} {one['words']} ")
     assert len(alone.splitlines()) > len(one["comparisons"])
     fact = next(one for one in load_claims() if one.fact)
-    assert " ".join(printed(fact.id).split()).startswith(
+    assert " ".join(print_claims(fact.id).split()).startswith(
         f"fact, not counted {fact.says} In the paper: {fact.where}."
     )
     assert [row["id"] for row in claims(capsys, "--reference", "tcp", str(rows[0]["id"]))] == [
@@ -363,6 +359,7 @@ def test_a_study_has_one_line_per_claim_and_a_claim_shows_every_comparison(
     ]
 
 
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -375,7 +372,7 @@ def test_a_study_has_one_line_per_claim_and_a_claim_shows_every_comparison(
 def test_an_unknown_claim_or_verdict_is_answered_with_the_nearest_name(
     words: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert cli.main(["claims", "--reference", *words]) == exit_status.USAGE
+    assert cli.main(["claims", "--reference", *words]) == USAGE
     assert says in capsys.readouterr().err
 
 
@@ -434,7 +431,7 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
         if name == MEANS_FILE
         else ["results", "import", str(nothing_ran / name)]
     )
-    assert cli.main(command) == exit_status.USAGE
+    assert cli.main(command) == USAGE
     assert re.search(
         "restore it from git|no observations that can be read", capsys.readouterr().err
     )

@@ -1,7 +1,9 @@
 """The final notebook runs on any subset of the studies, and its page loads nothing."""
 
 import base64
+import contextlib
 import hashlib
+import io
 import json
 import os
 import re
@@ -24,7 +26,7 @@ import constructed
 from benchbook import cli, grid, paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VerdictCounts
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, FAILED, USAGE
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.plots.provenance import describe_suites
 from benchbook.report import build, merged_run, sections, tables
@@ -50,7 +52,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measured(study: str, *changes: str) -> None:
+def run_smoke_cells(study: str, *changes: str) -> None:
     """Run the smoke cells of a study without servers, and write their results."""
     for cell in grid.make_plan([study], "smoke", (), changes).cells:
         columns = {
@@ -69,25 +71,80 @@ def measured(study: str, *changes: str) -> None:
         write_cell(columns, load_study(study).run(cell.parameters), cell.combination[1])
 
 
-def failed(study: str) -> None:
+def write_failed_cell(study: str) -> None:
     """Write of a study's first smoke cell that it failed."""
     (cell, *_) = grid.make_plan([study], "smoke").cells
     columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
     write_cell(columns | {"reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
 
 
+PAYLOAD = (
+    """x`</script><svg onload="document.title='PWN'"></svg>"""
+    "![i](http://127.0.0.1:9/i)[l](javascript:alert(1))"
+)
+MARKS = "svg[onload], img[src^='http'], a[href^='javascript:']"
+DESCRIBED = ("run_id", "host", "database_version", "driver_version", "runtime", "dataset")
+
+
+def add_payload(table: pa.Table, column: str) -> pa.Table:
+    """Return a table's last row with the payload in one column, or in each text of that column."""
+    row = table.slice(len(table) - 1).to_pylist()[0]
+    text = PAYLOAD
+    if column == "environment":
+        known = json.loads(row[column])
+        texts = {name: PAYLOAD for name, value in known.items() if isinstance(value, str)}
+        text = json.dumps(known | texts | {"governor": PAYLOAD, "suite": PAYLOAD})
+    repetition = 1000 + table.column_names.index(column)  # else one repetition has several values
+    return pa.Table.from_pylist(
+        [row | {"repetition": repetition, column: text}], schema=table.schema
+    )
+
+
+def can_import(given: Path, results: Path) -> bool:
+    """Import a file into an empty folder; return False where its first row is refused."""
+    errors = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(errors):
+        patch.setenv("BENCHBOOK_RESULTS", str(results))
+        status = cli.main(["results", "import", str(given)])
+    assert status == DONE or (status == USAGE and "row 0" in errors.getvalue())
+    return status == DONE
+
+
+def import_payloads(given: Path, tables: list[pa.Table]) -> None:
+    """Import the results of tables with the payload in every text column that import takes."""
+    taken, refused = [], []
+    for column in (field.name for field in tables[0].schema if field.type == pa.string()):
+        files.write_table(given, add_payload(tables[0], column))
+        (taken if can_import(given, given.with_name(column)) else refused).append(column)
+    assert {"database", "environment", "reason", "source", *DESCRIBED} <= {*taken}
+    assert {"language", "arm", "format", "json_codec", "study", "cell_id", "state"} <= {*refused}
+    for table in tables:
+        for column in DESCRIBED:
+            payloads = pa.array([PAYLOAD] * len(table))
+            table = table.set_column(table.column_names.index(column), column, payloads)
+        rows = [table, *(add_payload(table, column) for column in taken)]
+        files.write_table(given, pa.concat_tables(rows))
+        assert cli.main(["results", "import", str(given)]) == DONE
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of a profile of which only `bookstore` ran and one cell of `crud` failed."""
+    """Return the page of a profile of which only `bookstore` ran and one cell of `crud` failed.
+
+    Its results have the payload in every text column that import takes.
+    """
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("report")
-        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "measured"))
         patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
         patch.setenv("BENCHBOOK_HOME", str(paths.root()))
         patch.setattr(results_folder, "shorten_paths", str)  # as files are that were written before
-        measured("bookstore")
-        measured("bookstore", "n=7", "blocks=2")
-        failed("crud")
+        run_smoke_cells("bookstore")
+        measured = [files.read_table(one.path) for one in results_folder.list_files()]
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        import_payloads(folder / "given.parquet", measured)
+        run_smoke_cells("bookstore", "n=7", "blocks=2")
+        write_failed_cell("crud")
         with (folder / "steps").open("w") as steps:
             return build.build_report("smoke", lambda step: print(step, file=steps))
 
@@ -114,7 +171,7 @@ def test_building_a_report_prints_each_step(built: Path):
 
 def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, monkeypatch, capsys):
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(built.parents[2] / "results"))
-    assert cli.main(["claims", "--profile", "smoke"]) == exit_status.DONE
+    assert cli.main(["claims", "--profile", "smoke"]) == DONE
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all ")]
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
@@ -141,6 +198,15 @@ def test_cells_outside_of_profiles_have_their_own_figure_and_ratios(built: Path)
         level.partition(",")[0] for level in drawn["level"]
     }
     assert (drawn["value"] > 0).all() and section.index("<img") < section.index("<table")
+
+
+def test_own_cells_with_noisy_blocks_only_say_so_in_place_of_an_empty_table(monkeypatch):
+    shown = []
+    monkeypatch.setattr(sections, "show", lambda *parts: shown.append(parts))
+    own = SimpleNamespace(tables=pd.DataFrame({"study": ["crud"], "blocks": [0]}))
+    sections._show_own_cells(SimpleNamespace(own=own, is_reference=True), "crud")
+    ((section,),) = shown
+    assert section.startswith("### Your own cells of crud") and "without `--noisy`" in section
 
 
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
@@ -317,68 +383,23 @@ def test_only_a_changed_report_is_built_again(built: Path, monkeypatch: pytest.M
     assert build.hash_inputs("smoke") != unchanged
 
 
-PAYLOAD = (
-    """x`</script><svg onload="document.title='PWN'"></svg>"""
-    "![i](http://127.0.0.1:9/i)[l](javascript:alert(1))"
-)
-MARKS = "svg[onload], img[src^='http'], a[href^='javascript:']"
-DESCRIBED = ("run_id", "host", "database_version", "driver_version", "runtime", "dataset")
-
-
-def hostile(table: pa.Table, column: str) -> pa.Table:
-    """Return a table's last row with the payload in one column, or in each text of that column."""
-    row = table.slice(len(table) - 1).to_pylist()[0]
-    text = PAYLOAD
-    if column == "environment":
-        known = json.loads(row[column])
-        texts = {name: PAYLOAD for name, value in known.items() if isinstance(value, str)}
-        text = json.dumps(known | texts | {"governor": PAYLOAD, "suite": PAYLOAD})
-    repetition = 1000 + table.column_names.index(column)  # else one repetition has several values
-    return pa.Table.from_pylist(
-        [row | {"repetition": repetition, column: text}], schema=table.schema
-    )
-
-
 @needs_browser
-def test_no_text_of_a_result_is_executed_in_a_page(
-    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    """Import refuses a payload in a text column, or every page shows it as text."""
-    measured("bookstore")
-    whole = [files.read_table(one.path) for one in results_folder.list_files()]
-    given, taken = tmp_path / "given.parquet", []
-    for column in (field.name for field in whole[0].schema if field.type == pa.string()):
-        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / column))
-        files.write_table(given, hostile(whole[0], column))
-        status = cli.main(["results", "import", str(given)])
-        assert status == exit_status.DONE or (
-            status == exit_status.USAGE and "row 0" in capsys.readouterr().err
-        ), column
-        taken += [column] * (status == exit_status.DONE)
-    assert {"database", "environment", "reason", "source", *DESCRIBED} <= {*taken}
-    assert not {"language", "arm", "format", "json_codec", "study", "cell_id", "state"} & {*taken}
-
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "all"))
-    for table in whole:
-        for column in DESCRIBED:
-            payloads = pa.array([PAYLOAD] * len(table))
-            table = table.set_column(table.column_names.index(column), column, payloads)
-        files.write_table(
-            given, pa.concat_tables([table, *(hostile(table, column) for column in taken)])
-        )
-        assert cli.main(["results", "import", str(given)]) == exit_status.DONE
-    folder = str(tmp_path / "all")
+def test_no_text_of_a_result_is_executed_in_a_page(built: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every page shows as text what the results have of HTML, Markdown and scripts."""
+    folder = built.parents[2]
+    for name in ("results", "figures"):
+        monkeypatch.setenv(f"BENCHBOOK_{name.upper()}", str(folder / name))
+    monkeypatch.setattr(paths, "reference", lambda: folder / "no reference run")
     for command in (
         ["claims", "--profile", "smoke"],
-        ["compare", folder, folder, "--all"],
-        ["report", "--profile", "smoke"],
+        ["compare", str(folder / "results"), str(folder / "results"), "--all"],
+        ["explore", "--no-open"],
     ):
-        assert cli.main(command) == exit_status.DONE, command
-    assert cli.main(["explore", "--no-open"]) == exit_status.DONE
-    page, explorer = paths.figures("smoke") / build.PAGE, paths.figures("explorer") / "index.html"
+        assert cli.main(command) == DONE, command
+    explorer = paths.figures("explorer") / "index.html"
     with start_browser() as browser:
         watched = WatchedPage(browser, "file:", "data:")
-        watched.page.goto(page.as_uri())
+        watched.page.goto(built.as_uri())
         assert "document.title='PWN'" in watched.page.locator("body").text_content(), "it is shown"
         assert (watched.page.title(), watched.complaints) == ("benchbook: smoke", [])
         assert watched.page.locator(MARKS).count() == 0
@@ -425,7 +446,7 @@ def test_a_report_names_the_row_and_file_of_an_unknown_level_before_it_is_drawn(
     house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(build, "_run_notebook", lambda *_: pytest.fail("the notebook was run"))
-    measured("bookstore")
+    run_smoke_cells("bookstore")
     (one, *_) = results_folder.list_files()
     table = files.read_table(one.path)
     languages = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
@@ -434,7 +455,7 @@ def test_a_report_names_the_row_and_file_of_an_unknown_level_before_it_is_drawn(
         table.set_column(table.column_names.index("language"), "language", languages),
         one.facts,
     )
-    assert cli.main(["report", "--profile", "smoke"]) == exit_status.FAILED
+    assert cli.main(["report", "--profile", "smoke"]) == FAILED
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith(
         f"benchbook: {one.path}: row {len(table) - 1}: language is '<img src=x>'"
@@ -453,7 +474,7 @@ def test_a_notebook_that_draws_nothing_fails_the_report(
         "language": "python",
     }
     nbformat.write(notebook, home / "notebooks" / build.NOTEBOOK)
-    failed("crud")
+    write_failed_cell("crud")
     with pytest.raises(build.ReportError, match=r"did not draw .*bookstore_case1"):
         build.build_report("smoke")
     assert not (tmp_path / "figures" / "smoke" / build.STAMP).exists()
@@ -486,7 +507,7 @@ def test_a_report_that_is_stopped_leaves_no_process(
     notebook = nbformat.read(home / "notebooks" / build.NOTEBOOK, 4)
     notebook.cells.insert(1, nbformat.v4.new_code_cell(does))
     nbformat.write(notebook, home / "notebooks" / build.NOTEBOOK)
-    failed("crud")
+    write_failed_cell("crud")
     command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -511,7 +532,7 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
 
 
 def test_cells_that_a_profile_no_longer_has_are_not_read(house: Path, home: Path):
-    measured("bookstore")
+    run_smoke_cells("bookstore")
     before = merged_run.merge_run("smoke").means["process"]
     apart = before == "apart"
     assert 0 < apart.sum() < len(before)

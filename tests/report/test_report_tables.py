@@ -13,7 +13,7 @@ import pytest
 
 import constructed
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.papers import recomputed
 from benchbook.plots.claim_lines import count_verdicts
@@ -193,9 +193,9 @@ def test_counts_of_verdicts_have_a_line_per_study_and_link_to_what_ran():
     assert shown == {"claims": counts.claims, **said}
 
 
-def test_each_failed_claim_is_a_sentence_and_the_papers_numbers_are_a_line():
+def test_each_failed_claim_is_a_sentence_and_the_papers_numbers_are_a_line(committed: Analysis):
     document = lxml.html.fragment_fromstring(
-        sections.render_failures(Run.read_reference().analysis).data, create_parent="div"
+        sections.render_failures(committed).data, create_parent="div"
     )
     failed = [line.text_content() for line in document.xpath("//ul[@class='failed']/li")]
     assert len(failed) == 2 and all("printed" in line and "Here" in line for line in failed)
@@ -259,9 +259,9 @@ def test_noisy_cells_are_counted():
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table(committed: Analysis) -> pd.DataFrame:
     """Return the t-tests of the reference run."""
-    return Run.read_reference().analysis.t_tests
+    return committed.t_tests
 
 
 def test_t_tests_are_one_table_with_a_row_per_comparison(table: pd.DataFrame):
@@ -311,13 +311,12 @@ def test_without_five_blocks_nothing_is_tested():
 
 @needs_browser
 def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
-    table: pd.DataFrame, tmp_path: Path
+    table: pd.DataFrame, committed: Analysis, tmp_path: Path
 ):
-    analysis = Run.read_reference().analysis
-    claims = analysis.verdicts[analysis.verdicts["study"] == "tcp"]
-    notebook = notebook_of(
+    claims = committed.verdicts[committed.verdicts["study"] == "tcp"]
+    notebook = make_notebook(
         tables.render_t_tests(table).data,
-        sections.render_claims(claims, analysis.comparisons).data,
+        sections.render_claims(claims, committed.comparisons).data,
     )
     nbformat.write(notebook, tmp_path / "page.ipynb")
     page = tmp_path / "page.html"
@@ -373,7 +372,7 @@ def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
         assert watched.complaints == [] and watched.find_faults() == []
 
 
-def notebook_of(tests: str, claims: str) -> nbformat.NotebookNode:
+def make_notebook(tests: str, claims: str) -> nbformat.NotebookNode:
     """Return a notebook with the t-tests and the claims of tcp, a page each."""
     notebook = nbformat.v4.new_notebook()
     for title, shown in (("# All", ""), ("## t-tests: all", tests), ("## tcp: objects", claims)):

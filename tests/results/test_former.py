@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchbook import cli
-from benchbook.cli import exit_status
+from benchbook.cli.command import USAGE
 from benchbook.results import files, folder
 from benchbook.results.folder import locate_file
 from benchbook.results.schema import OBSERVATIONS
@@ -116,5 +116,5 @@ def test_a_former_name_is_answered_with_todays(
         (["results", "--sql", "SELECT engine FROM observations"], "database"),
     )
     for arguments, name in asked:
-        assert cli.main(arguments) == exit_status.USAGE
+        assert cli.main(arguments) == USAGE
         assert f"did you mean '{name}'?" in capsys.readouterr().err

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchbook import cli
-from benchbook.cli import exit_status
 from benchbook.cli import results as results_command
+from benchbook.cli.command import DONE, USAGE
 from benchbook.measure import time_action
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.save import save_exhibit
@@ -129,7 +129,7 @@ def test_a_failed_write_leaves_only_the_old_file(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("benchbook.files.atomic.os.fsync", full)
+    monkeypatch.setattr("benchbook.files.suite_files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_cell(columns(), values("json", "xml"))
     assert path.read_bytes() == before and names(results_folder) == {"abc.0.parquet"}
@@ -183,16 +183,16 @@ def test_cells_that_were_measured_before_are_imported_once(
     kept, written = tmp_path / "kept.parquet", everything()
     assert (
         cli.main(["results", "--sql", "SELECT * FROM all_observations", "--output", str(kept)])
-        == exit_status.DONE
+        == DONE
     )
     for source in (kept, results_folder):
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {source.name}"))
-        assert cli.main(["results", "import", str(source)]) == exit_status.DONE
+        assert cli.main(["results", "import", str(source)]) == DONE
         assert capsys.readouterr().out == "imported 2 cells; 0 were already present\n"
         assert list_states("crud") == {"abc.0": "done", "def.3": "failed"}
         pd.testing.assert_frame_equal(everything(), written)
         write_cell(columns(cell_id="def", block=3), values())
-        assert cli.main(["results", "import", str(source), str(source)]) == exit_status.DONE
+        assert cli.main(["results", "import", str(source), str(source)]) == DONE
         assert capsys.readouterr().out == "imported 0 cells; 4 were already present\n"
         assert list_states("crud") == {
             "abc.0": "done",
@@ -209,7 +209,7 @@ def test_a_damaged_cell_of_another_folder_is_named_and_not_imported(
     file = write_cell(columns(), values())
     flip_bit(file, 8 * (file.read_bytes().index(b"insert") + 1))
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
-    assert cli.main(["results", "import", str(results_folder)]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(results_folder)]) == USAGE
     assert (
         f"{file}: no observations that can be read: it cannot be read: " in capsys.readouterr().err
     )
@@ -239,7 +239,7 @@ def test_a_file_without_cells_is_refused_whole(
         file.write_bytes(b"PAR1")
     else:
         files.write_table(file, held)
-    assert cli.main(["results", "import", str(file)]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(file)]) == USAGE
     assert why in capsys.readouterr().err and list_states("crud") == {}
 
 
@@ -267,7 +267,7 @@ def test_a_level_that_its_study_does_not_know_is_not_imported(
 ):
     rows = pd.DataFrame([columns(cell_id="fine", durability="strict"), columns(block=1, **odd)])
     files.write_table(tmp_path / "given.parquet", build_table(rows, files.infer_schema(rows)))
-    assert cli.main(["results", "import", str(tmp_path / "given.parquet")]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(tmp_path / "given.parquet")]) == USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "given.parquet: " in line and why in line and list_states("crud") == {}
 
@@ -279,7 +279,7 @@ def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Pat
         write_cell(row)
     written, expected = tmp_path / "all.csv", [f"'{text}" for text in odd[:5]] + odd[5:]
     query = "SELECT database, -1.5 AS value FROM all_observations ORDER BY cell_id"
-    assert cli.main(["results", "--sql", query, "--output", str(written)]) == exit_status.DONE
+    assert cli.main(["results", "--sql", query, "--output", str(written)]) == DONE
     frame = pd.read_csv(written)
     assert list(frame["database"]) == expected and set(frame["value"]) == {-1.5}
     save_exhibit(Exhibit("a table", rows[["database"]].assign(value=-1.5)), tmp_path / "table", {})
@@ -296,13 +296,13 @@ def test_no_flipped_bit_of_an_export_is_imported(
     """An import of a file with a flipped bit in headers or footer has the exported values."""
     write_cell(columns(n=10), values("json", "xml"))
     kept, exported = tmp_path / "kept.parquet", everything()
-    assert cli.main(["results", "export", str(kept)]) == exit_status.DONE
+    assert cli.main(["results", "export", str(kept)]) == DONE
     whole, refused = kept.read_bytes(), 0
     for bit in random.Random(5).sample(range(8 * len(whole)), 150):
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {bit}"))
         kept.write_bytes(whole)
         flip_bit(kept, bit)
-        if cli.main(["results", "import", str(kept)]) == exit_status.DONE:
+        if cli.main(["results", "import", str(kept)]) == DONE:
             pd.testing.assert_frame_equal(everything(), exported)
         else:
             refused += 1
@@ -330,7 +330,7 @@ def test_files_that_are_too_large_are_not_imported(
 ):
     write_cell(columns(), values("json", "xml"))
     monkeypatch.setattr(results_command, limit, 1)
-    assert cli.main(["results", "import", str(results_folder)]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(results_folder)]) == USAGE
     assert why in capsys.readouterr().err
 
 
@@ -347,7 +347,7 @@ def test_a_small_file_that_unpacks_to_any_size_is_not_imported(tmp_path: Path):
         f" {str(file)!r}]))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == exit_status.USAGE, ran.stderr
+    assert ran.returncode == USAGE, ran.stderr
     why = (
         "its values take more than 2,147,483,648 bytes: import fewer cells at a time, or their"
         " results' folder"
@@ -372,7 +372,7 @@ def test_memory_that_runs_out_while_cells_are_imported_is_a_refusal(
         raise error
 
     monkeypatch.setattr(results_command, "import_cells", fail)
-    assert cli.main(["results", "import", str(file)]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(file)]) == USAGE
     assert (
         f"no observations that can be read: {str(error) or 'not enough memory'}"
         in capsys.readouterr().err
@@ -392,13 +392,13 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
         for block in range(2):
             write_cell(columns(block=block, host="lab (a processor)"), values("json", "xml"))
         handed_in[student] = str(tmp_path / f"{student}.parquet")
-        assert cli.main(["results", "export", handed_in[student]]) == exit_status.DONE
+        assert cli.main(["results", "export", handed_in[student]]) == DONE
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(results_folder))
-    assert cli.main(["results", "import", handed_in["anna"]]) == exit_status.DONE
+    assert cli.main(["results", "import", handed_in["anna"]]) == DONE
     of_anna = everything()
     capsys.readouterr()
 
-    assert cli.main(["results", "import", handed_in["ben"]]) == exit_status.USAGE
+    assert cli.main(["results", "import", handed_in["ben"]]) == USAGE
     assert (
         capsys.readouterr().err
         == f"benchbook: {handed_in['ben']}: 2 cells are already present with other values, first"
@@ -407,8 +407,8 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
     )
     pd.testing.assert_frame_equal(everything(), of_anna)
 
-    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == exit_status.DONE
-    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == exit_status.DONE
+    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == DONE
+    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == DONE
     assert (
         capsys.readouterr().out
         == "imported 2 cells; 0 were already present\nimported 0 cells; 2 were already present\n"
@@ -418,7 +418,7 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
     assert frame["cell_id"].nunique() == 2, "blocks of one cell stay blocks of one cell"
     assert len(frame) == 2 * len(of_anna)
 
-    assert cli.main(["results", "import", handed_in["anna"], "--as", "ben"]) == exit_status.USAGE
+    assert cli.main(["results", "import", handed_in["anna"], "--as", "ben"]) == USAGE
     assert "2 cells are already present with other values, first crud" in capsys.readouterr().err
 
 
@@ -441,5 +441,5 @@ def test_one_host_at_a_time_is_imported_under_another_name(
     for host in ("lab", "home"):
         write_cell(columns(cell_id=host, host=host), values())
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
-    assert cli.main(["results", "import", str(results_folder), "--as", name]) == exit_status.USAGE
+    assert cli.main(["results", "import", str(results_folder), "--as", name]) == USAGE
     assert why in capsys.readouterr().err and list_states("crud") == {}

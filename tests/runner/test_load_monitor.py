@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from benchbook import grid
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, FAILED, INTERRUPTED
 from benchbook.grid import Cell
 from benchbook.measure.machine import MAX_QUIET_LOAD, Load, compute_load, take_snapshot
 from benchbook.results.folder import list_states
@@ -141,7 +141,7 @@ def test_with_the_option_noisy_a_cell_under_load_is_only_marked():
         ran = benchbook("run", "bookstore", "--profile", "smoke", *chosen, "--noisy")
     rows = read_cells()
     assert (
-        ran.returncode == exit_status.DONE
+        ran.returncode == DONE
         and rows["noisy"].all()
         and (rows["background_load"] > MAX_QUIET_LOAD).all()
     ), ran
@@ -204,7 +204,7 @@ def test_a_machine_that_is_never_quiet_is_refused_with_the_busy_process_and_the_
         ran = benchbook(
             "run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=1.5
         )
-    assert ran.returncode == exit_status.FAILED and not list_states("bookstore"), ran
+    assert ran.returncode == FAILED and not list_states("bookstore"), ran
     assert "waiting until others use less than 0.1 processors: other processes use" in ran.stdout
     assert ran.stdout.count("waiting until") == 1, "a log says it once"
     (line,) = ran.stderr.splitlines()
@@ -275,7 +275,7 @@ def test_ctrl_c_ends_a_wait_and_leaves_no_results():
                 break
         process.send_signal(signal.SIGINT)
         printed = process.communicate(timeout=PATIENCE_S)[0]
-    assert process.returncode == exit_status.INTERRUPTED, printed
+    assert process.returncode == INTERRUPTED, printed
     assert "stopped. Finished cells are kept" in printed and not list_states("bookstore")
 
 

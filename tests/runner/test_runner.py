@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import html
 import itertools
 import json
 import os
@@ -22,15 +23,16 @@ import pymongo
 import pytest
 
 from benchbook import cli, grid
-from benchbook.cli import exit_status
+from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS
 from benchbook.grid.units import list_modules
+from benchbook.report import merged_run, sections
 from benchbook.results import folder as results_lock
 from benchbook.results.files import build_inferred_table
 from benchbook.results.folder import list_states
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.views import connect, fetch_frame, list_durations, load_observations
 from benchbook.runner import delivery
-from benchbook.runner.batch import UnwritableError, report_unwritable
+from benchbook.runner.batch import UnwritableError, lock_results, report_unwritable
 from benchbook.runner.kernel import ForkServer
 from benchbook.runner.progress import (
     Progress,
@@ -223,18 +225,18 @@ def test_a_finished_run_starts_no_kernel_and_runs_import_only_what_they_need(sui
     code = f"import sys; from benchbook import cli; print(cli.main({suite.command()[3:]!r}))"
     code += "; print(*sys.modules)"
 
-    def printed() -> str:
+    def run_code() -> str:
         return subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         ).stdout
 
-    measured = printed()
+    measured = run_code()
     assert "1 cell: 1 done, in " in measured
     # Pandas is slow to import, and Arrow does so by itself when it takes Python's values.
     assert not {"pandas", "scipy", "duckdb", "matplotlib", "pymongo"} & set(measured.split())
     (file,) = Path(os.environ["BENCHBOOK_RESULTS"]).glob("crud/*.parquet")
     before = file.stat().st_mtime_ns
-    repeated = printed()
+    repeated = run_code()
     assert "1 cell: all done before" in repeated
     assert not {"papermill", "jupyter_client", "pandas", "duckdb", "matplotlib", "pymongo"} & set(
         repeated.split()
@@ -375,36 +377,70 @@ def test_records_that_some_databases_refuse_are_measured_by_the_others(
         {**dict.fromkeys(names, f"text {number}"), "bell": "\1" * number} for number in range(2)
     ]
     own.write_text("\n".join(map(json.dumps, records)))
-    databases = "database=mongodb,postgresql+jsonb,postgresql+relational,noop"
-    only = [
-        "--set",
-        databases,
-        "--set",
-        "topology=single",
-        "--set",
-        f"dataset_file={own}",
-        "--set",
-        "n=2",
-    ]
-    assert (
-        cli.main(["run", "crud", "--profile", "smoke", "--where", "arm=a", *only])
-        == exit_status.DONE
-    )
+    levels = {
+        "database": "mongodb,postgresql+jsonb,postgresql+relational,noop",
+        "topology": "single",
+        "blocks": "2",
+        "n": "2",
+        "dataset_file": own,
+    }
+    asked = ["crud", "--profile", "smoke", "--where", "arm=a"]
+    for name, level in levels.items():
+        asked += ["--set", f"{name}={level}"]
+    assert cli.main(["run", *asked]) == DONE
+    refusal = 'postgresql+relational does not take these records: column name "ctid" conflicts'
     said = capsys.readouterr().out
-    assert f"{own}: mongodb does not take the field 'a.b'" in said
-    assert f"{own}: postgresql+relational does not take the field 'ctid'" in said
+    assert f"skipped: crud database=postgresql+relational: {refusal}" in said
+    assert f"Skipped 2: {refusal}" in said, "its other block is not tried"
+    assert "8 cells: 6 done, 2 skipped" in said
+    # The next run does not try again, and the plan says why.
+    assert cli.main(["run", *asked]) == DONE
+    said = capsys.readouterr().out
+    assert (
+        "6 done before, and nothing else can run here" in said and f"Skipped 2: {refusal}" in said
+    )
+    assert cli.main(["plan", *asked]) == DONE
+    assert f"Skipped 2: {refusal}" in capsys.readouterr().out
+    assert cli.main(["run", *asked, "--where", "database=postgresql+relational"]) == NOTHING_RUNS
+    # Nor do later blocks.
+    assert cli.main(["run", *asked, "--set", "blocks=3"]) == DONE
+    assert f"Skipped 3: {refusal}" in capsys.readouterr().out
+    with connect() as connection:
+        sql = "SELECT cell_started_at FROM cells WHERE state = 'skipped'"
+        assert fetch_frame(connection, sql)["cell_started_at"].notna().sum() == 1
+    # A codec refuses them in the plan.
     own_only = ["--set", f"dataset_file={own}", "--set", "n=2", "--where", "language=python"]
     assert (
-        cli.main(["run", "bookstore", "--profile", "smoke", "--where", "arm=a", *own_only])
-        == exit_status.DONE
+        cli.main(["run", "bookstore", "--profile", "smoke", "--where", "arm=a", *own_only]) == DONE
     )
     assert f"{own}:2: lxml does not take this record: field 'bell'" in capsys.readouterr().out
     with connect() as connection:
-        found = fetch_frame(connection, "SELECT DISTINCT study, state, database, format FROM cells")
-    assert set(found["state"]) == {"done"}
-    assert set(found["database"].dropna()) == {"postgresql+jsonb", "noop"} and set(
-        found["format"].dropna()
-    ) == {"json"}
+        sql = "SELECT DISTINCT study, state, database, format FROM cells WHERE state = 'done'"
+        found = fetch_frame(connection, sql)
+        skipped = fetch_frame(connection, "SELECT reason FROM cells WHERE state = 'skipped'")
+    assert set(found["database"].dropna()) == {"mongodb", "postgresql+jsonb", "noop"}
+    assert set(found["format"].dropna()) == {"json"}
+    assert len(skipped) == 3 and skipped["reason"].str.startswith(refusal).all()
+
+
+def test_when_all_databases_refuse_the_records_nothing_runs(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"xmin": "a"}')
+    asked = ["run", "crud", "--profile", "smoke", "--where", "arm=a", "--set", "topology=single"]
+    asked += ["--set", f"dataset_file={own}", "--set", "database=postgresql+relational"]
+    assert cli.main(asked) == NOTHING_RUNS
+    assert cli.main(asked) == NOTHING_RUNS
+    with connect() as connection:
+        tried = fetch_frame(connection, "SELECT cell_started_at FROM cells")
+    assert len(tried) == 1
+    # The report says why.
+    shown: list[str] = []
+    monkeypatch.setattr(sections, "show", shown.append)
+    sections._show_own_cells(merged_run.merge_run("smoke"), "crud")
+    (text,) = map(html.unescape, shown)
+    assert "- skipped: postgresql+relational does not take these records: column name" in text
 
 
 def test_a_cell_succeeds_by_its_rows_and_not_by_the_end_of_its_notebook(suite: Suite):
@@ -676,9 +712,9 @@ def first_cell(database: str) -> int:
 def test_a_run_whose_temporary_folder_is_removed_makes_another(suite: Suite, temporary: Path):
     suite.set_trap(first_cell("noop"), VANISH.replace("{above}", "0"))
     status, printed = suite.run(n="50,60,70")
-    assert status == exit_status.FAILED and states() == ["done", "done", "failed"], printed
+    assert status == FAILED and states() == ["done", "done", "failed"], printed
     status, printed = suite.run(n="50,60,70")
-    assert status == exit_status.DONE and states() == ["done"] * 3, printed
+    assert status == DONE and states() == ["done"] * 3, printed
     assert list(temporary.iterdir()) == []
 
 
@@ -688,11 +724,11 @@ def test_a_missing_temporary_folder_ends_the_run_and_the_next_run_continues(
     suite.set_trap(first_cell("noop"), VANISH.replace("{above}", "1"))
     status, printed = suite.run(n="50,60,70")
     temporary.mkdir()
-    assert status == exit_status.FAILED and states() == [] and "Traceback" not in printed, printed
+    assert status == FAILED and states() == [] and "Traceback" not in printed, printed
     reason = f"stopped: TMPDIR={temporary} does not exist: create it or unset TMPDIR"
     assert f"{reason}. Finished cells are kept: the same command continues\n" in printed
     status, printed = suite.run(n="50,60,70")
-    assert status == exit_status.DONE and states() == ["done"] * 3, printed
+    assert status == DONE and states() == ["done"] * 3, printed
 
 
 def test_a_temporary_folder_that_does_not_exist_is_refused(
@@ -763,6 +799,50 @@ def test_two_runs_do_not_overlap(suite: Suite, results_folder: Path):
         status, printed = suite.run()
     assert status == 2 and "process 4711, running since 10:03, writes to" in printed
     assert states() == []
+
+
+@pytest.mark.parametrize("spec", [None, {"name": "julia-1.9", "language": "julia"}])
+def test_a_notebook_runs_in_our_kernel_whichever_it_names(
+    suite: Suite, home: Path, spec: dict[str, str] | None
+):
+    path = home / "notebooks" / "04_crud.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["metadata"].pop("kernelspec")
+    if spec:
+        notebook["metadata"]["kernelspec"] = spec
+    path.write_text(json.dumps(notebook))
+    status, printed = suite.run()
+    assert status == DONE and states() == ["done"], printed
+
+
+def make_odd_file(path: Path, kind: str) -> None:
+    if kind == "link":
+        path.symlink_to("nowhere")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_lock_of_another_kind_of_file_is_named_with_a_remedy(
+    kind: str, temporary: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(temporary))
+    make_odd_file(temporary / ".running", kind)
+    advice = f"{temporary / '.running'} is not a regular file: remove it"
+    with pytest.raises(UnwritableError, match=re.escape(advice)), lock_results():
+        pass
+
+
+def test_a_file_in_place_of_the_results_folder_is_named_with_a_remedy(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(temporary / "results"))
+    (temporary / "results").touch()
+    advice = "a file has the folder's name: move it away, or point BENCHBOOK_RESULTS elsewhere"
+    with pytest.raises(UnwritableError, match=advice), lock_results():
+        pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another account, too")

@@ -9,7 +9,7 @@ import pytest
 from benchbook import servers
 from benchbook.cli import main
 from benchbook.databases import catalogue
-from benchbook.grid import platforms
+from benchbook.grid.cells import find_server
 from benchbook.registry import products
 from benchbook.servers import launcher
 from benchbook.servers.address import format_host_port, name_url_variable, read_login
@@ -79,8 +79,8 @@ def test_every_command_reports_a_wrong_address_with_its_usual_status(
         "--where",
         "topology=single",
     ]
-    platforms.find_server.cache_clear()
-    request.addfinalizer(platforms.find_server.cache_clear)
+    find_server.cache_clear()
+    request.addfinalizer(find_server.cache_clear)
     for command, status in ((["doctor"], 0), (["plan", *chosen], 0), (["run", *chosen], 3)):
         assert main(command) == status
         printed = "".join(capsys.readouterr())

@@ -21,7 +21,7 @@ import container_engine
 from benchbook.cli import main
 from benchbook.databases import catalogue
 from benchbook.datasets import blog
-from benchbook.grid import platforms
+from benchbook.grid.cells import find_server
 from benchbook.measure.meters import make_process_meters
 from benchbook.registry import products
 from benchbook.results.views import connect, fetch_frame
@@ -63,12 +63,12 @@ def engine(
     podman: container_engine.Podman, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[containers.ContainerEngine]:
     """Use the container engine for every product; plans from before did not know it."""
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
     monkeypatch.setenv(containers.CONTAINERS_VARIABLE, podman.socket)
     for product in PRODUCTS:
         monkeypatch.setenv(programs.name_image_variable(product), "default")
     yield containers.find_engine()
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
 
 
 def list_remains(engine: containers.ContainerEngine) -> list[str]:
@@ -139,7 +139,7 @@ def test_a_cell_states_the_image_of_its_servers(
     capsys.readouterr()
     # the same product on this machine itself is another server: its cells are measured anew
     monkeypatch.delenv(programs.name_image_variable("mongodb"))
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
     assert main(["plan", *cells, "--json"]) == 0
     assert {cell["state"] for cell in json.loads(capsys.readouterr().out)} == {"todo"}
 

@@ -19,8 +19,8 @@ import pytest
 
 from benchbook import cli, grid
 from benchbook.analysis.block_means import compute_block_means
-from benchbook.cli import exit_status
-from benchbook.grid import platforms
+from benchbook.cli.command import DONE, USAGE
+from benchbook.grid.cells import find_server
 from benchbook.languages import harness
 from benchbook.results.files import build_inferred_table
 from benchbook.results.views import connect, fetch_frame
@@ -128,7 +128,7 @@ def test_a_network_may_be_written_by_its_parts_in_a_grid_and_after_set(
         ).cells
     }
     for wrong in ("{rat: 1mbit}", "{rate: 1mbit", "{rate}", "{rate: 1mbit, rate: 2mbit}"):
-        assert cli.main(["plan", "tcp", "--set", f"network={wrong}"]) == exit_status.USAGE
+        assert cli.main(["plan", "tcp", "--set", f"network={wrong}"]) == USAGE
         assert f"--set network={wrong}: " in capsys.readouterr().err
 
 
@@ -339,7 +339,7 @@ def test_a_run_without_root_has_networks_and_a_loopback(
         capture_output=True,
         text=True,
     )
-    assert done.returncode == exit_status.DONE, done.stdout + done.stderr
+    assert done.returncode == DONE, done.stdout + done.stderr
     with connect() as connection:
         rows = fetch_frame(connection, "SELECT metric, network FROM observations")
     assert set(rows["network"]) == {"lan-100m", "none"}
@@ -381,15 +381,15 @@ def test_cells_of_a_network_that_cannot_be_made_are_skipped_with_the_reason(
         "find_network_fault",
         lambda text: None if text == "none" else f"network {text}: not here",
     )
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
     for study in ("tcp", "crud", "replication"):
         assert (
             cli.main(["plan", study, "--profile", "smoke", "--set", "network=lan-1g", "--json"])
-            == exit_status.DONE
+            == DONE
         )
         planned = json.loads(capsys.readouterr().out)
         assert planned and all("network lan-1g: not here" in str(cell["why"]) for cell in planned)
-    platforms.find_server.cache_clear()
+    find_server.cache_clear()
 
 
 def test_a_network_that_is_set_applies_to_every_cell():
@@ -425,7 +425,7 @@ def test_a_pair_in_a_network_replicates_over_its_cards(database: Any):
 
 
 @needs_root
-def test_a_nodes_share_refers_to_its_own_processors():
+def test_the_cpu_share_of_a_node_is_of_its_own_processors():
     parameters = replication.Parameters(
         network="lan-100m/1core", process="apart", model="document", n=300
     )
@@ -487,12 +487,12 @@ def test_a_batch_runs_its_cells_in_the_network(
         "--where",
         "language=python",
     ]
-    assert cli.main(["run", *asked, "--set", "network=lan-100m,none"]) == exit_status.DONE, (
+    assert cli.main(["run", *asked, "--set", "network=lan-100m,none"]) == DONE, (
         capsys.readouterr().out
     )
     capsys.readouterr()
     sql = "SELECT DISTINCT network, topology FROM observations"
-    assert cli.main(["results", "--sql", sql, "--json"]) == exit_status.DONE
+    assert cli.main(["results", "--sql", sql, "--json"]) == DONE
     ran = {(row["network"], row["topology"]) for row in json.loads(capsys.readouterr().out)}
     assert ran == {*itertools.product(("lan-100m", "none"), ("single", "replicated"))}
 
@@ -519,13 +519,13 @@ def test_a_notebook_passes_the_network_on(
     changes = []
     for change in asked:
         changes += ["--set", change]
-    assert (
-        cli.main(["run", study, "--profile", "smoke", "--noisy", *changes]) == exit_status.DONE
-    ), capsys.readouterr().out
+    assert cli.main(["run", study, "--profile", "smoke", "--noisy", *changes]) == DONE, (
+        capsys.readouterr().out
+    )
     capsys.readouterr()
     assert (
         cli.main(["results", "--sql", "SELECT DISTINCT operation FROM observations", "--json"])
-        == exit_status.DONE
+        == DONE
     )
     assert {row["operation"] for row in json.loads(capsys.readouterr().out)} == operations
 

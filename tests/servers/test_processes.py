@@ -110,7 +110,7 @@ def test_without_death_signal_a_stopped_child_leaves_no_process(
 
 @LINUX
 @ROOT
-def test_a_child_of_another_user_has_none_of_our_groups() -> None:
+def test_a_child_of_another_user_is_in_no_group_of_ours() -> None:
     child = processes.spawn(["sleep", "600"], user="nobody", cwd=Path("/"))
     try:
         process = psutil.Process(child.pid)

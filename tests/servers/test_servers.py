@@ -24,7 +24,7 @@ from benchbook.databases import catalogue
 from benchbook.databases.couchdb.node import AnswerError, HTTPNode
 from benchbook.databases.mongodb import server as mongodb
 from benchbook.databases.rethinkdb.server import open_connection
-from benchbook.files import temporary_folders
+from benchbook.files import suite_files
 from benchbook.schema import Field, Schema
 from benchbook.servers import fleet, launcher
 from benchbook.servers.address import read_login
@@ -228,13 +228,13 @@ def test_a_stranger_among_mongodbs_users_ends_the_server(
 ) -> None:
     initiated = mongodb._connect
 
-    def joined(url: str) -> mongodb.Client:
+    def join_as_test(url: str) -> mongodb.Client:
         client = initiated(url)
         if "__system" in url:
             client.test.command("createUser", "stranger", pwd="stranger", roles=[])
         return client
 
-    monkeypatch.setattr(mongodb, "_connect", joined)
+    monkeypatch.setattr(mongodb, "_connect", join_as_test)
     with pytest.raises(ServerError, match=r"users that are not ours: test\.stranger"):
         launcher.start_servers("mongodb", "single")
     assert list(temporary.iterdir()) == []
@@ -425,13 +425,13 @@ def test_a_program_that_prepares_a_server_ends_with_its_owner(
 def test_a_disk_that_cannot_lock_folders_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(temporary_folders, "_lock_folder", lambda folder: None)
-    with pytest.raises(temporary_folders.FolderError, match="cannot lock folders"):
-        temporary_folders.TemporaryFolder("run", tmp_path)
+    monkeypatch.setattr(suite_files, "_lock_folder", lambda folder: None)
+    with pytest.raises(suite_files.FolderError, match="cannot lock folders"):
+        suite_files.TemporaryFolder("run", tmp_path)
 
 
 def test_the_next_start_keeps_folders_in_use_and_folders_of_others(temporary: Path) -> None:
-    used = temporary_folders.TemporaryFolder("servers")
+    used = suite_files.TemporaryFolder("servers")
     (temporary / "benchbook-servers-dead").mkdir()
     (temporary / "benchbook-run-dead").mkdir()
     (temporary / "something-else").mkdir()
@@ -439,7 +439,7 @@ def test_the_next_start_keeps_folders_in_use_and_folders_of_others(temporary: Pa
     if os.geteuid() == 0:
         (temporary / "benchbook-servers-theirs").mkdir()
         shutil.chown(temporary / "benchbook-servers-theirs", "nobody")
-    temporary_folders.sweep_folders(temporary)
+    suite_files.sweep_folders(temporary)
     assert used.path.is_dir()
     assert not (temporary / "benchbook-servers-dead").exists()
     assert not (temporary / "benchbook-run-dead").exists()

@@ -30,7 +30,7 @@ LINUX = pytest.mark.skipif(
 )
 
 
-def without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+def remove_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the servers' wheels away, which are asked for once a process."""
 
     def files(name: str) -> None:
@@ -63,7 +63,7 @@ def test_a_broken_program_on_path_is_skipped(
     write_program(tmp_path / "failing", "mongod", "#!/bin/sh\nexit 3\n")
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "mongod").symlink_to(wheel.programs["mongod"])
-    without_wheels(monkeypatch)
+    remove_wheels(monkeypatch)
     monkeypatch.setenv(
         "PATH", os.pathsep.join(str(tmp_path / name) for name in ("broken", "failing", "good"))
     )
@@ -86,7 +86,7 @@ def test_a_link_to_a_server_leads_to_its_other_programs(
     real = real_postgresql()
     for name in ("postgres", "initdb"):
         (tmp_path / name).symlink_to(real / name)
-    without_wheels(monkeypatch)
+    remove_wheels(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     found = find_present_server("postgresql")
     assert found.programs == {name: real / name for name in ("postgres", "initdb", "pg_basebackup")}
@@ -122,7 +122,7 @@ def test_a_server_that_is_too_old_is_skipped_and_named_if_nothing_fits(
     for name in ("postgres", "initdb", "pg_basebackup"):
         write_program(tmp_path, name, "#!/bin/sh\necho PostgreSQL 9.6.24\n")
     known = products.load_product("postgresql")
-    without_wheels(monkeypatch)
+    remove_wheels(monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), str(real)]))
     found = find_present_server("postgresql")
     assert (found.source, found.programs["postgres"]) == ("path", real / "postgres")
@@ -235,7 +235,7 @@ def test_a_missing_server_has_a_reason_and_a_remedy(
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     write_program(tmp_path, "mongod", "#!/bin/sh\necho 'libcurl.so.4: not found' >&2\nexit 127\n")
     write_program(tmp_path, "postgres", "#!/bin/sh\necho 18.0\n")
-    without_wheels(monkeypatch)
+    remove_wheels(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     known = products.load_product(name)
     nowhere = known.package and replace(known.package, folder_patterns=())

@@ -24,7 +24,7 @@ from rethinkdb import r
 from benchbook.cli import main
 from benchbook.databases import catalogue
 from benchbook.databases.rethinkdb.server import open_connection
-from benchbook.grid import platforms
+from benchbook.grid.cells import find_server
 from benchbook.registry.products import PRODUCTS
 from benchbook.servers import launcher, programs
 from benchbook.servers.address import (
@@ -117,11 +117,11 @@ def test_a_pairs_primary_is_refused_as_a_single_server(
     reason = explain_missing(product)
     assert reason == why
     assert launcher.provide_servers(product, "replicated").find_failures() is None
-    platforms.find_server.cache_clear()
-    request.addfinalizer(platforms.find_server.cache_clear)
+    find_server.cache_clear()
+    request.addfinalizer(find_server.cache_clear)
     assert (
-        platforms.find_server(product, "single").missing == why
-        and not platforms.find_server(product, "replicated").missing
+        find_server(product, "single").missing == why
+        and not find_server(product, "replicated").missing
     )
     main(["doctor", "--json"])
     rows = [
@@ -285,7 +285,7 @@ def test_an_address_of_another_product_is_refused_without_showing_it(
 
 
 @pytest.mark.parametrize(("given", "product"), [("mariadb", "mysql"), ("mysql", "mariadb")])
-def test_mysql_and_mariadb_are_told_apart(
+def test_mysql_and_mariadb_are_distinguished(
     given: str, product: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without(given)

@@ -91,7 +91,7 @@ def server(started: Callable[[str], SocketServer], request: pytest.FixtureReques
     return started(request.param)
 
 
-def connected(server: SocketServer, said: bytes = b"") -> socket.socket:
+def open_connection(server: SocketServer, said: bytes = b"") -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), 20)
     connection.sendall(said)
     return connection
@@ -109,7 +109,7 @@ def answer(connection: socket.socket) -> bytes:
     return got
 
 
-def begun(server: SocketServer, *, acknowledge: bool = False) -> bytes:
+def pack_start(server: SocketServer, *, acknowledge: bool = False) -> bytes:
     """Return the command that starts a trial with a server, in the codec that it was given."""
     codec = CODECS[server.pid]
     return server.secret + pack_message(START, codec=codec, acknowledge=acknowledge, check=False)
@@ -117,7 +117,7 @@ def begun(server: SocketServer, *, acknowledge: bool = False) -> bytes:
 
 def serves(server: SocketServer) -> None:
     """Hold that who knows the secret is served."""
-    with connected(server, begun(server)) as connection:
+    with open_connection(server, pack_start(server)) as connection:
         assert reply(connection)[0] == READY
         connection.sendall(
             b"".join(pack_frame(OBJECT, data) for data in OBJECTS)
@@ -145,7 +145,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("said", UNKNOWN)
 def test_a_connection_without_the_secret_gets_no_answer(server: SocketServer, said: str) -> None:
-    with connected(server) as connection:
+    with open_connection(server) as connection:
         with suppress(ConnectionResetError, BrokenPipeError):
             connection.sendall(UNKNOWN[said])
         assert answer(connection) == b""
@@ -155,9 +155,9 @@ def test_a_connection_without_the_secret_gets_no_answer(server: SocketServer, sa
 def test_a_wrong_or_incomplete_secret_gets_no_answer(server: SocketServer) -> None:
     *rest, last = server.secret
     for said in (bytes([*rest, last ^ 1]), server.secret[1:] + b"\0", b"\0" + server.secret):
-        with connected(server, said) as connection:
+        with open_connection(server, said) as connection:
             assert answer(connection) == b""
-    with connected(server, server.secret[:-1]) as connection:
+    with open_connection(server, server.secret[:-1]) as connection:
         connection.shutdown(socket.SHUT_WR)
         assert answer(connection) == b""
 
@@ -170,7 +170,7 @@ def test_the_secret_is_not_in_arguments_or_environment(server: SocketServer) -> 
 def test_the_start_command_can_only_name_the_servers_codecs(
     server: SocketServer,
 ) -> None:
-    with connected(server, server.secret + old_start("xmldecoder")) as connection:
+    with open_connection(server, server.secret + old_start("xmldecoder")) as connection:
         kind, said = reply(connection)
     assert kind == ERROR
     assert b"not a start command" in said
@@ -278,7 +278,7 @@ def attacks(orders: Connection, said: Sequence[bytes]) -> None:
     while True:
         got = [b""] * len(said)
         for number, each in enumerate(said):
-            with suppress(OSError), connected(server, each) as connection:
+            with suppress(OSError), open_connection(server, each) as connection:
                 connection.settimeout(0.1)
                 got[number] = connection.recv(1000)
         orders.send(got)
@@ -298,8 +298,8 @@ def test_xmldecoder_only_builds_persons(tmp_path: Path) -> None:
         asked.setblocking(False)
         made = hostile.programs(str(marker), asked.getsockname()[1], version())
         honest = hostile.beans(hostile.PERSON.replace("{more}", ""), version())
-        accepted = [name for name, document in made.items() if decoded(server, document)]
-        assert (accepted, decoded(server, honest)) == ([], True)
+        accepted = [name for name, document in made.items() if can_decode(server, document)]
+        assert (accepted, can_decode(server, honest)) == ([], True)
         time.sleep(0.2)  # a command that was started makes its file
         assert not marker.exists()
         with pytest.raises(BlockingIOError):
@@ -311,14 +311,14 @@ def test_java_refuses_doctypes(codec: str) -> None:
     with java(codec) as server, socket.create_server(("127.0.0.1", 0)) as asked:
         asked.setblocking(False)
         made = hostile.documents(asked.getsockname()[1])
-        assert [name for name, document in made.items() if decoded(server, document)] == []
+        assert [name for name, document in made.items() if can_decode(server, document)] == []
         with pytest.raises(BlockingIOError):
             asked.accept()
 
 
-def decoded(server: SocketServer, document: bytes) -> bool:
+def can_decode(server: SocketServer, document: bytes) -> bool:
     """Return whether a server decodes a document; it says so, or that it does not."""
-    with connected(server, begun(server, acknowledge=True)) as connection:
+    with open_connection(server, pack_start(server, acknowledge=True)) as connection:
         assert reply(connection)[0] == READY
         connection.sendall(pack_frame(OBJECT, document))
         kind, _ = reply(connection)

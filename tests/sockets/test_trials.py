@@ -42,13 +42,13 @@ def client(server: SocketServer, transport: Transport = "framed", codec: str = "
     return Client(server, codec, transport)
 
 
-def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
+def encode_people(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
     return [codecs.load_codec(codec).encode_record(record) for record in PEOPLE.records[:n]]
 
 
 def lives(server: SocketServer) -> None:
     """Hold that the server serves the next trial."""
-    report = client(server).run_trial([encoded()], check=True)
+    report = client(server).run_trial([encode_people()], check=True)
     assert (report.objects, report.digest) == (len(PEOPLE.records), sum_hashes(PEOPLE.records))
 
 
@@ -56,7 +56,7 @@ def lives(server: SocketServer) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("codec", ["orjson", "lxml"])
 def test_every_transport_brings_every_object(server, codec, transport, connections):
-    objects = encoded(codec)
+    objects = encode_people(codec)
     streams = [objects[first::connections] for first in range(connections)]
     report = client(server, transport, codec).run_trial(streams, check=True)
     assert report.objects == len(objects)
@@ -65,7 +65,7 @@ def test_every_transport_brings_every_object(server, codec, transport, connectio
 
 
 def test_the_server_reports_its_clock_cpu_and_memory(server):
-    report = client(server, codec="lxml").run_trial([encoded("lxml") * 20])
+    report = client(server, codec="lxml").run_trial([encode_people("lxml") * 20])
     seen = {reading.metric: reading for reading in report.readings}
     assert {reading.role for reading in report.readings} == {"server"}
     assert set(seen) == {
@@ -89,7 +89,7 @@ def test_the_servers_clock_runs_while_the_client_encodes(server):
     import time
 
     def slow() -> Iterator[bytes]:
-        yield encoded()[0]
+        yield encode_people()[0]
         time.sleep(0.1)
 
     seen = {
@@ -102,7 +102,8 @@ def test_the_servers_clock_runs_while_the_client_encodes(server):
 
 def test_several_connections_have_no_idle_time(server):
     assert "idle_time" not in {
-        reading.metric for reading in client(server).run_trial([encoded(), encoded()]).readings
+        reading.metric
+        for reading in client(server).run_trial([encode_people(), encode_people()]).readings
     }
 
 
@@ -121,7 +122,7 @@ def test_a_trial_can_be_empty(server):
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_bytes_that_do_not_parse_are_reported_with_their_object(server, transport):
-    objects = [*encoded(n=3), b"{no json", *encoded()]
+    objects = [*encode_people(n=3), b"{no json", *encode_people()]
     with pytest.raises(WireError, match=r"not JSON") as caught:
         client(server, transport=transport).run_trial([objects])
     assert caught.value.number == (0 if transport == "connection" else 3)
@@ -131,9 +132,11 @@ def test_bytes_that_do_not_parse_are_reported_with_their_object(server, transpor
 def test_bytes_that_do_not_parse_on_a_joined_connection_are_reported(server):
     with pytest.raises(WireError, match=r"object 2: .*not XML"):
         client(server, codec="lxml").run_trial(
-            [encoded("lxml"), [*encoded("lxml", 2), b"<record>"]]
+            [encode_people("lxml"), [*encode_people("lxml", 2), b"<record>"]]
         )
-    assert client(server, codec="lxml").run_trial([encoded("lxml")]).objects == len(PEOPLE.records)
+    assert client(server, codec="lxml").run_trial([encode_people("lxml")]).objects == len(
+        PEOPLE.records
+    )
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -142,7 +145,9 @@ def test_a_frame_over_the_limit_is_reported(server, transport):
     with pytest.raises(
         WireError, match=rf"a frame of {len(long)} bytes is over the limit of {MAX_PAYLOAD_BYTES}"
     ):
-        client(server, transport=transport).run_trial([[*encoded(n=2), long, *encoded() * 20]])
+        client(server, transport=transport).run_trial(
+            [[*encode_people(n=2), long, *encode_people() * 20]]
+        )
     lives(server)
 
 
@@ -155,7 +160,7 @@ def test_a_frame_of_exactly_the_limit_is_accepted(server):
     )
 
 
-def known(server: SocketServer) -> socket.socket:
+def connect_with_secret(server: SocketServer) -> socket.socket:
     """Return a connection that has said the secret."""
     connection = socket.create_connection(("127.0.0.1", server.port), 60)
     connection.sendall(server.secret)
@@ -164,7 +169,7 @@ def known(server: SocketServer) -> socket.socket:
 
 def start(server: SocketServer) -> tuple[socket.socket, int]:
     """Start a trial by hand; return its control connection and number."""
-    connection = known(server)
+    connection = connect_with_secret(server)
     connection.sendall(pack_message(START, codec="orjson", acknowledge=False, check=False))
     kind, payload = reply(connection)
     assert kind == READY
@@ -189,8 +194,10 @@ def test_the_server_survives_a_control_connection_cut_inside_an_object(server):
 def test_a_joined_connection_cut_inside_an_object_is_reported_at_the_end(server):
     control, number = start(server)
     with control:
-        with known(server) as joined:
-            joined.sendall(pack_message(JOIN, trial=number) + pack_frame(OBJECT, encoded()[0]))
+        with connect_with_secret(server) as joined:
+            joined.sendall(
+                pack_message(JOIN, trial=number) + pack_frame(OBJECT, encode_people()[0])
+            )
             joined.sendall(HEADER.pack(OBJECT, 100) + b"half")
             joined.shutdown(socket.SHUT_WR)
             assert reply(joined)[0] == ERROR
@@ -205,13 +212,13 @@ def test_a_joined_connection_cut_inside_an_object_is_reported_at_the_end(server)
 
 def test_an_end_signal_waits_for_objects_on_other_connections(server):
     control, number = start(server)
-    with control, known(server) as joined:
+    with control, connect_with_secret(server) as joined:
         control.sendall(pack_message(END, objects=1))
         control.settimeout(0.3)
         with pytest.raises(TimeoutError):
             control.recv(1)
         control.settimeout(60)
-        joined.sendall(pack_message(JOIN, trial=number) + pack_frame(OBJECT, encoded()[0]))
+        joined.sendall(pack_message(JOIN, trial=number) + pack_frame(OBJECT, encode_people()[0]))
         joined.close()
         assert unpack_message(reply(control)[1])["objects"] == 1
 
@@ -234,7 +241,7 @@ def test_an_end_signal_waits_for_objects_on_other_connections(server):
     ],
 )
 def test_wrong_frames_are_refused_with_a_reason_and_the_server_survives(server, said, why):
-    with known(server) as connection:
+    with connect_with_secret(server) as connection:
         connection.sendall(said)
         kind, payload = reply(connection)
     assert kind == ERROR
@@ -245,7 +252,7 @@ def test_wrong_frames_are_refused_with_a_reason_and_the_server_survives(server, 
 def test_trials_at_the_same_time_do_not_mix(server):
     first, _ = start(server)
     with first:
-        first.sendall(pack_frame(OBJECT, encoded()[0]))
+        first.sendall(pack_frame(OBJECT, encode_people()[0]))
         lives(server)
         first.sendall(pack_message(END, objects=1))
         assert unpack_message(reply(first)[1])["objects"] == 1
@@ -255,10 +262,10 @@ def test_a_server_that_ends_is_an_error():
     with start_receiver(["orjson"], PEOPLE.schema) as mortal:
 
         def deadly() -> Iterator[bytes]:
-            yield encoded()[0]
+            yield encode_people()[0]
             psutil.Process(mortal.pid).kill()
             while True:
-                yield encoded()[0]
+                yield encode_people()[0]
 
         with pytest.raises(WireError, match=r"the connection broke|closed"):
             client(mortal).run_trial([deadly()])

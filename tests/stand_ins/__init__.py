@@ -40,17 +40,6 @@ LIMITATIONS: Final[dict[str, dict[str, str]]] = {
 }
 """What each cannot do, or does otherwise than its product, by capability, and why."""
 
-REFUSED_KEYS: Final[dict[str, Callable[[str], bool]]] = {
-    "couchdb": lambda key: key > "\xff",  # PouchDB loses those that begin with a later character
-    "couchbase": lambda key: not key.isascii() or "\0" in key,
-}
-"""What tells the keys of records that a server does not take, and its product does."""
-
-REFUSED_NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "rethinkdb": ("__proto__", "constructor", "hasOwnProperty")
-}
-"""Names of fields that a server keeps for itself."""
-
 NAMES: Final = tuple(LIMITATIONS)
 
 

@@ -48,7 +48,7 @@ def test_rows_are_typed_and_carry_the_units_of_their_metrics():
     assert list(frame["format"].isna()) == [False, True]
 
 
-def test_no_rows_are_typed_too():
+def test_a_frame_without_rows_has_all_columns():
     assert list(cell.Rows().frame().columns) == VALUES.names
 
 
@@ -120,7 +120,7 @@ def test_a_language_chooses_its_own_codecs_and_drivers(
     assert model(**unnamed) == model()
 
 
-def test_there_is_no_sixth_study():
+def test_an_unknown_study_is_refused():
     with pytest.raises(KeyError, match="no study 'cruds'"):
         load_study("cruds")
 

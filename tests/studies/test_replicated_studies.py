@@ -17,7 +17,7 @@ Contents = dict[str, dict[str, Any]]
 def watching(states: list[tuple[Contents, Contents]]) -> Any:
     """Return a wrapper that notes both nodes' records after each wait of a study."""
 
-    def tampered(adapter: Adapter) -> None:
+    def note_states(adapter: Adapter) -> None:
         insert, wait_for, begun = adapter.insert, adapter.wait_for, []
 
         def inserting(record: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def watching(states: list[tuple[Contents, Contents]]) -> Any:
 
         adapter.insert, adapter.wait_for = inserting, waiting  # type: ignore[method-assign]
 
-    return tampered
+    return note_states
 
 
 def hold_a_stored_resolution(frame: Any) -> None:

@@ -23,7 +23,7 @@ def run(**parameters: Any) -> pd.DataFrame:
     return bookstore.run(bookstore.Parameters(**{"n": 10, "repetitions": 3, **parameters}))
 
 
-def in_bytes(frame: pd.DataFrame) -> pd.DataFrame:
+def pivot_sizes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the size of each format's document and of its markup."""
     return frame.query("unit == 'B'").pivot(index="format", columns="metric", values="value")
 
@@ -87,7 +87,7 @@ def test_longer_keys_make_more_markup_with_the_same_values(json_codec, xml_codec
     def sizes(keys: str) -> pd.DataFrame:
         frame = run(keys=keys, json_codec=json_codec, xml_codec=xml_codec, repetitions=1)
         assert set(frame["dataset"]) == {f"bookstore-{keys}"}
-        return in_bytes(frame)
+        return pivot_sizes(frame)
 
     short, long = sizes("short"), sizes("long")
     letters = sum(map(len, KEYS["long"])) - sum(map(len, KEYS["short"]))
@@ -103,7 +103,7 @@ def test_longer_keys_make_more_markup_with_the_same_values(json_codec, xml_codec
 def test_one_more_level_makes_more_markup_with_the_same_books(json_codec, xml_codec):
     chosen = {"json_codec": json_codec, "xml_codec": xml_codec}
     nested, flat = (
-        in_bytes(run(keys=keys, repetitions=1, **chosen)) for keys in ("nested", "paper")
+        pivot_sizes(run(keys=keys, repetitions=1, **chosen)) for keys in ("nested", "paper")
     )
     more = {
         "json": 10 * len('{"name":}'),
@@ -115,7 +115,7 @@ def test_one_more_level_makes_more_markup_with_the_same_books(json_codec, xml_co
 
 @pytest.mark.parametrize("case", [1, 2])
 def test_markup_is_a_document_without_its_values(case):
-    sizes = in_bytes(run(case=case, repetitions=1))
+    sizes = pivot_sizes(run(case=case, repetitions=1))
     values = sizes["size"] - sizes["markup_size"]
     if case == 1:
         assert values["json"] == values["xml"] == 9 * (1 + 45 + 44) + (2 + 45 + 44)

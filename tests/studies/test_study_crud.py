@@ -1,8 +1,10 @@
 """Study `crud` on real servers, alone and replicated."""
 
 import itertools
+import json
 import os
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ from pymongo import MongoClient
 
 from benchbook.databases.adapter import Adapter
 from benchbook.databases.mysql.server import connect
+from benchbook.schema import Field, Schema, UnfitError
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, Deployment
 from benchbook.servers.launcher import name_product
 from benchbook.studies import crud
-from benchbook.studies.cell_database import WrongContentsError
+from benchbook.studies.cell_database import WrongContentsError, find_text_path, make_change
 from cases import MET, PAIRED
 from shared_servers import (
     Announce,
@@ -235,14 +238,14 @@ def test_comments_are_deleted_in_node_in_one_call_each_or_in_one_for_all(
 ):
     with MongoClient(announce("mongodb", "single").node().url) as client:
 
-        def counted() -> int:
+        def count_deletes() -> int:
             return int(client["admin"].command("serverStatus")["opcounters"]["delete"])
 
         # The harness' store is made once by the adapter, which deletes what it finds.
         ran(announce, language="node", repetitions=1, delete=delete)
-        before = counted()
+        before = count_deletes()
         ran(announce, language="node", repetitions=2, delete=delete)
-        assert 2 * calls <= counted() - before < 2 * calls + 5
+        assert 2 * calls <= count_deletes() - before < 2 * calls + 5
 
 
 @pytest.mark.parametrize("database", ["mysql+json", "mysql+relational"])
@@ -252,15 +255,15 @@ def test_a_single_mysql_writes_a_binary_log_only_on_request(database: Any, annou
         session.cursor() as cursor,
     ):
 
-        def logged() -> int:
+        def sum_log_bytes() -> int:
             cursor.execute("SHOW BINARY LOGS")
             return sum(int(row[1]) for row in cursor.fetchall())
 
-        before = logged()
+        before = sum_log_bytes()
         ran(announce, database=database, delete="each")
-        marked = logged() - before
+        marked = sum_log_bytes() - before
         ran(announce, database=database, delete="each", binary_log="always")
-        assert marked < 30 * 1000 < 2 * 30 * 1000 < logged() - before - marked, (
+        assert marked < 30 * 1000 < 2 * 30 * 1000 < sum_log_bytes() - before - marked, (
             "30 comments of 1 KB, twice"
         )
 
@@ -285,7 +288,7 @@ def test_a_deletion_that_deletes_nothing_fails_the_cell(
         ran(announce, database="mongodb", delete="each")
 
 
-def test_the_database_noop_needs_no_server(announce: Announce):
+def test_the_noop_database_starts_no_server(announce: Announce):
     frame = ran(announce, database="noop")
     assert crud.deployment(crud.Parameters(database="noop")) == ("none", "none")
     assert set(frame["topology"]) == {"single"}
@@ -369,7 +372,7 @@ def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
     """Stop the replica's process at the first insertion; continue it after a wait, or never."""
     pid = deployment.node("replica").pid
 
-    def tampered(adapter: Adapter) -> None:
+    def change_adapter(adapter: Adapter) -> None:
         insert, wait_for, done = adapter.insert, adapter.wait_for, []
 
         def inserting(record: dict[str, Any]) -> None:
@@ -389,7 +392,7 @@ def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
 
         adapter.insert, adapter.wait_for = inserting, waiting  # type: ignore[method-assign]
 
-    return tampered
+    return change_adapter
 
 
 @pytest.mark.parametrize(
@@ -430,6 +433,47 @@ def test_a_users_records_replace_the_comments(database: Any, tmp_path: Path, ann
         announce, database=database, dataset_file=str(write_orders(tmp_path, 3)), n=5, repetitions=1
     )
     assert set(frame["dataset"]) == {"own-orders"}
+
+
+DOTTED = '"Sepal.Length","$top","Species.name"\n5.1,1,setosa\n4.9,2,virginica\n'
+"""What R writes: a header with dots; the only text has one, too."""
+
+
+@pytest.mark.parametrize("calls", ["single", "bulk"])
+@pytest.mark.parametrize("database", ["mongodb", "postgresql+relational"])
+def test_names_with_dots_and_dollars_are_taken(
+    database: Any, calls: Any, tmp_path: Path, announce: Announce
+):
+    file = tmp_path / "iris.csv"
+    file.write_text(DOTTED)
+    levels = {"database": database, "calls": calls, "dataset_file": str(file), "n": 5}
+    assert set(ran(announce, **levels, repetitions=2)["repetition"]) == {0, 1}
+
+
+@pytest.mark.parametrize("calls", ["single", "bulk"])
+@pytest.mark.parametrize("database", [*STORES, "mongodb+mongoengine"])
+def test_a_text_inside_documents_is_updated(
+    database: Any, calls: Any, tmp_path: Path, announce: Announce
+):
+    file = tmp_path / "theaters.json"
+    addresses = [{"city": "Łódź", "zip": 1}, {"zip": 2}, {"city": "Bonn", "street": "A"}]
+    theaters = [{"seats": 9, "at": {"address": address, "geo": [1, 2]}} for address in addresses]
+    file.write_text(json.dumps(theaters))
+    levels = {"database": database, "calls": calls, "dataset_file": str(file), "n": 5}
+    assert set(ran(announce, **levels, repetitions=1)["count"]) == {5}
+
+
+def test_the_changed_text_is_the_nearest_that_all_records_have():
+    text, many = Field("t", "string"), Field("m", "array", fields=(Field("item", "string"),))
+    key = Field("_id", "string")
+    inner = Field("d", "document", fields=(replace(text, optional=True), Field("u", "string")))
+    assert find_text_path(Schema("s", (key, inner, replace(text, optional=True)))) == ("t",)
+    assert find_text_path(Schema("s", (key, many, inner))) == ("d", "u")
+    with pytest.raises(UnfitError, match=r"holds text; m\[\] is inside an array"):
+        find_text_path(Schema("s", (key, many)))
+    records = [{"_id": "a", "d": {"u": "x"}}, {"_id": "b", "d": {"u": "y", "t": "z"}}]
+    assert make_change(Schema("s", (key, inner)), records) == {"d": {"u": "new u", "t": "z"}}
+    assert records[0] == {"_id": "a", "d": {"u": "x"}}
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])

@@ -1,5 +1,6 @@
 """Study `replication` on real pairs of servers."""
 
+import json
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook.databases.adapter import Adapter
-from benchbook.datasets import own_records, phones
+from benchbook.datasets import phones
+from benchbook.own_data import own_records
 from benchbook.servers import launcher
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, Deployment
 from benchbook.studies import replication
@@ -120,7 +122,7 @@ def test_nodes_whose_processes_are_unknown_have_no_process_metrics(
 def test_a_missing_record_on_the_replica_fails_the_cell(
     announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
-    def lacking(adapter: Adapter) -> None:
+    def drop_last(adapter: Adapter) -> None:
         read_all = adapter.read_all
         adapter.read_all = (
             lambda role="primary": (  # type: ignore[method-assign]
@@ -129,7 +131,7 @@ def test_a_missing_record_on_the_replica_fails_the_cell(
         )
 
     announce("mongodb", "replicated")
-    tamper(monkeypatch, lacking)
+    tamper(monkeypatch, drop_last)
     with pytest.raises(
         WrongContentsError, match="mongodb, replica after insert: 1 of 20 records are missing"
     ):
@@ -171,7 +173,7 @@ def test_a_disconnected_replica_times_out(
 
 
 def stopping(deployment: Deployment) -> Any:
-    def tampered(adapter: Adapter) -> None:
+    def change_adapter(adapter: Adapter) -> None:
         insert = adapter.insert
 
         def inserting(record: dict[str, Any]) -> None:
@@ -180,7 +182,7 @@ def stopping(deployment: Deployment) -> Any:
 
         adapter.insert = inserting  # type: ignore[method-assign]
 
-    return tampered
+    return change_adapter
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -201,6 +203,15 @@ def test_every_model_replicates_documents_of_a_users_file(
     (record, *_) = replication.apply_model(data, "xml_fields").records
     lines = {"orders": "<lines>", "export": "<Betrag>", "answer": "<owner><login>ada</login>"}
     assert any(str(text).startswith(lines[name]) for text in record.values())
+
+
+def test_every_model_replicates_names_with_dots_and_dollars(tmp_path: Path, announce: Announce):
+    announce("mongodb", "replicated")
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps({"a.b": "x", "$top": 1, "u": {"$set": 1}}))
+    model: Any = "document+json_text"
+    parameters = replication.Parameters(model=model, dataset_file=str(file), n=2, repetitions=1)
+    assert set(replication.run(parameters)["model"]) == {"document", "json_text"}
 
 
 @pytest.mark.parametrize("model", MODELS)

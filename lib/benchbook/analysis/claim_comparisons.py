@@ -144,22 +144,31 @@ def _compare_claim(
         )
         margin = claim.margin_difference if is_difference else claim.margin
         row = replace(row, **numbers, margin=nan if margin is None else margin)
-        yield _judge_row(claim, row, compared.means)
+        if claim.fact:
+            yield row  # facts have no outcome
+        elif not row.blocks and not row.noisy:
+            yield replace(row, stands="not run")
+        else:
+            reason = _find_objection(claim, compared.means)
+            if reason:
+                yield replace(row, stands="not comparable", reason=reason)
+            else:
+                yield replace(row, stands=judge_comparison(row))
 
 
-def _judge_row(
-    claim: MeasuredClaim, row: Comparison, means: Mapping[str, BlockMeans]
-) -> Comparison:
-    """Return a comparison with its outcome; facts have none."""
-    if claim.fact:
-        return row
-    if not row.blocks and not row.noisy:
-        return replace(row, stands="not run")
+def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
+    """Return why these means are not comparable with the paper's; empty if they are.
+
+    A reason holds where some term has one of the levels of each of its settings.
+    """
     for stated in claim.not_comparable:
-        if _has_levels(means, stated.at):
-            reason = f"{stated.why}; {stated.remedy}"
-            return replace(row, stands="not comparable", reason=reason)
-    return replace(row, stands=judge_comparison(row))
+        applies = True
+        for name, setting in stated.at.items():
+            levels = list_levels(setting)
+            applies &= any(one.settings.get(name) in levels for one in means.values())
+        if applies:
+            return f"{stated.why}; {stated.remedy}"
+    return ""
 
 
 def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:
@@ -220,12 +229,3 @@ def _explain_missing(row: Comparison, compared: ClaimMeans) -> str:
         if is_experimental(database):
             return f"{format_title(database)} ran through an experimental adapter"
     return ""
-
-
-def _has_levels(means: Mapping[str, BlockMeans], wanted: Settings) -> bool:
-    """Return whether some term has one of the levels of each setting."""
-    for name, setting in wanted.items():
-        levels = list_levels(setting)
-        if not any(one.settings.get(name) in levels for one in means.values()):
-            return False
-    return True

@@ -78,9 +78,8 @@ class StudyClaims:
 
     claims: tuple[Claim, ...] = ()
     pairs: tuple[PaperComparisons, ...] = ()
-    stack: Language = (
-        "python"  # in which its claims are judged: the paper's own, if it is one of ours
-    )
+    # In which its claims are judged: the paper's own, if it is one of ours.
+    stack: Language = "python"
 
 
 def load_claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -169,7 +168,14 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
 def _read_paper_comparisons(document: YamlFile, file: ClaimsFile) -> tuple[PaperComparisons, ...]:
     """Return the comparisons of a file, with the places where their numbers are printed."""
     for number, place in enumerate(file.published):
-        _check_place(document.locate(("published", number)), place, file.study)
+        where = document.locate(("published", number))
+        for part, name in zip(place.key, ("source", "row", "column"), strict=True):
+            form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
+            names = set(load_published_numbers(file.study)[name])
+            if not any(re.fullmatch(form, text) for text in names):
+                advice = suggest_name(part, names)
+                raise InputError(where, f"published: no {name} {part!r}: {advice}")
+    # The comparisons, with the places and the words of the file.
     comparisons = []
     for number, stated in enumerate(file.comparisons):
         of_file = {
@@ -241,14 +247,6 @@ def _read_claim(
         with locate_errors(where, name):
             check_claim(claim)
     return claim
-
-
-def _check_place(where: str, place: PublishedPlace, study: str) -> None:
-    for part, name in zip(place.key, ("source", "row", "column"), strict=True):
-        form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
-        names = set(load_published_numbers(study)[name])
-        if not any(re.fullmatch(form, text) for text in names):
-            raise InputError(where, f"published: no {name} {part!r}: {suggest_name(part, names)}")
 
 
 def check_claim(claim: MeasuredClaim) -> None:

@@ -154,7 +154,10 @@ class MeasuredClaim(StatedClaim):
         combinations = []
         for levels in itertools.product(*self.each.values()):
             combination = dict(zip(self.each, levels, strict=True))
-            if language is None or _find_languages(combination) <= {language}:
+            # Codecs and drivers belong to a language.
+            named = [combination[name] for name in ("codec", "driver") if name in combination]
+            languages = {LANGUAGES.get(str(level), "python") for level in named}
+            if language is None or languages <= {language}:
                 combinations.append(combination)
         return combinations
 
@@ -326,12 +329,6 @@ AnyMeasuredClaim: TypeAlias = Ratio | Trend | Gap | Rank
 Claim: TypeAlias = AnyMeasuredClaim | UnmeasuredClaim
 
 
-def _find_languages(levels: Mapping[str, Level]) -> set[str]:
-    """Return the languages of the codecs and drivers among some levels."""
-    named = [levels[name] for name in ("codec", "driver") if name in levels]
-    return {LANGUAGES.get(str(level), "python") for level in named}
-
-
 def _list_ends(over: Factor) -> dict[str, Settings]:
     ((factor, levels),) = over.items()
     return {"first": {factor: levels[0]}, "last": {factor: levels[-1]}}
@@ -410,9 +407,8 @@ class PaperComparisons(StrictModel):
 
     name: Text
     by: Text  # the column or parameter whose level tells the sides apart
-    pairs: (
-        EachPair | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
-    )  # the sides' levels
+    # The sides' levels.
+    pairs: EachPair | Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
     quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
     shown: tuple[str, ...]  # parameters that label a comparison
     # The levels in words; databases have their titles.

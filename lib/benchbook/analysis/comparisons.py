@@ -16,9 +16,7 @@ from typing_extensions import override
 
 from benchbook.analysis.block_means import BlockMeans, find_shared_blocks
 from benchbook.analysis.intervals import (
-    Interval,
     adjust_holm,
-    compute_geometric_interval,
     compute_hedges_g,
     compute_interval,
     exponentiate,
@@ -214,11 +212,6 @@ def _estimate_noisy(
     values = _scale_values(signs, shared, than, difference=difference)
     total = sum(sign * value.mean() for sign, value in zip(signs, values, strict=True))
     return float(total) if difference else float(np.exp(total))
-
-
-def compute_value_interval(means: BlockMeans, machine_days: NDArray[np.object_]) -> Interval:
-    """Return the interval of a term's geometric mean over its blocks, in its unit."""
-    return compute_geometric_interval(means.values, machine_days[means.blocks])
 
 
 def add_holm(

@@ -21,9 +21,6 @@ CONFIDENCE: Final = 0.99
 MIN_BLOCKS: Final = 5
 """Fewer blocks than this have no interval and no test."""
 
-_LARGEST_POWER: Final = 709
-"""Largest integer power of e that a float can hold."""
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -127,7 +124,8 @@ def compute_geometric_interval(
 
 def exponentiate(value: float) -> float:
     """Return e to a power; infinity where no float is as large."""
-    return inf if value >= _LARGEST_POWER else exp(value)
+    # The largest integer power that a float can hold is 709.
+    return inf if value >= 709 else exp(value)
 
 
 @lru_cache(1024)

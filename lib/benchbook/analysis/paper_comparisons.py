@@ -21,7 +21,12 @@ from benchbook.analysis.published import (
     format_level,
 )
 from benchbook.analysis.quantities import QUANTITY_COLUMNS, SIGNED_METRICS, QuantityKey
-from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
+from benchbook.analysis.study_means import (
+    MatchedMeans,
+    StudyMeans,
+    select_first_arms,
+    split_by_study,
+)
 from benchbook.servers import networks
 from benchbook.studies.catalogue import SLUGS
 
@@ -68,28 +73,18 @@ def compare_pairs(pairs: PaperComparisons, study: StudyMeans) -> list[Comparison
                 if level in match.by_level:
                     terms[name] = match.by_level[level]
             missing = {a, b} - {*match.by_level}
-            is_listed = pairs.missing and terms and _can_run(missing, pairs, match.settings)
-            if not missing or is_listed:
-                rows.append(
-                    compare_levels(
-                        pairs,
-                        study,
-                        match.quantity,
-                        match.language,
-                        match.settings,
-                        levels,
-                        terms,
-                    )
-                )
+            # Cells name their codecs: with these settings they can have no others.
+            named = {match.settings.get("json_codec"), match.settings.get("xml_codec")}
+            can_run = pairs.by != "codec" or named.issuperset(missing)
+            if not missing or (pairs.missing and terms and can_run):
+                rows.append(compare_levels(pairs, study, match, levels, terms))
     return _label_rows(rows, pairs)
 
 
 def compare_levels(
     pairs: PaperComparisons,
     study: StudyMeans,
-    quantity: QuantityKey,
-    language: str,
-    common: CellSettings,
+    match: MatchedMeans,
     levels: Mapping[str, str],
     terms: Mapping[str, BlockMeans],
 ) -> Comparison:
@@ -101,16 +96,14 @@ def compare_levels(
         What is compared.
     study
         The block means of its study.
-    quantity
-        Operation, role and metric.
-    language, common
-        Language and settings that both levels share, as `StudyMeans.match_levels` yields them.
+    match
+        Quantity, language and settings that both levels share.
     levels
         The levels of ``a`` and ``b``.
     terms
         The means of those that ran, by ``a`` and ``b``.
     """
-    operation, role, metric = quantity
+    operation, role, metric = match.quantity
     numbers: dict[str, Any] = {"unit": next(iter(terms.values())).unit}
     absent = [pairs.words(level) for name, level in levels.items() if name not in terms]
     if absent:
@@ -118,32 +111,26 @@ def compare_levels(
     else:
         is_difference = metric in SIGNED_METRICS
         numbers = compare_means(A_OVER_B, terms, study.machine_days, difference=is_difference)
-    settings = {name: {**means.settings, **common} for name, means in terms.items()}
-    paper = _find_published_ratio(pairs, quantity, settings, levels)
+    settings = {name: {**means.settings, **match.settings} for name, means in terms.items()}
+    paper = _find_published_ratio(pairs, match.quantity, settings, levels)
     return Comparison(
         study=pairs.study,
         name=pairs.name,
-        language=language,
+        language=match.language,
         operation=operation,
         role=role,
         metric=metric,
         a=pairs.words(levels["a"]),
         b=pairs.words(levels["b"]),
         label="",
-        settings=common,
-        n=common.get("n"),
+        settings=match.settings,
+        n=match.settings.get("n"),
         published=paper.ratio,
         published_low=paper.low,
         published_high=paper.high,
         published_source=paper.source,
         **numbers,
     )
-
-
-def _can_run(levels: Iterable[str], pairs: PaperComparisons, common: CellSettings) -> bool:
-    """Return whether cells with these settings can have some levels: they name their codecs."""
-    named = {common.get("json_codec"), common.get("xml_codec")}
-    return pairs.by != "codec" or named.issuperset(levels)
 
 
 def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Comparison]:
@@ -156,16 +143,12 @@ def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Compari
     labelled = list(rows)
     for indices in equals.values():
         settings = [rows[index].settings for index in indices]
-        names = set().union(*settings) - {*pairs.shown, "n"}
-        differing = [name for name in sorted(names) if _differs(settings, name)]
+        names = sorted(set().union(*settings) - {*pairs.shown, "n"})
+        differing = [name for name in names if len({str(one.get(name)) for one in settings}) > 1]
         for index in indices:
             label = _format_settings(rows[index].settings, (*pairs.shown, *differing))
             labelled[index] = replace(rows[index], label=label)
     return labelled
-
-
-def _differs(settings: Iterable[CellSettings], name: str) -> bool:
-    return len({str(one.get(name)) for one in settings}) > 1
 
 
 def _format_settings(settings: CellSettings, names: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ def load_published_numbers(study: str | None = None) -> pd.DataFrame:
     if study is not None and study not in SLUGS:
         raise ValueError(f"no study {study!r}: there are {', '.join(SLUGS)}")
     folder = paths.published_numbers()
-    frames = [_read(folder / f"{slug}.csv") for slug in SLUGS if study in (None, slug)]
+    frames = [_read_numbers(folder / f"{slug}.csv") for slug in SLUGS if study in (None, slug)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -70,7 +70,7 @@ def find_published_number(
     study: str, source: str, row: str, column: str
 ) -> "PublishedNumber | None":
     """Return a published number; None if the papers do not print it."""
-    return _numbers(paths.published_numbers()).get((study, source, row, column))
+    return _index_numbers(paths.published_numbers()).get((study, source, row, column))
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,13 @@ class PublishedNumber:
 
 
 @cache
-def _numbers(folder: Path) -> dict[tuple[str, str, str, str], PublishedNumber]:
-    """Return the numbers of a folder by their keys."""
-    rows = pd.concat([_read(folder / f"{slug}.csv") for slug in SLUGS]).drop(columns="note")
+def _index_numbers(folder: Path) -> dict[tuple[str, str, str, str], PublishedNumber]:
+    rows = pd.concat([_read_numbers(folder / f"{slug}.csv") for slug in SLUGS]).drop(columns="note")
     numbers = (PublishedNumber(*row) for row in rows.itertuples(index=False, name=None))
     return {number.key: number for number in numbers}
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read_numbers(path: Path) -> pd.DataFrame:
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(table.columns) != _COLUMNS:
         raise ValueError(

@@ -4,14 +4,14 @@ Begin with `DERIVED`. `list_quantities` has all quantities of a study, `derive_q
 those that are derived.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.catalogue import STUDIES, load_study
@@ -212,18 +212,16 @@ def _list_stored(study: str) -> frozenset[QuantityKey]:
     module = load_study(study)
     if hasattr(module, "ALL_OUTPUTS"):
         return frozenset(module.ALL_OUTPUTS)
-    return frozenset().union(*map(module.expected, _vary_parameters(module.Parameters)))
-
-
-def _vary_parameters(model: type[BaseModel]) -> Iterator[BaseModel]:
-    """Yield the default parameters, and those with another level of one of them."""
-    yield model()
+    # The default parameters, and those with another level of one of them.
+    model = module.Parameters
+    stored = set(module.expected(model()))
     for name, field in model.model_fields.items():
         for level in get_args(field.annotation):
             try:
-                yield model.model_validate({name: level})
+                stored |= set(module.expected(model.model_validate({name: level})))
             except ValidationError:  # this level needs another parameter
                 continue
+    return frozenset(stored)
 
 
 def _has_elapsed_times(study: str) -> bool:

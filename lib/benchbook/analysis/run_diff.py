@@ -24,14 +24,6 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import Configuration
 from benchbook.studies.catalogue import load_study
 
-COMPARED_METRICS: Final = (
-    *("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received"),
-    "memory_rss_mb",
-)
-"""Metrics whose own values are compared. The others derive from these, or are shares."""
-
-ALPHA: Final = 1 - CONFIDENCE
-
 _NOT_NAMED: Final = ("seed", "repetitions", "cell_format")
 """Settings that do not tell comparisons apart."""
 
@@ -99,7 +91,7 @@ def compare_values(before: Analysis, after: Analysis) -> pd.DataFrame:
 
 def select_changes(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `compare_ratios` or `compare_values` that changed beyond noise."""
-    return table[table["p_holm"] < ALPHA]
+    return table[table["p_holm"] < 1 - CONFIDENCE]
 
 
 def find_disjoint_studies(
@@ -175,6 +167,7 @@ def _divide(first: Interval, second: Interval) -> dict[str, Any]:
     if not sum(squares) > 0:
         reason = first.reason or second.reason or "the values do not vary"
         return {**numbers, "reason": reason}
+    # Degrees of freedom of Welch and Satterthwaite.
     df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
     change = Interval(difference, error=sqrt(sum(squares)), blocks=int(df) + 1)
     reach = compute_t_quantile(change.df, 0.5 + CONFIDENCE / 2) * change.error
@@ -190,7 +183,6 @@ def _divide(first: Interval, second: Interval) -> dict[str, Any]:
 
 
 def _log_interval(row: Comparison) -> Interval:
-    """Return the interval of the logarithm of a ratio."""
     return Interval(
         log(row.estimate),
         error=row.error,
@@ -205,10 +197,15 @@ def _list_values(run: Analysis) -> dict[tuple[str, ...], tuple[Interval, str]]:
 
     By study, language, cell (its settings in JSON), operation, role and metric.
     """
+    # The other metrics derive from these, or are shares.
+    compared = {
+        *("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received"),
+        "memory_rss_mb",
+    }
     values: dict[tuple[str, ...], tuple[Interval, str]] = {}
     for study, measured in run.studies.items():
         for configuration, quantity, means in measured.iterate_means():
-            if quantity[2] not in COMPARED_METRICS or not len(means.blocks):
+            if quantity[2] not in compared or not len(means.blocks):
                 continue
             if (means.values > 0).all():
                 days = measured.machine_days[means.blocks]

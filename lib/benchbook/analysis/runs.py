@@ -25,14 +25,9 @@ from benchbook.analysis.block_means import (
 )
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.paper_comparisons import compare_tables
-from benchbook.analysis.published import (
-    load_published_numbers,
-)
+from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
-from benchbook.analysis.verdicts import (
-    judge_claims,
-    list_t_tests,
-)
+from benchbook.analysis.verdicts import judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
 from benchbook.results.folder import ResultFile

@@ -15,9 +15,6 @@ MIN_REPETITIONS: Final = 20
 CHANGE_PENALTY: Final = 4
 """Penalty of a change of level, in variances times log(n): 2 % of constant rows of 30 show one."""
 
-MAD_OF_NORMAL: Final = 0.6745
-"""Median absolute deviation of a normal distribution with variance 1."""
-
 SAME_LEVEL: Final = 1.05
 """Levels within this ratio are one state."""
 
@@ -64,7 +61,7 @@ def find_steady_state(values: ArrayLike) -> Steadiness:
     if (array <= 0).any():
         return Steadiness("unknown", None, reason="a value is zero or negative")
     logs = np.log(array / np.median(array))
-    starts = _levels(logs)
+    starts = _find_levels(logs)
     levels = [float(np.median(part)) for part in np.split(logs, starts[1:])]
     last = len(levels) - 1
     while last and abs(levels[last - 1] - levels[-1]) <= np.log(SAME_LEVEL):
@@ -77,7 +74,7 @@ def find_steady_state(values: ArrayLike) -> Steadiness:
     return Steadiness(shape, starts[last], tuple(starts[1:]))
 
 
-def _levels(logs: NDArray[np.float64]) -> list[int]:
+def _find_levels(logs: NDArray[np.float64]) -> list[int]:
     """Return where each level begins, without single values after the first."""
     kept = np.arange(logs.size)
     while True:
@@ -93,7 +90,8 @@ def _levels(logs: NDArray[np.float64]) -> list[int]:
 
 def _partition(logs: NDArray[np.float64]) -> list[int]:
     """Return where each level of the best partition begins, the first at 0."""
-    noise = float(np.median(np.abs(np.diff(logs)))) / (MAD_OF_NORMAL * np.sqrt(2))
+    # The median absolute deviation of a normal distribution with variance 1 is 0.6745.
+    noise = float(np.median(np.abs(np.diff(logs)))) / (0.6745 * np.sqrt(2))
     penalty = CHANGE_PENALTY * np.log(logs.size) * max(noise, 1e-9) ** 2
     count = np.arange(logs.size + 1)
     total, squares = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (logs, logs**2))

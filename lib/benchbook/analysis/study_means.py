@@ -41,9 +41,6 @@ Term = TypeVar("Term")
 ROW_LEVELS: Final = ("database", "topology", *ALTERNATING_COLUMNS)
 """Columns whose level in a row counts; the parameter may name several levels, as ``both``."""
 
-LINKED_PARAMETERS: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
-"""Parameters that may vary together: a codec writes one format, a process reads one metric."""
-
 ALTERNATING_SETTINGS: Final = tuple(name_parameter_column(name) for name in ALTERNATING_COLUMNS)
 """Settings that name all levels that alternate in a cell, such as both formats: ``cell_format``."""
 
@@ -362,6 +359,7 @@ class StudyMeans:
 
     def _read_means(self, numbers: list[int], quantity: QuantityKey) -> BlockMeans:
         """Return the means of a quantity in some configurations, averaged within a block."""
+        # The rows of all configurations.
         slices = [self._rows.slices[(number, *quantity)] for number in numbers]
         rows = np.concatenate([np.arange(part.start, part.stop) for part in slices])
         columns = {name: column[rows] for name, column in self._rows.columns.items()}
@@ -500,7 +498,8 @@ def _find_varying(terms: Iterable[Settings]) -> frozenset[str]:
         for name, level in one.items():
             if any(other.get(name) != level for other in settings):
                 varying.add(name)
-    for linked in LINKED_PARAMETERS:
+    # A codec writes one format, a process reads one metric: these may vary together.
+    for linked in ({"format", "codec"}, {"metric", "process"}):
         if varying & linked:
             varying |= linked
     return frozenset(varying)

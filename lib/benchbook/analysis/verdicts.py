@@ -18,7 +18,6 @@ from benchbook.analysis.claims import (
     Claim,
     Gap,
     MeasuredClaim,
-    Settings,
     UnmeasuredClaim,
     list_levels,
     name_level,
@@ -39,12 +38,6 @@ T_TEST_COLUMNS: Final = (
     *("blocks", "machine_days", "than", "margin", "stands", "verdict", "published"),
     *("published_low", "published_high", "published_source"),
 )
-
-_OF_HEADLINE: Final = (
-    *("label", "metric", "operation", "kind", "estimate", "low", "high", "noisy_estimate"),
-    *("blocks", "machine_days", "margin", "published", "published_source"),
-)
-"""Fields that a verdict has from the claim's headline."""
 
 _RAN: Final[tuple[Outcome, ...]] = ("for", "against", "open")
 _DID_NOT_RUN: Final[tuple[Outcome, ...]] = ("not comparable", "not run")
@@ -259,12 +252,17 @@ def _judge_language(
     """Return the verdict on a claim from its comparisons in one language."""
     counts = Counter(row.stands for row in rows)
     ran = [row for row in rows if row.stands in _RAN]
+    # Without a comparison that ran, one that is not comparable is shown.
     shown = ran or [row for row in rows if row.stands == "not comparable"]
     estimates = [row.estimate for row in shown if not isnan(row.estimate)]
     reasons = dict.fromkeys(row.reason for row in rows if row.stands in _DID_NOT_RUN)
     head = choose_headline(shown) if shown else rows[0]
     a, b = _name_terms(claim, head)
     verdict = judge_counts(counts)
+    of_headline = (
+        *("label", "metric", "operation", "kind", "estimate", "low", "high", "noisy_estimate"),
+        *("blocks", "machine_days", "margin", "published", "published_source"),
+    )
     return ClaimVerdict(
         id=claim.id,
         study=claim.study,
@@ -291,7 +289,7 @@ def _judge_language(
         size=_compare_size(head),
         in_the_paper=claim.in_the_paper,
         why="; ".join(reasons),
-        **{name: getattr(head, name) for name in _OF_HEADLINE},
+        **{name: getattr(head, name) for name in of_headline},
     )
 
 
@@ -315,20 +313,20 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
     """Return a and b in words; of a gap the one ratio at its last and at its first level."""
     if not isinstance(claim, Gap):
         return row.a, row.b
-    ((factor, levels),) = claim.over.items()
-    a, b = (_name_settings(settings, row.language) for settings in (claim.a, claim.b))
-    last, first = (f"at {factor}={format_level(levels[end])}" for end in (-1, 0))
-    return f"({a} / {b}) {last}", first
-
-
-def _name_settings(settings: Settings, language: str) -> str:
-    """Return the levels of a term in words; of several levels, the first of the language."""
-    words = []
-    for name, setting in settings.items():
-        levels = list_levels(setting)
-        own = [level for level in levels if LANGUAGES.get(str(level), "python") == language]
-        words.append(name_level(name, (own or levels)[0]))
-    return ", ".join(words)
+    names = []
+    for settings in (claim.a, claim.b):
+        words = []
+        for name, setting in settings.items():
+            # Of several levels, the first of the language.
+            levels = list_levels(setting)
+            of_language = [
+                level for level in levels if LANGUAGES.get(str(level), "python") == row.language
+            ]
+            words.append(name_level(name, (of_language or levels)[0]))
+        names.append(", ".join(words))
+    ((factor, ends),) = claim.over.items()
+    last, first = (f"at {factor}={format_level(ends[end])}" for end in (-1, 0))
+    return f"({' / '.join(names)}) {last}", first
 
 
 def _describe_counts(
@@ -344,25 +342,21 @@ def _describe_counts(
     if absent:
         words += f" ({absent})"
     if verdict == "does not hold":
-        return f"{_describe_failure(ran)}; {words}"
+        # In the way in which most comparisons are against it.
+        against = [row for row in ran if row.stands == "against"]
+        way, count = Counter(map(_name_failure, against)).most_common(1)[0]
+        if not way or 2 * count <= len(against):
+            way = "no difference that matters, or the opposite"
+        return f"{way}; {words}"
     if verdict == "mixed":
         return f"{_describe_mix(ran)}; {words}"
     return words
 
 
-def _describe_failure(ran: Sequence[Comparison]) -> str:
-    """Return in which way most comparisons are against a claim."""
-    against = [row for row in ran if row.stands == "against"]
-    if against[0].claimed == "equal":
-        return "a difference that matters"
-    way, count = Counter(map(_name_failure, against)).most_common(1)[0]
-    if way and 2 * count > len(against):
-        return way
-    return "no difference that matters, or the opposite"
-
-
 def _name_failure(row: Comparison) -> str:
     """Return in which way a comparison is against its claim; empty where that is open."""
+    if row.claimed == "equal":
+        return "a difference that matters"
     is_ratio = row.kind == "ratio"
     null = row.than if is_ratio else 0.0
     is_opposite = row.high < null if row.claimed == "more" else row.low > null

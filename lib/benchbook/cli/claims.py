@@ -19,7 +19,7 @@ from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.analysis.verdicts import DECIDED, VERDICTS, ClaimVerdict, judge_claims, list_facts
 from benchbook.cli import output, selection
-from benchbook.cli.exit_status import DONE, UsageError
+from benchbook.cli.command import DONE, UsageError
 from benchbook.grid.cells import list_result_keys
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
@@ -32,9 +32,6 @@ from benchbook.text.suggestions import suggest_from_many
 
 INTERVAL_COLUMN: Final = "here (99 % interval)"
 BAR: Final = " | "
-TERMINAL_WIDTH: Final = 80
-"""Columns of a usual terminal."""
-
 INDENT: Final = 16
 """Columns before a claim's sentence, where the verdict is."""
 
@@ -63,9 +60,8 @@ class JudgedClaims:
 
     verdicts: Sequence[ClaimVerdict]
     facts: Sequence[Mapping[Any, Any]]  # as `benchbook.analysis.verdicts.list_facts` returns them
-    comparisons: (
-        pd.DataFrame
-    )  # as `benchbook.analysis.claim_comparisons.compare_claims` returns them
+    # As `benchbook.analysis.claim_comparisons.compare_claims` returns them.
+    comparisons: pd.DataFrame
 
     def list_comparisons(self, claim: str, language: str = "") -> list[dict[str, Any]]:
         """Return the comparisons of a claim as rows, those in that language first."""
@@ -78,8 +74,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, and what the verdicts mean."""
     text = "list the claims of a study, or show all comparisons of one claim (default: the counts)"
     parser.add_argument("claim", nargs="*", metavar="STUDY|ID", help=text)
+
+    def parse_verdicts(text: str) -> list[str]:
+        return output.make_names_parser("verdict", VERDICTS)(text.replace("-", " "))
+
     text = "list the claims with this verdict, such as holds or does-not-hold"
-    parser.add_argument("--verdict", type=_parse_verdicts, default=[], metavar="V,...", help=text)
+    parser.add_argument("--verdict", type=parse_verdicts, default=[], metavar="V,...", help=text)
     text = "judge the claims of this file (docs/method.md shows how to write one)"
     parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
     output.add_json_option(parser)
@@ -97,7 +97,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Print whether the papers' claims hold, and the claims that were selected."""
-    judged = _select_claims(options, _judge_claims(options.claims, _load_analysis(options)))
+    with output.show_activity("judging the claims"):
+        judged = _select_claims(options, _judge_claims(options.claims, _load_analysis(options)))
     if options.json:
         print(output.format_json([_to_json_row(judged, verdict) for verdict in judged.verdicts]))
         return DONE
@@ -130,10 +131,6 @@ def main(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _parse_verdicts(text: str) -> list[str]:
-    return output.make_names_parser("verdict", VERDICTS)(text.replace("-", " "))
-
-
 def _load_analysis(options: argparse.Namespace) -> Analysis:
     """Return the analysis of the selected run; print on stderr if no cell of it ran."""
     if options.reference:
@@ -164,7 +161,7 @@ def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:
 def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedClaims:
     """Return the selected claims, in the papers' order.
 
-    Raises `benchbook.cli.exit_status.UsageError` when there is no such study or claim.
+    Raises `benchbook.cli.command.UsageError` when there is no such study or claim.
     """
     ids = [*(verdict.id for verdict in judged.verdicts), *(fact["id"] for fact in judged.facts)]
     known = dict.fromkeys([*SLUGS, *ids])
@@ -208,7 +205,8 @@ def _format_counts(judged: JudgedClaims) -> str:
     rows = [[first for first, _, _ in headings], [last for _, _, last in headings]]
     rows += [[str(value or "") for value in row] for row in counts.itertuples(index=False)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    gap = "  " if sum(widths) + 2 * (len(widths) - 1) < TERMINAL_WIDTH else " "
+    # Narrow gaps where the table would be wider than a usual terminal.
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) < 80 else " "
     lines = []
     for study, *numbers in rows:
         cells = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
@@ -304,7 +302,6 @@ def _print_explanation(
 
 
 def _to_table_row(row: Mapping[str, Any]) -> dict[str, object]:
-    """Return a comparison's row of the table."""
     here = ""
     if not isnan(row["estimate"]):
         interval = row["estimate"], row["low"], row["high"]

@@ -3,29 +3,45 @@
 import argparse
 import importlib
 import os
-import site
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from errno import EDQUOT, ENOSPC
+from errno import EACCES, EAGAIN, EDQUOT, EMFILE, ENOSPC, EROFS
 from typing import Final, TypeAlias
 
 from typing_extensions import override
 
 from benchbook import version
-from benchbook.cli.exit_status import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    NOTHING_RUNS,
-    USAGE,
-    NoResultsError,
-    UsageError,
-)
 from benchbook.files.inputs import InputError
-from benchbook.files.temporary_folders import FolderError
-from benchbook.servers import processes
+from benchbook.files.suite_files import FolderError
 from benchbook.text.suggestions import suggest_name
+
+DONE: Final = 0
+"""All is done."""
+
+FAILED: Final = 1
+"""A cell failed, or a file could not be written."""
+
+USAGE: Final = 2
+"""The usage, a parameter, a grid or SQL is wrong; nothing was started."""
+
+NOTHING_RUNS: Final = 3
+"""Nothing can run here, or nothing ran yet of what is to be shown."""
+
+INTERRUPTED: Final = 130
+"""Ctrl-C stopped it."""
+
+TERMINATED: Final = 143
+"""SIGTERM stopped it."""
+
+
+class UsageError(Exception):
+    """The request is wrong; nothing was started."""
+
+
+class NoResultsError(Exception):
+    """No cell ran here of what a report or a figure shows."""
+
 
 AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
 AnswerOptions: TypeAlias = Callable[[argparse.Namespace], int]
@@ -108,13 +124,9 @@ COMMANDS: Final = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments and return its exit status.
 
-    `benchbook.cli.exit_status` says what each means. Without `argv` the arguments are those of this
+    `benchbook.cli.command` says what each means. Without `argv` the arguments are those of this
     process.
     """
-    if argv is None:
-        _isolate()
-        # Otherwise numpy starts threads on each processor, which wait actively.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:] if argv is None else argv
     try:
         options = build_parser(arguments).parse_args(arguments)
@@ -122,8 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.arguments = sys.argv[1:] if argv is None else None
         _, answer = COMMANDS[options.command].load()
         status = answer(options)
-        if sys.stdout is not None:
-            sys.stdout.flush()  # now, while a full disk can still be reported
+        sys.stdout.flush()  # now, while a full disk can still be reported
         return status
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         if isinstance(error.code, int):
@@ -177,30 +188,24 @@ def _print_error(error: Exception, status: int) -> int:
 def _end_after_os_error(error: OSError) -> int:
     """Print an error of the system with its remedy, and return the exit status."""
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except (OSError, ValueError):
         _discard_output()
     if error.errno in (ENOSPC, EDQUOT):
         where = error.filename or "standard output or a temporary file"
         error = OSError(f"{where}: the disk is full: free some of it")
+    elif error.errno in (EMFILE, EAGAIN):
+        option = "-n" if error.errno == EMFILE else "-u"
+        error = OSError(f"{error}: raise the limit with ulimit {option}")
+    elif error.errno in (EROFS, EACCES):
+        remedy = "name another --output, or set BENCHBOOK_FIGURES or BENCHBOOK_RESULTS"
+        error = OSError(f"{error}: write elsewhere ({remedy})")
     return _print_error(error, FAILED)
 
 
 def _discard_output() -> None:
     """Discard the rest of the output, which Python would try to print once more at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _isolate() -> None:
-    """Start this process again without ``PYTHON*`` variables and packages in the user's home.
-
-    Kernels run without them, too. With them, cells would have the identity of other libraries than
-    those that they are measured with.
-    """
-    has_variables = any(value and name.startswith("PYTHON") for name, value in os.environ.items())
-    if not sys.flags.isolated and (has_variables or site.ENABLE_USER_SITE):
-        os.execv(sys.executable, [*processes.PYTHON, "-m", "benchbook.cli", *sys.argv[1:]])
 
 
 class _PrintVersion(argparse.Action):

@@ -3,8 +3,6 @@
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from typing import Final
@@ -17,7 +15,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.cli import output, selection
-from benchbook.cli.exit_status import DONE, NoResultsError, UsageError
+from benchbook.cli.command import DONE, NoResultsError, UsageError
 from benchbook.plots import provenance
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import STUDIES
@@ -29,15 +27,6 @@ MAX_LISTED: Final = 6
 DURATION_METRICS: Final = frozenset(
     {"wall_time", "elapsed_time", "cpu_time", "catch_up_time", "time_per_item"}
 )
-
-
-@dataclass(frozen=True)
-class VerdictChanges:
-    """How the verdicts of two runs differ."""
-
-    changed: Sequence[tuple[ClaimVerdict, ClaimVerdict]]  # of claims that ran in both
-    in_both: int  # how many claims ran in both runs
-    in_one: int  # how many claims ran in only one
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -69,10 +58,13 @@ def main(options: argparse.Namespace) -> int:
     rows = pd.concat(
         [ratios.assign(compared="ratio"), values.assign(compared="value")], ignore_index=True
     )
-    different_studies = [
-        _describe_difference(study, levels, names)
-        for study, levels in run_diff.find_disjoint_studies(before, after).items()
-    ]
+    different_studies = []
+    for study, levels in run_diff.find_disjoint_studies(before, after).items():
+        reasons = []
+        for name, (first, second) in levels.items():
+            here, there = first or "not stated", second or "not stated"
+            reasons.append(f"{name} {here} in {names[0]}, {there} in {names[1]}")
+        different_studies.append(f"{study}: the runs have no cell in common: {'; '.join(reasons)}")
     if rows.empty:
         reason = f"{names[0]} and {names[1]} have no cell in common"
         raise UsageError(": ".join([reason, *different_studies]))
@@ -86,7 +78,7 @@ def main(options: argparse.Namespace) -> int:
 
     # Verdicts, then ratios, then times and sizes.
     most = len(rows) if options.all else MAX_LISTED
-    _print_verdicts(_find_verdict_changes(before, after), most)
+    _print_verdicts(before, after, most)
     print()
     _print_changes("ratios", ratios, most)
     print()
@@ -110,32 +102,15 @@ def _load_analysis(name: str) -> Analysis:
         advice = f"name a folder of results, or the word {paths.REFERENCE}"
         raise UsageError(f"{name}: there is no such folder: {advice}")
     means = Run.read_folder(Path(name)).means
-    if not means.empty:
-        means = _drop_unknown_studies(name, means)
+    unknown = sorted({*means["study"].unique()} - {*STUDIES})
+    for study in unknown:
+        reason = f"the study {study} is not installed here"
+        print(f"benchbook: {name}: {reason}: left out", file=sys.stderr)
+    means = means[~means["study"].isin(unknown)]
     if means.empty:
         advice = ": benchbook run, or name two folders of results" if is_own else ""
         raise NoResultsError(f"{name}: has no finished cell that can be compared{advice}")
     return Analysis(means)
-
-
-def _describe_difference(
-    study: str, levels: Mapping[str, tuple[str, str]], names: tuple[str, str]
-) -> str:
-    """Return that the runs have no cell of a study in common, and which levels differ."""
-    reasons = []
-    for name, (first, second) in levels.items():
-        here, there = first or "not stated", second or "not stated"
-        reasons.append(f"{name} {here} in {names[0]}, {there} in {names[1]}")
-    return f"{study}: the runs have no cell in common: {'; '.join(reasons)}"
-
-
-def _drop_unknown_studies(name: str, means: pd.DataFrame) -> pd.DataFrame:
-    """Return the means whose study is installed here; print the others on stderr."""
-    missing = sorted({*means["study"].unique()} - {*STUDIES})
-    for study in missing:
-        reason = f"the study {study} is not installed here"
-        print(f"benchbook: {name}: {reason}: left out", file=sys.stderr)
-    return means[~means["study"].isin(missing)]
 
 
 def _describe_run(means: pd.DataFrame) -> str:
@@ -154,16 +129,13 @@ def _describe_run(means: pd.DataFrame) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _find_verdict_changes(before: Analysis, after: Analysis) -> VerdictChanges:
-    """Return how the verdicts on the papers' claims differ."""
+def _print_verdicts(before: Analysis, after: Analysis, most: int) -> None:
+    """Print which verdicts on claims that ran in both runs changed, and from what to what."""
+    # Only claims that ran in both runs can have changed.
     changed = []
     in_both = in_one = 0
-    pairs = zip(
-        ClaimVerdict.from_frame(before.verdicts),
-        ClaimVerdict.from_frame(after.verdicts),
-        strict=True,
-    )
-    for first, second in pairs:
+    verdicts = [ClaimVerdict.from_frame(run.verdicts) for run in (before, after)]
+    for first, second in zip(*verdicts, strict=True):
         ran = [not isnan(verdict.estimate) for verdict in (first, second)]
         if all(ran):
             in_both += 1
@@ -171,24 +143,17 @@ def _find_verdict_changes(before: Analysis, after: Analysis) -> VerdictChanges:
                 changed.append((first, second))
         elif any(ran):
             in_one += 1
-    return VerdictChanges(changed, in_both, in_one)
 
-
-def _print_verdicts(changes: VerdictChanges, most: int) -> None:
-    """Print which verdicts changed, and from what to what."""
-    only_one = ""
-    if changes.in_one:
-        only_one = f"; {format_count(changes.in_one, 'claim')} ran in only one run"
-    count = f"{len(changes.changed)} of {format_count(changes.in_both, 'claim')}"
-    print(f"Verdicts: {count} changed{only_one}.")
-    for first, second in changes.changed[:most]:
+    only_one = f"; {format_count(in_one, 'claim')} ran in only one run" if in_one else ""
+    print(f"Verdicts: {len(changed)} of {format_count(in_both, 'claim')} changed{only_one}.")
+    for first, second in changed[:most]:
         print(f"  {first.verdict} -> {second.verdict}: {second.says.rstrip('.')}")
         numbers = ""
         if first.kind == "ratio":
             numbers = f"{format_number(first.estimate)} -> {format_number(second.estimate)}"
         counts = f"{first.words} -> {second.words}"
         print(f"    {' | '.join(filter(None, [numbers, counts, second.id]))}")
-    _print_rest(len(changes.changed), most)
+    _print_rest(len(changed), most)
 
 
 def _print_changes(name: str, table: pd.DataFrame, most: int) -> None:

@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pandas as pd
 
 from benchbook import grid
 from benchbook.cli import output
-from benchbook.cli.exit_status import DONE, NOTHING_RUNS
+from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
-from benchbook.files import temporary_folders
+from benchbook.files import suite_files
 from benchbook.languages import harness
 from benchbook.measure.machine import (
     MAX_QUIET_LOAD,
@@ -26,6 +26,7 @@ from benchbook.measure.machine import (
     describe_environment,
     take_snapshot,
 )
+from benchbook.plots import labels
 from benchbook.registry import products
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
@@ -36,23 +37,15 @@ from benchbook.studies.catalogue import SLUGS
 ComponentGroup: TypeAlias = Literal[
     "ready", "Can be added with a command", "Needs a container or an address"
 ]
-ComponentKind: TypeAlias = Literal["databases", "languages", "networks", "containers"]
-
 FindServer: TypeAlias = Callable[[str], tuple[AvailableServer | None, str]]
 """Returns a product's server, or None and why it has none."""
-
-EXPERIMENTAL: Final = "experimental"
-LANGUAGE_TITLES: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
-
-LOAD_WINDOW_S: Final = 1.0
-"""Seconds in which the load of other programs is measured."""
 
 
 @dataclass(frozen=True)
 class Component:
     """A product, a language, a network or a container engine, which may be ready or missing."""
 
-    kind: ComponentKind
+    kind: Literal["databases", "languages", "networks", "containers"]
     name: str  # ``MongoDB``
     group: ComponentGroup
     version: str = ""
@@ -70,13 +63,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Print which parts can run here; the status is 3 when no server and no study can."""
-    rows = _list_databases()
-    if options.json:
-        print(output.format_json(rows))
-    else:
-        components = _list_components(rows)
-        describe = _describe_missing if options.missing else _describe_ready
-        print(describe(components))
+    with output.show_activity("trying what can run here"):
+        rows = _list_databases()
+        if options.json:
+            text = output.format_json(rows)
+        else:
+            describe = _describe_missing if options.missing else _describe_ready
+            text = describe(_list_components(rows))
+    print(text)
     return DONE if any(row["available"] for row in rows) else NOTHING_RUNS
 
 
@@ -144,7 +138,7 @@ def _list_products(rows: Iterable[dict[str, object]]) -> list[Component]:
     components = []
     for product, row in row_of.items():
         title = products.load_product(product).title
-        note = EXPERIMENTAL if products.is_experimental(str(row["database"])) else ""
+        note = labels.EXPERIMENTAL if products.is_experimental(str(row["database"])) else ""
         if row["available"]:
             ready = Component("databases", title, "ready", str(row["version"]), why=note)
             components.append(ready)
@@ -174,7 +168,7 @@ def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
     ways = []
     if known.package:
         group = "Can be added with a command"
-        ways.append(known.package.install_advice)
+        ways.append(known.package.describe_installing())
     if known.image:
         accepted = f" and export {'='.join(products.ACCEPTED_TERMS)}" if known.image.terms else ""
         ways.append(f"benchbook servers pull {product}{accepted}")
@@ -184,10 +178,9 @@ def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
 
 
 def _list_languages() -> list[Component]:
-    """Return each language."""
     components = [Component("languages", "Python", "ready", platform.python_version())]
     for name in harness.LANGUAGES[1:]:
-        title = LANGUAGE_TITLES[name]
+        title = labels.LANGUAGES[name]
         found = harness.find_harness(name)
         if isinstance(found, harness.Harness):
             version = found.version.removeprefix(f"{name} ")
@@ -200,7 +193,6 @@ def _list_languages() -> list[Component]:
 
 
 def _list_networks() -> list[Component]:
-    """Return each network that has a name."""
     components = []
     for name in networks.NAMED_NETWORKS:
         fault = (networks.find_network_fault(name) or "").removeprefix(f"network {name}: ")
@@ -215,7 +207,6 @@ def _list_networks() -> list[Component]:
 
 
 def _check_containers() -> Component:
-    """Return the container engine."""
     try:
         engine = containers.find_engine()
         images = products.load_images()
@@ -251,19 +242,15 @@ def _describe_ready(components: Sequence[Component]) -> str:
     notes += _list_limits()
 
     # Which studies can run.
-    answer = [f"Ready: {_describe_studies()}, with {', '.join(counts)}."]
+    runnable = {cell.study for cell in grid.make_plan(SLUGS, "smoke").cells if not cell.missing}
+    studies = f"{', '.join(slug for slug in SLUGS if slug in runnable)} can run"
+    if runnable == {*SLUGS}:
+        studies = "all studies can run"
+    answer = [f"Ready: {studies}, with {', '.join(counts)}."]
     missing = [component.name for component in components if component.group != "ready"]
     if missing:
         answer.append(f"Missing: {', '.join(missing)}. To add them: benchbook doctor --missing")
     return "\n\n".join(filter(None, [table, "\n".join(notes), "\n".join(answer)]))
-
-
-def _describe_studies() -> str:
-    """Return which studies can run here."""
-    runnable = {cell.study for cell in grid.make_plan(SLUGS, "smoke").cells if not cell.missing}
-    if runnable == {*SLUGS}:
-        return "all studies can run"
-    return f"{', '.join(slug for slug in SLUGS if slug in runnable)} can run"
 
 
 def _describe_missing(components: Sequence[Component]) -> str:
@@ -278,14 +265,14 @@ def _describe_missing(components: Sequence[Component]) -> str:
                 rows.append({"": f"  {component.name}", "to add": f"{component.to_add}{reason}"})
         table = output.format_table(rows).partition("\n")[2]
         texts.append(f"{group}:\n{table}")
-    if any(component.why == EXPERIMENTAL for component in missing):
-        texts.append(f"{EXPERIMENTAL}: its adapter never ran against the product.")
+    if any(component.why == labels.EXPERIMENTAL for component in missing):
+        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product.")
     return "\n\n".join(texts) or "Nothing is missing."
 
 
 def _list_limits() -> list[str]:
     """Return warnings about this system before a run, each with its remedy."""
-    servers_folder = temporary_folders.find_temporary_folder()
+    servers_folder = suite_files.find_temporary_folder()
     machine = describe_environment(servers_folder)
     lines = []
     if sys.platform != "linux":
@@ -305,7 +292,7 @@ def _list_limits() -> list[str]:
         reason = f"The processors' governor is {governor}, so times vary"
         lines.append(f"{reason}: set it to performance.")
     before = take_snapshot()
-    time.sleep(LOAD_WINDOW_S)
+    time.sleep(1.0)
     others = compute_load(before, take_snapshot(), [os.getpid()])
     if not others.is_quiet:
         limit = f"A run waits until they use less than {MAX_QUIET_LOAD:g}"

@@ -12,16 +12,9 @@ from typing import Final
 
 from benchbook import grid, paths
 from benchbook.cli import output
-from benchbook.cli.exit_status import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    NOTHING_RUNS,
-    TERMINATED,
-    UsageError,
-)
+from benchbook.cli.command import DONE, FAILED, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
 from benchbook.cluster.child_process import HostsError
-from benchbook.files import temporary_folders
+from benchbook.files import suite_files
 from benchbook.grid.cells import read_states
 from benchbook.results.folder import BusyError
 from benchbook.runner import load_monitor
@@ -39,9 +32,6 @@ from benchbook.text.number_format import format_count, format_duration
 
 SPENT: Final = "run.json"
 """The file in the results' folder that says what the newest run spent its time on."""
-
-MIN_SHARE: Final = 0.05
-"""The smallest share of the time that the summary names."""
 
 
 class _TerminatedError(KeyboardInterrupt):
@@ -64,7 +54,7 @@ def execute(
 ) -> int:
     """Do the work of a run, print what it did, and return the exit status.
 
-    Raises `benchbook.cli.exit_status.UsageError` when another run has locked the results' folder,
+    Raises `benchbook.cli.command.UsageError` when another run has locked the results' folder,
     or it cannot be written.
 
     Parameters
@@ -99,7 +89,8 @@ def execute(
         return early_end.status
     if summary.failed or removed:
         return FAILED
-    return NOTHING_RUNS if all(cell.missing for cell in cells) else DONE
+    is_all_skipped = len(summary.skipped) == len(cells) or all(cell.missing for cell in cells)
+    return NOTHING_RUNS if is_all_skipped else DONE
 
 
 def _count_removed(cells: Sequence[grid.Cell], summary: Summary) -> int:
@@ -134,7 +125,7 @@ def _do_work(work: Callable[[Summary], None], summary: Summary) -> _EarlyEnd | N
         return _EarlyEnd(TERMINATED, "stopped")
     except KeyboardInterrupt:
         return _EarlyEnd(INTERRUPTED, "stopped")
-    except (UnwritableError, NotQuietError, HostsError, temporary_folders.FolderError) as error:
+    except (UnwritableError, NotQuietError, HostsError, suite_files.FolderError) as error:
         return _EarlyEnd(FAILED, f"stopped: {error}")
     return None
 
@@ -158,7 +149,8 @@ def _print_summary(
     took = f"in {format_duration(summary.wall_s)}{of_hosts}"
     print(f"{format_count(len(cells), 'cell')}: {', '.join(parts)}, {took}")
     shares = summary.list_shares()
-    named = [f"{share:.0%} {part}" for part, share in shares if share >= MIN_SHARE]
+    # Parts that took less than a twentieth of the time are not named.
+    named = [f"{share:.0%} {part}" for part, share in shares if share >= 0.05]
     if named:
         print(f"Time: {', '.join(named)}")
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from benchbook import paths
 from benchbook.analysis.runs import Run
-from benchbook.cli import command, output
-from benchbook.cli.exit_status import DONE, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
-from benchbook.datasets import own_records
+from benchbook.cli import command, output, own_files
+from benchbook.cli.command import DONE, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
@@ -26,7 +25,7 @@ from benchbook.explorer.documents import (
 )
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
-from benchbook.explorer.text import describe_scope, list_fields
+from benchbook.explorer.text import describe_scope
 from benchbook.grid.cells import list_finished_ids
 
 DEFAULT_QUESTION: Final = "json-or-xml"
@@ -35,7 +34,7 @@ DEFAULT_QUESTION: Final = "json-or-xml"
 def add_ask_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook ask`."""
     text = (
-        "JSON, CSV or Parquet; "
+        "JSON, CSV, Parquet or XML; "
         "export.csv#delimiter=semicolon+decimal=comma says how a CSV file is written"
     )
     parser.add_argument("file", metavar="FILE", help=text)
@@ -85,16 +84,15 @@ def ask_about_file(
         When the file cannot be read.
     """
     # How the file is read.
-    known = own_records.describe_file(file)
+    known = own_files.read_file(file)
     requests = request_cells(file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait)
     count, block_count = int(requests[0].settings["n"]), requests[0].blocks
-    print(f"{known.words}\n{output.format_table(list_fields(known))}")
-    for note in known.notes:
-        print(note)
+    own_files.print_file(file, known, [count] if count > 1 else [])
     print(describe_scope(count, known.records, block_count))
 
     # The page, on which answers appear.
     path = str(Path(file).expanduser().resolve())
+    own_files.shown.add(path)
     inquiry = Inquiry(path, tuple(questions), count, block_count, noisy=not wait)
     inquiry = remember_inquiry(inquiry)
     status = f"Measuring: {QUESTIONS[questions[0]].text} The answers appear here."
@@ -165,7 +163,7 @@ def add_explore_options(parser: argparse.ArgumentParser) -> None:
 def explore_results(options: argparse.Namespace) -> int:
     """Write the explorer's page and open it; it shows answers as they are computed.
 
-    Raises `benchbook.cli.exit_status.UsageError` when nothing ran here and there is no reference
+    Raises `benchbook.cli.command.UsageError` when nothing ran here and there is no reference
     run.
     """
     opens = not options.no_open and _has_display()

@@ -1,4 +1,4 @@
-"""`make lab`: JupyterLab on this machine, whatever the settings of the user's own Jupyter."""
+"""`make lab` and `make lessons`: JupyterLab here, whatever the settings of the user's Jupyter."""
 
 import json
 import os
@@ -104,10 +104,16 @@ def _is_in_git(file: Path) -> bool:
 
 
 def main() -> None:
-    """Replace this process by JupyterLab; the command's options are passed on."""
+    """Replace this process by JupyterLab.
+
+    A first argument that is not an option is the file or folder to open.
+    """
+    options = sys.argv[1:]
+    has_first = bool(options) and not options[0].startswith("-")
+    first = options.pop(0) if has_first else FIRST_NOTEBOOK
     root = paths.root()
     environment = build_environment(root / ".cache" / "jupyter")
-    os.execve(sys.executable, [*build_command(root), *sys.argv[1:]], environment)
+    os.execve(sys.executable, [*build_command(root, first), *options], environment)
 
 
 if __name__ == "__main__":

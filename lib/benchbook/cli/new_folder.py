@@ -2,15 +2,18 @@
 
 import argparse
 import re
+import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from benchbook import codecs, paths, version
-from benchbook.cli.exit_status import DONE, UsageError
+from benchbook.cli.command import DONE, UsageError
 from benchbook.registry import products
 from benchbook.studies.catalogue import STUDIES
 
@@ -26,8 +29,6 @@ NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints")
 """Files of these folders that belong to the checkout's user."""
 
 SKELETONS: Final = Path(__file__).parent / "skeletons"
-NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9_]*")
-
 KINDS: Final = ("codec", "database", "study")
 """The kinds of packages."""
 
@@ -78,25 +79,42 @@ def add_init_options(parser: argparse.ArgumentParser) -> None:
 
 def make_working_folder(options: argparse.Namespace) -> int:
     """Make a complete working folder, or change nothing."""
-    folder: Path = options.folder.absolute()
+    # Resolved, because to make the parents of a/../b would make a.
+    folder = options.folder.resolve()
+    shown = folder if ".." in options.folder.parts else options.folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{options.folder} is not empty: name a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # It is made under another name and renamed, so that it is never there in part.
+        raise UsageError(f"{shown} is not empty: name a new folder")
+    with _make_whole_folder(folder, str(shown)) as scratch:
+        for name in WORKING_FOLDER:
+            _copy_folder(paths.code_folder() / name, scratch / name)
+        (scratch / paths.LAYOUT_FILE).write_text(f"{version.read_version()}\n")
+    for name, text in WORKING_FOLDER.items():
+        print(f"{shown / name}: {text}")
+    target = str(shown)
+    target = shlex.quote(f"./{target}" if target.startswith("-") else target)
+    print(f"Next: cd {target}, then benchbook doctor, benchbook run, benchbook report")
+    return DONE
+
+
+@contextmanager
+def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
+    """Yield a folder to fill, which gets its name when the block ends well: never a part of it.
+
+    Parameters
+    ----------
+    shown
+        The folder's name in errors.
+    """
     try:
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".benchbook-init-") as scratch:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".benchbook-new-") as scratch:
             complete = Path(scratch) / "folder"
-            for name in WORKING_FOLDER:
-                _copy_folder(paths.code_folder() / name, complete / name)
-            (complete / paths.LAYOUT_FILE).write_text(f"{version.read_version()}\n")
+            complete.mkdir()
+            yield complete
             complete.replace(folder)
     except OSError as error:
         # The file of the error is in the scratch folder, which has been removed.
-        raise OSError(error.errno, error.strerror, str(options.folder)) from error
-    for name, text in WORKING_FOLDER.items():
-        print(f"{options.folder / name}: {text}")
-    print(f"Next: cd {options.folder}, then benchbook doctor, benchbook run, benchbook report")
-    return DONE
+        raise OSError(error.errno, error.strerror, shown) from error
 
 
 def _copy_folder(source: Path, target: Path) -> None:
@@ -125,7 +143,7 @@ def add_new_options(parser: argparse.ArgumentParser) -> None:
 def make_package(options: argparse.Namespace) -> int:
     """Write a package into a new folder."""
     name, kind = options.name, options.kind
-    if not NAME_PATTERN.fullmatch(name):
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         rule = "a name has small letters, digits and _, and begins with a letter"
         raise UsageError(f"{rule}: it cannot be {name!r}")
     names = {
@@ -138,9 +156,10 @@ def make_package(options: argparse.Namespace) -> int:
     folder = Path(options.folder or f"benchbook-{name.replace('_', '-')}")
     if folder.exists():
         raise UsageError(f"{folder} exists: name another folder with --folder")
-    for path, text in write_package(kind, name, options.format).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    with _make_whole_folder(folder, str(folder)) as scratch:
+        for path, text in write_package(kind, name, options.format).items():
+            (scratch / path).parent.mkdir(parents=True, exist_ok=True)
+            (scratch / path).write_text(text, encoding="utf-8")
     print(f"Made {folder}: begin with {folder / 'README.md'}")
     return DONE
 

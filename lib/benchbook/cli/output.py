@@ -8,8 +8,9 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
 
 from benchbook.grid.cells import SkippedCells
 from benchbook.registry import products
@@ -20,18 +21,25 @@ from benchbook.text.suggestions import suggest_name
 
 TableRows: TypeAlias = Sequence[Mapping[str, object]]
 
-_PIPE_WIDTH: Final = 1_000_000
-"""Columns where output is not a terminal: a program reads one row per line."""
-
-_MIN_COLUMN_WIDTH: Final = 30
-"""Columns of the last column of a table on a narrow terminal."""
-
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--json``."""
     parser.add_argument(
         "--json", action="store_true", help="print one array of objects, and nothing else"
     )
+
+
+@contextmanager
+def show_activity(text: str) -> Iterator[None]:
+    """Show on a terminal what the command does while it prints nothing; elsewhere do nothing."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    # Here, because it is slow to import, and scripts do without.
+    from rich.console import Console
+
+    with Console(stderr=True).status(text):
+        yield
 
 
 def make_names_parser(kind: str, known: Collection[str]) -> Callable[[str], list[str]]:
@@ -77,11 +85,11 @@ def format_table(rows: TableRows) -> str:
     table = [names, *([_format_value(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
 
-    # The width that is left for the last column.
+    # The width that is left for the last column. A program reads one row per line.
     margin = sum(widths[:-1]) + 2 * len(widths[:-1])
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # None: it is closed
-    width = shutil.get_terminal_size().columns if is_terminal else _PIPE_WIDTH
-    last_width = max(width - margin, _MIN_COLUMN_WIDTH)
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else 1_000_000
+    last_width = max(width - margin, 30)
 
     lines = []
     for row in table:

@@ -5,9 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from benchbook.cli import output, selection
-from benchbook.cli.exit_status import DONE
-from benchbook.datasets import own_records
+from benchbook.cli import output, own_files, selection
+from benchbook.cli.command import DONE
 from benchbook.grid import Cell
 from benchbook.results.views import list_durations
 from benchbook.runner.progress import (
@@ -58,10 +57,7 @@ def main(options: argparse.Namespace) -> int:
 
     # The users' files, and what the plan does not have.
     print()
-    files = dict.fromkeys(cell.parameters.dataset_file for cell in cells)
-    for file in filter(None, files):
-        description = own_records.describe_file(file)
-        print("\n".join([f"{file}: {description.words}", *description.notes]))
+    own_files.print_files(cells)
     reasons = [cell.missing.partition("\n")[0] for cell in cells if cell.missing]
     output.print_absences(reasons, plan.skipped, in_full=options.cells or not cells)
     selection.print_hidden_levels(options, in_full=options.cells)
@@ -132,7 +128,6 @@ def _list_cells(cells: Sequence[Cell], factors: Factors, known: Durations) -> st
 
 
 def _to_json_row(cell: Cell, factors: Factors, known: Durations) -> dict[str, object]:
-    """Return a cell's fields for JSON."""
     seconds = known.get(cell.combination)
     return {
         "block": cell.block,

@@ -10,32 +10,27 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Column
 
 from benchbook import paths
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.cli import output, selection
-from benchbook.cli.exit_status import DONE, FAILED, UsageError
-from benchbook.files import atomic
+from benchbook.cli.command import DONE, FAILED, UsageError
+from benchbook.files import suite_files
 from benchbook.grid.grid_file import load_grid
 from benchbook.papers import exhibits, numbers
 from benchbook.papers.numbers import KeyedNumber
 from benchbook.plots import latex
-from benchbook.plots.save import DATA_FORMATS, save_exhibit
+from benchbook.plots.save import DATA_FORMATS, DRAWING_FORMATS, save_exhibit
 from benchbook.plots.style import Layout
 from benchbook.report.build import PAGE, EmptyReportError, ReportError, build_report
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.suggestions import suggest_from_many
 
-ONE_COLUMN: Final = 3.5
 MIN_WIDTH: Final = 3.0
 MAX_WIDTH: Final = 12.0
 """Widths of a figure, in inches."""
-
-FORMATS: Final = ("pdf", "svg", "png", "tex", "csv", "json")
-
-INCHES_PER_UNIT: Final = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +41,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 def write_report(options: argparse.Namespace) -> int:
     """Build the report and print its path.
 
-    Raises `benchbook.cli.exit_status.NoResultsError` when no cell of the profile ran.
+    Raises `benchbook.cli.command.NoResultsError` when no cell of the profile ran.
     """
     if options.reference:
         name = paths.REFERENCE
@@ -71,13 +66,16 @@ def write_report(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _show_steps() -> Iterator[Callable[[str], object]]:
-    """Yield a function that shows a step: a terminal has one renewed line, a log one per step."""
+    """Yield a function that shows a step: a terminal has one moving line, a log one per step."""
     console = Console(stderr=True)
-    if console.is_terminal:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
-            yield lambda step: live.update(
-                Text(step, no_wrap=True, overflow="ellipsis"), refresh=True
-            )
+    if console.is_terminal and not console.is_dumb_terminal:
+        text = TextColumn(
+            "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)
+        )
+        spinner = SpinnerColumn()
+        with Progress(spinner, text, console=console, transient=True, expand=True) as progress:
+            task = progress.add_task("reading the results", total=None)
+            yield lambda step: progress.update(task, description=step, refresh=True)
         return
     printed: set[str] = set()
 
@@ -98,12 +96,12 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
     text = (
         "width of the figure, such as 3.5in (one column, the default), 7.2in (two columns) or 89mm"
     )
-    parser.add_argument("--width", type=parse_width, default=ONE_COLUMN, metavar="W", help=text)
+    parser.add_argument("--width", type=parse_width, default=3.5, metavar="W", help=text)
     text = (
         "pdf, svg, png (figures only), tex, csv, json "
         "(default: pdf for figures, tex,csv for tables)"
     )
-    parse_formats = output.make_names_parser("format", FORMATS)
+    parse_formats = output.make_names_parser("format", (*DRAWING_FORMATS, *DATA_FORMATS))
     parser.add_argument("--format", type=parse_formats, default=[], metavar="F,...", help=text)
     text = "leave out the title and the notes, which --format tex writes as the caption"
     parser.add_argument("--no-title", action="store_true", help=text)
@@ -127,6 +125,7 @@ def write_figures(options: argparse.Namespace) -> int:
         print(output.format_table(rows))
         return DONE
     run = selection.load_run(options)
+    # The named ones, each in the formats that it can have.
     layout = Layout(options.width, titled=not options.no_title)
     for name in options.name:
         exhibit = exhibits.make_exhibit(run.analysis, name)
@@ -161,7 +160,8 @@ def _read_title(name: str) -> str:
 def parse_width(text: str) -> float:
     """Return a width in inches, of a number with its unit (in, cm, mm, pt; inches without one)."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
-    width = float(match[1]) * INCHES_PER_UNIT[match[2] or "in"] if match else 0.0
+    inches = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+    width = float(match[1]) * inches[match[2] or "in"] if match else 0.0
     if not MIN_WIDTH <= width <= MAX_WIDTH:
         limits = f"{MIN_WIDTH:g}in to {MAX_WIDTH:g}in"
         raise argparse.ArgumentTypeError(f"must be {limits}, such as 3.5in or 89mm (got {text})")
@@ -196,7 +196,7 @@ def print_numbers(options: argparse.Namespace) -> int:
     if options.latex_macros:
         about = exhibits.get_provenance(analysis, SLUGS, run.name)
         macros = numbers.write_macros(numbers.list_numbers(analysis), about)
-        atomic.write_file(options.latex_macros, macros)
+        suite_files.write_file(options.latex_macros, macros)
         print(options.latex_macros)
         return DONE
 
@@ -227,7 +227,7 @@ def print_numbers(options: argparse.Namespace) -> int:
 def _search_numbers(known: Iterable[KeyedNumber], words: Sequence[str]) -> list[KeyedNumber]:
     """Return the numbers whose key or description has all words.
 
-    Raises `benchbook.cli.exit_status.UsageError` when no number has.
+    Raises `benchbook.cli.command.UsageError` when no number has.
     """
     found = []
     for number in known:
@@ -243,7 +243,7 @@ def _search_numbers(known: Iterable[KeyedNumber], words: Sequence[str]) -> list[
 def _find_number(analysis: Analysis, key: str) -> KeyedNumber:
     """Return the number of a key.
 
-    Raises `benchbook.cli.exit_status.UsageError` when there is none: for a claim's key it has the
+    Raises `benchbook.cli.command.UsageError` when there is none: for a claim's key it has the
     reason, otherwise the nearest key.
     """
     number = numbers.find_number(analysis, key)

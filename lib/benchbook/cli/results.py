@@ -25,12 +25,12 @@ from duckdb import DuckDBPyConnection
 
 from benchbook import grid
 from benchbook.cli import output
-from benchbook.cli.exit_status import DONE, UsageError
-from benchbook.files import atomic
+from benchbook.cli.command import DONE, UsageError
+from benchbook.files import suite_files
 from benchbook.grid.cells import list_finished_ids, list_result_keys
 from benchbook.results.files import DamagedError, read_table
 from benchbook.results.folder import BusyError, OtherValuesError, import_cells, lock_folder
-from benchbook.results.former import CURRENT_NAMES
+from benchbook.results.schema import CURRENT_NAMES
 from benchbook.results.views import connect, quote_formula, quote_formula_in_sql
 from benchbook.studies.levels import check_levels, read_parameters
 from benchbook.text.number_format import format_count
@@ -300,7 +300,7 @@ def _describe_error(error: Exception) -> str:
 
 @contextmanager
 def _open_standard_output() -> Iterator[BinaryIO]:
-    if sys.stdout is None:
+    if sys.__stdout__ is None:  # what replaces it takes anything and keeps nothing
         raise UsageError("standard output is closed: name an --output")
     sys.stdout.flush()
     yield sys.stdout.buffer
@@ -324,7 +324,7 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
             # A device or FIFO is written to, and not replaced.
             is_regular = status is None or stat.S_ISREG(status.st_mode)
             if is_regular:
-                file = stack.enter_context(atomic.replace_file(target, durable=True))
+                file = stack.enter_context(suite_files.replace_file(target, durable=True))
             else:
                 file = stack.enter_context(target.open("wb"))
         except (OSError, RuntimeError, ValueError) as error:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from benchbook.cli import output, selection
-from benchbook.cli.exit_status import DONE, NOTHING_RUNS, UsageError
+from benchbook.cli import output, own_files, selection
+from benchbook.cli.command import DONE, NOTHING_RUNS, UsageError
 from benchbook.cluster.child_process import HostsError
-from benchbook.files import temporary_folders
+from benchbook.files import suite_files
 from benchbook.grid import Cell
 from benchbook.grid.cells import SkippedCells
+from benchbook.measure.limits import check_limits
 from benchbook.results.views import list_durations
 from benchbook.text.number_format import format_count, format_duration
 
@@ -25,9 +26,6 @@ MAX_TIMEOUT_S: Final = 30 * 86_400
 
 DASK_PORT: Final = 8786
 """The default port of a Dask scheduler."""
-
-TIME_PATTERN: Final = r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?"
-"""A time as people write it, such as ``1h30m``: groups of hours, minutes and seconds."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Check that the options fit together, and run on this machine or on several.
 
-    Raises `benchbook.cli.exit_status.UsageError` when they do not.
+    Raises `benchbook.cli.command.UsageError` when they do not.
     """
     if options.budget and not options.until_decided:
         reason = "any other run ends when its cells are done"
@@ -77,7 +75,8 @@ def main(options: argparse.Namespace) -> int:
 
 def parse_budget(text: str) -> float:
     """Return the seconds of a time as people write it: ``3h``, ``90m`` or ``1h30m``."""
-    match = re.fullmatch(TIME_PATTERN, text)
+    pattern = r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?"
+    match = re.fullmatch(pattern, text)
     hours, minutes, seconds = [float(part or 0) for part in match.groups()] if match else [0, 0, 0]
     total = 3600 * hours + 60 * minutes + seconds
     if not total:
@@ -96,9 +95,10 @@ def _parse_timeout(text: str) -> float:
 
 def _run_here(options: argparse.Namespace) -> int:
     """Measure the cells that are not done on this machine."""
-    # The plan; a missing temporary folder is an error now, and not in each cell.
+    # The plan; a missing temporary folder or a low limit is an error now, and not in each cell.
     start = time.monotonic()
-    temporary_folders.find_temporary_folder()
+    suite_files.find_temporary_folder()
+    check_limits()
     plan = selection.load_plan(options)
     cells = plan.cells
     selection.enter_networks(options, cells)
@@ -126,6 +126,8 @@ def _run_cells(
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
 
+    own_files.print_files(cells)
+
     def work(summary: "Summary") -> None:
         timeout_s = options.timeout or TIMEOUT_S
         with Progress(cells, list_durations()) as progress:
@@ -142,7 +144,7 @@ def _run_on_hosts(options: argparse.Namespace) -> int:
     try:
         from benchbook.cluster.dispatch import Dispatch, connect
     except ModuleNotFoundError as error:
-        remedy = "pip install 'benchbook[hosts]', or make setup"
+        remedy = "make dev installs it (without a checkout: pip install 'benchbook[hosts]')"
         raise UsageError(f"{error.name} is missing: {remedy}") from error
     from benchbook.cli.execution import choose_patience, execute
     from benchbook.runner.batch import TIMEOUT_S
@@ -170,7 +172,7 @@ def _run_on_hosts(options: argparse.Namespace) -> int:
 def _check_address(text: str, unprotected: bool) -> str:
     """Return a scheduler's whole address.
 
-    Raises `benchbook.cli.exit_status.UsageError` when it is not an address, or when other machines
+    Raises `benchbook.cli.command.UsageError` when it is not an address, or when other machines
     reach it without TLS and it is not `unprotected`.
     """
     whole = text if "://" in text else f"tcp://{text}"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchbook import grid, paths
-from benchbook.cli import output
-from benchbook.cli.exit_status import NoResultsError, UsageError
+from benchbook.cli import output, own_files
+from benchbook.cli.command import NoResultsError, UsageError
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_levels, list_result_keys
 from benchbook.results.folder import list_files
@@ -50,6 +50,7 @@ def load_plan(options: argparse.Namespace) -> Plan:
 
     Raises the errors of `benchbook.grid.make_plan`.
     """
+    own_files.read_files(options.set)
     plan = grid.make_plan(options.study, options.profile, options.where, options.set)
     output.report_damage(values=False)
     return plan
@@ -58,7 +59,7 @@ def load_plan(options: argparse.Namespace) -> Plan:
 def enter_networks(options: argparse.Namespace, cells: Sequence[Cell]) -> None:
     """Start this process again in a user namespace, if its cells need one for their networks.
 
-    Raises `benchbook.cli.exit_status.UsageError` when other cells need servers that cannot be
+    Raises `benchbook.cli.command.UsageError` when other cells need servers that cannot be
     reached from there.
     """
     todo = [cell for cell in cells if cell.state != "done" and not cell.missing]
@@ -113,8 +114,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def load_run(options: argparse.Namespace) -> "Run":
     """Return the selected run.
 
-    Raises `benchbook.cli.exit_status.UsageError` when there is no reference run, and
-    `benchbook.cli.exit_status.NoResultsError` when no cell of the profile ran here.
+    Raises `benchbook.cli.command.UsageError` when there is no reference run, and
+    `benchbook.cli.command.NoResultsError` when no cell of the profile ran here.
     """
     # Here, because it is slow to import, and plans do without.
     from benchbook.analysis.runs import Run
@@ -132,7 +133,7 @@ def load_run(options: argparse.Namespace) -> "Run":
 def load_reference() -> "Run":
     """Return the reference run.
 
-    Raises `benchbook.cli.exit_status.UsageError` when there is none.
+    Raises `benchbook.cli.command.UsageError` when there is none.
     """
     # Here, because they are slow to import, and plans do without.
     from benchbook.analysis.runs import MEANS_FILE, Run

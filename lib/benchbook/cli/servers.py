@@ -8,7 +8,7 @@ import threading
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from benchbook.cli.exit_status import DONE, FAILED, NOTHING_RUNS, UsageError
+from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
 from benchbook.registry import products
@@ -113,7 +113,7 @@ def _pull_image(engine: containers.ContainerEngine, product: str, image: product
 
     The bar's length grows, because a registry tells a layer's size only when the layer begins.
     """
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    is_terminal = sys.stdout.isatty()
     columns = (TextColumn("  {task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, disable=not is_terminal) as progress:
         bar = progress.add_task(product, total=None)
@@ -128,11 +128,17 @@ def _pull_image(engine: containers.ContainerEngine, product: str, image: product
 def _clean_servers(options: argparse.Namespace) -> int:
     """Drop the databases of runs from the user's servers; without an address, clean containers."""
     if not options.address:
-        return _clean_containers()
+        removed = containers.remove_orphans(containers.find_engine())
+        for name in removed:
+            print(f"removed {name}")
+        if not removed:
+            print("nothing to remove: no killed run left a container")
+        return DONE
     for address in options.address:
         url = os.environ.get(address, address)
         if "://" not in url:
             raise UsageError(f"{address} is neither an address nor a variable that is set")
+        # Only databases with the name of a run are removed.
         with catalogue.open_address(url) as adapter:
             names = catalogue.list_run_databases(adapter)
             found = "databases of runs:" if names else "no database of a run"
@@ -143,16 +149,6 @@ def _clean_servers(options: argparse.Namespace) -> int:
                 for name in names:
                     adapter.drop_database(name)
                 print(f"  removed {len(names)}")
-    return DONE
-
-
-def _clean_containers() -> int:
-    """Remove the containers and networks of killed runs, and print their names."""
-    removed = containers.remove_orphans(containers.find_engine())
-    for name in removed:
-        print(f"removed {name}")
-    if not removed:
-        print("nothing to remove: no killed run left a container")
     return DONE
 
 

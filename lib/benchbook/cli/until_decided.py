@@ -11,11 +11,12 @@ from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.cli import output, selection
+from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.cli.execution import choose_patience, execute, start_countdown
-from benchbook.cli.exit_status import DONE, NOTHING_RUNS
-from benchbook.files import temporary_folders
+from benchbook.files import suite_files
 from benchbook.grid import Cell
 from benchbook.grid.cells import list_result_keys
+from benchbook.measure.limits import check_limits
 from benchbook.results.views import list_durations
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.progress import Progress, Summary, estimate_time_left
@@ -40,9 +41,10 @@ def plan(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run until nothing is undecided, or time is up."""
-    # The plan; a missing temporary folder is an error now, and not in each cell.
+    # The plan; a missing temporary folder or a low limit is an error now, and not in each cell.
     left_s = start_countdown(options.budget)
-    temporary_folders.find_temporary_folder()
+    suite_files.find_temporary_folder()
+    check_limits()
     cells = selection.load_plan(options).cells
     selection.enter_networks(options, cells)
     comparisons = find_comparison_cells(cells)

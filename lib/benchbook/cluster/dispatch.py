@@ -361,5 +361,4 @@ class Dispatch:
 
 
 def _print_now(line: str) -> None:
-    """Print a line without buffering it."""
     print(line, flush=True)

@@ -19,7 +19,7 @@ from distributed import Worker, get_worker
 
 from benchbook import grid, paths
 from benchbook.cluster.child_process import CHILD_CODE, HostsError
-from benchbook.files.temporary_folders import FolderError
+from benchbook.files.suite_files import FolderError
 from benchbook.grid import Cell
 from benchbook.grid.cells import read_states
 from benchbook.measure.machine import name_host, read_hostname

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeAlias, Typ
 
 from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Meter
-from benchbook.schema import Document, Record, Schema, UnfitError
+from benchbook.schema import Document, Record, Schema
 from benchbook.servers.deployment import Deployment, Role, is_older, read_numbers
 from benchbook.servers.errors import scrub_passwords, strip_login
 
@@ -40,14 +40,15 @@ MAX_EXACT_INTEGER: Final = 2**53
 _MAX_MESSAGE_LENGTH: Final = 500
 """Characters of a driver's message."""
 
-_MAX_LISTED_FIELDS: Final = 5
-
 
 class AdapterError(RuntimeError):
     """A database could not execute a verb; the message names database, address and verb.
 
     It holds no password.
     """
+
+    words: str = ""
+    """What the driver said, where it said something."""
 
     def __init__(self, message: str) -> None:
         super().__init__(scrub_passwords(message))
@@ -143,17 +144,6 @@ class Adapter(ABC):
     first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """The first version of the product that has a capability, and why earlier ones do not."""
 
-    refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
-    """A test of a field's name by the reason why such names are refused."""
-
-    refused_inner_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
-    """The same for names in documents inside a record."""
-
-    refused_numbers: ClassVar[Mapping[str, Callable[[float], bool]]] = {
-        "large_integers": lambda number: type(number) is int and abs(number) > MAX_EXACT_INTEGER
-    }
-    """A test of a number by the capability without which servers refuse such numbers."""
-
     wait_resolution_ns: float = 0.0
     """How late `wait_for` may end, in nanoseconds.
 
@@ -205,79 +195,6 @@ class Adapter(ABC):
                 if is_older(oldest, first):
                     limitations[capability] = reason
         return {**limitations, **cls.limitations}
-
-    @classmethod
-    def check_records(
-        cls, schema: Schema, records: Iterable[Record], limitations: Mapping[str, str]
-    ) -> None:
-        """Raise `UnfitError` at the first of a user's records that such servers refuse."""
-        fault = cls.find_field_fault(schema)
-        if fault:
-            raise UnfitError(f"{cls.name} does not take {fault}")
-        # Keys that differ in trailing blanks alone are one key to some servers.
-        keys: set[str] = set()
-        for number, record in enumerate(records):
-            fault = cls.find_record_fault(record, limitations)
-            if not fault and "trailing_blanks" in limitations:
-                key = record[schema.key]
-                stripped = key.rstrip(" ")
-                if stripped in keys:
-                    fault = f"the key {key!r} a second time: {limitations['trailing_blanks']}"
-                keys.add(stripped)
-            if fault:
-                raise UnfitError(f"{cls.name} does not take {fault}", number)
-
-    @classmethod
-    def find_field_fault(cls, schema: Schema) -> str:
-        """Return which fields of a user's records are refused, and why; empty when none is.
-
-        `describe_fields` writes it. `find_record_fault` looks at the values.
-        """
-        names = [field.name for field in schema.fields if field.name != schema.key]
-        inner_names: dict[str, None] = {}
-        for outer in schema.fields:
-            inner_names |= dict.fromkeys(field.name for field in outer.iterate_inner())
-        for reason, is_refused in cls.refused_names.items():
-            refused = [name for name in names if is_refused(name)]
-            if refused:
-                return describe_fields(refused, reason)
-        for reason, is_refused in cls.refused_inner_names.items():
-            refused = [name for name in inner_names if is_refused(name)]
-            if refused:
-                return describe_fields(refused, reason)
-        return ""
-
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        """Return which value of a record is refused, and why; empty when none is.
-
-        Parameters
-        ----------
-        record
-            A record whose fields the database takes (`find_field_fault`).
-        limitations
-            Reasons by capability, as of `find_limitations`.
-        """
-        for name, outer in record.items():
-            for value in iterate_scalars(outer):
-                fault = cls._find_scalar_fault(value, limitations)
-                if fault:
-                    subject, reason = fault
-                    return f"{subject}, in the field {name!r}: {reason}"
-        return ""
-
-    @classmethod
-    def _find_scalar_fault(
-        cls, value: object, limitations: Mapping[str, str]
-    ) -> tuple[str, str] | None:
-        """Describe a refused scalar and the reason."""
-        if type(value) is str and "\0" in value and "nul_characters" in limitations:
-            return "a text with U+0000", limitations["nul_characters"]
-        if type(value) is int or type(value) is float:
-            for capability, is_refused in cls.refused_numbers.items():
-                if capability in limitations and is_refused(value):
-                    return f"the number {value!r}", limitations[capability]
-        return None
 
     @property
     def location(self) -> str:
@@ -380,6 +297,7 @@ class Adapter(ABC):
         error_type = self.choose_error_type(error)
         description = scrub_passwords(self.describe_error(error), urls)[:_MAX_MESSAGE_LENGTH]
         translated = error_type(f"{self.location}: {verb}: {description}")
+        translated.words = description
         traceback = "".join(format_exception(error))
         translated.__cause__ = error if scrub_passwords(traceback, urls) == traceback else None
         return translated
@@ -406,15 +324,6 @@ def iterate_scalars(value: Any) -> Iterator[Any]:
             yield from iterate_scalars(part)
     else:
         yield value
-
-
-def describe_fields(names: Sequence[str], reason: str) -> str:
-    """Return refused fields with the reason, such as ``the fields 'a', 'b' and 3 more: reason``."""
-    noun = "field" if len(names) == 1 else "fields"
-    text = ", ".join(map(repr, names[:_MAX_LISTED_FIELDS]))
-    if len(names) > _MAX_LISTED_FIELDS:
-        text += f" and {len(names) - _MAX_LISTED_FIELDS} more"
-    return f"the {noun} {text}: {reason}"
 
 
 def split_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

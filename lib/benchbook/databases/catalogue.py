@@ -6,26 +6,21 @@ name on a user's server and drops it at the end.
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from benchbook.databases.adapter import Adapter, AdapterError, Options
 from benchbook.databases.server_adapter import ServerAdapter
 from benchbook.registry import products
-from benchbook.schema import Record, Schema
-from benchbook.servers import launcher
 from benchbook.servers.address import find_fault, name_url_variables
 from benchbook.servers.deployment import (
     FRESH_DATABASE_PATTERN,
     Deployment,
     Node,
-    Topology,
     read_day,
 )
-from benchbook.servers.programs import AvailableServer
 from benchbook.text.suggestions import suggest_name
 
 DATABASE_NAMES: Final = tuple(products.DATABASES)
@@ -38,27 +33,6 @@ if TYPE_CHECKING:
     StoreName = str
 else:
     StoreName = Literal[products.STORES]
-
-
-@dataclass(frozen=True)
-class DatabaseCheck:
-    """Checks that a database on the servers of a topology keeps a user's records."""
-
-    database: str
-    topology: Topology = "single"
-    arrays: Arrays = "json"
-
-    def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
-        """Raise `UnfitError` at the first record that the database does not take.
-
-        No server is asked. The version is that of the server that would be used; without one,
-        nothing is checked.
-        """
-        server = launcher.find_server(products.parse_name(self.database).product, self.topology)
-        if isinstance(server, AvailableServer):
-            adapter = load_adapter(self.database, self.arrays)
-            limitations = adapter.find_limitations({}, [server.version])
-            adapter.check_records(schema, records, limitations)
 
 
 def load_adapter(name: str, arrays: Arrays = "json") -> type[Adapter]:

@@ -5,7 +5,7 @@ which tells an empty array from a missing one. Documents, and arrays inside them
 arrays, stay columns of JSON.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import cast
@@ -101,40 +101,6 @@ class ChildTableAdapter(RelationalAdapter):
     """A relational database where arrays are tables: a change of several is one transaction."""
 
     _children: Sequence[ChildTable] = ()
-
-    @override
-    @classmethod
-    def find_field_fault(cls, schema: Schema) -> str:
-        record_schema, arrays = split_schema(schema)
-        if not arrays:
-            return "records without arrays as tables: there is nothing to make a table of"
-        fault = super().find_field_fault(record_schema)
-        if fault:
-            return fault
-        for elements in arrays:
-            fault = super().find_field_fault(elements.schema)
-            if fault:
-                return f"in the array {elements.array!r} {fault}"
-        return ""
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        fault = super().find_record_fault(record, limitations)
-        if fault:
-            return fault
-        for array in record.values():
-            for element in array if isinstance(array, list) else ():
-                columns = element if isinstance(element, dict) else {"item": element}
-                row = {
-                    f"element's {name}" if name == "_id" else name: value
-                    for name, value in columns.items()
-                }
-                row["_id"] = record["_id"]
-                fault = super().find_record_fault(row, limitations)
-                if fault:
-                    return fault
-        return ""
 
     @override
     def insert(self, record: Record) -> None:

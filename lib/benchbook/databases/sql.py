@@ -5,7 +5,6 @@ record as JSON. A product defines what it spells in its own way. Values replace 
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cache
@@ -20,7 +19,6 @@ from benchbook.databases.adapter import (
     Durability,
     Options,
     TypeDecoder,
-    describe_fields,
 )
 from benchbook.databases.server_adapter import ServerAdapter
 from benchbook.schema import NESTED_TYPES, Document, Field, Record, Schema
@@ -409,29 +407,3 @@ class RelationalAdapter(SQLAdapter):
     """A SQL database where a record is a row with a column per field."""
 
     model = "relational"
-
-    max_columns: ClassVar[int]
-
-    column_name_rule: ClassVar[str]
-    """What `fold_column_name` does, in words."""
-
-    @override
-    @classmethod
-    def find_field_fault(cls, schema: Schema) -> str:
-        names = [field.name for field in schema.fields]
-        if len(names) > cls.max_columns:
-            return (
-                f"{len(names):,} fields: a table of {cls.title}'s has {cls.max_columns:,} "
-                "columns at most"
-            )
-        fault = super().find_field_fault(schema)
-        if fault:
-            return fault
-        count = Counter(map(cls.fold_column_name, names))
-        same = [name for name in names if count[cls.fold_column_name(name)] > 1]
-        return describe_fields(same, cls.column_name_rule) if same else ""
-
-    @staticmethod
-    @abstractmethod
-    def fold_column_name(name: str) -> str:
-        """Return the form of a column's name that the database compares."""

@@ -15,9 +15,9 @@ from benchbook import grid, paths
 from benchbook.analysis.claims import list_levels
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import CellSettings, format_level
-from benchbook.datasets import own_records, record_files
-from benchbook.files import atomic
+from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
+from benchbook.own_data import own_records, record_files
 
 DEFAULT_RECORDS: Final = 200
 """Records that are measured unless another number is asked for; all of a smaller file."""
@@ -209,7 +209,7 @@ def request_cells(
     Parameters
     ----------
     file
-        JSON, CSV or Parquet; options of `benchbook.datasets.record_files` may follow its name.
+        JSON, CSV, XML or Parquet; options of `benchbook.own_data.record_files` may follow its name.
     chosen
         Names in `QUESTIONS`.
     n
@@ -259,7 +259,7 @@ def remember_inquiry(inquiry: Inquiry) -> Inquiry:
     if before and before.questions and replace(before, questions=inquiry.questions) == inquiry:
         earlier = [name for name in before.questions if name not in inquiry.questions]
         inquiry = replace(inquiry, questions=(*inquiry.questions, *earlier))
-    atomic.write_file(_locate_inquiry(inquiry.name), json.dumps(asdict(inquiry), indent=2))
+    suite_files.write_file(_locate_inquiry(inquiry.name), json.dumps(asdict(inquiry), indent=2))
     return inquiry
 
 

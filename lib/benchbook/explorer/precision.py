@@ -25,9 +25,6 @@ MAX_BLOCKS: Final = 30
 MAX_DAYS: Final = 3
 """The most further machine-days that a user is asked for."""
 
-_MAX_LOG: Final = 700
-"""The largest logarithm that is turned back into a ratio; a float ends at 709."""
-
 State: TypeAlias = Literal[
     "fastest",
     "slower",
@@ -81,13 +78,13 @@ def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
     needs = [
         estimate_need(row) for row, state in zip(rows, states, strict=True) if state == "undecided"
     ]
-    return max(needs, key=_rank_need, default=None)
 
+    def rank(need: Need) -> tuple[bool, bool, int, int]:
+        """Return a key that is larger for what is harder to get."""
+        is_out_of_reach = not need.blocks and not need.days
+        return need.parity, is_out_of_reach, need.days, need.blocks
 
-def _rank_need(need: Need) -> tuple[bool, bool, int, int]:
-    """Return a key that is larger for what is harder to get."""
-    is_out_of_reach = not need.blocks and not need.days
-    return need.parity, is_out_of_reach, need.days, need.blocks
+    return max(needs, key=rank, default=None)
 
 
 def compute_detectable_ratio(row: Comparison) -> float:
@@ -97,7 +94,8 @@ def compute_detectable_ratio(row: Comparison) -> float:
     """
     if row.kind != "ratio" or not 0 < row.low <= row.high:
         return float("nan")
-    return exp(min(log(row.high / row.low) / 2, _MAX_LOG))
+    # A float ends at the 709th power of e.
+    return exp(min(log(row.high / row.low) / 2, 700))
 
 
 def estimate_need(row: Comparison) -> Need:
@@ -128,6 +126,5 @@ def _weigh_day(blocks: float) -> float:
 
 
 def _compute_half_width(spread: float, blocks: int, days: int) -> float:
-    """Return half the width of the interval of a logarithm."""
     error = spread / sqrt(days * _weigh_day(blocks / days))
     return compute_t_quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * error

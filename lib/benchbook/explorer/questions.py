@@ -4,10 +4,10 @@ Begin with `list_pairs`, which says what can be compared, and `compute_answers`,
 each answer is a comparison of two levels that were measured with all else equal.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans
@@ -16,13 +16,9 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_levels
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
-from benchbook.analysis.study_means import ALTERNATING_SETTINGS, StudyMeans
+from benchbook.analysis.study_means import ALTERNATING_SETTINGS, MatchedMeans, StudyMeans
 from benchbook.explorer.text import label_factor, label_side
 from benchbook.studies.catalogue import load_study
-
-_NOT_FACTORS: Final = {*FREE_PARAMETERS, "dataset"} - {"language"}
-_MAIN_METRICS: Final = ("wall_time", "elapsed_time", "cpu_time")
-"""Metrics that are offered before others."""
 
 _IN_OTHER_UNIT: Final = {
     derived.of[0]: derived.metric
@@ -33,15 +29,6 @@ _IN_OTHER_UNIT: Final = {
 
 Option: TypeAlias = Any
 """A value that a control can take: a level of a factor, an operation, or a role and metric."""
-
-
-class Comparable(NamedTuple):
-    """What was measured with all else equal at several levels."""
-
-    quantity: QuantityKey
-    language: str
-    settings: CellSettings  # that all levels share
-    sides: dict[str, BlockMeans]  # by level
 
 
 @dataclass(frozen=True)
@@ -89,13 +76,20 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
                 labels=labels,
             )
             others.append(pairs)
-    return [pairs for pairs in (*known, *others) if _was_compared(measured, pairs)]
+
+    # Those of which two levels of some pair were measured with all else equal.
+    asked = []
+    for pairs in (*known, *others):
+        alike = measured.match_levels(pairs.by, pairs.loose, measured.quantities)
+        if any(_pair_levels(pairs, [match.by_level]) for match in alike):
+            asked.append(pairs)
+    return asked
 
 
 def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     """Return every answer about some pairs of levels, in the order of their options."""
     rows = _list_comparable(measured, pairs)
-    both_ways = _pair_levels(pairs, [row.sides for row in rows])
+    both_ways = _pair_levels(pairs, [row.by_level for row in rows])
     factors = _list_varying_factors(pairs, [row.settings for row in rows])
 
     # The controls.
@@ -107,8 +101,10 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
         "b": list(dict.fromkeys(b for _, b in both_ways)),
     }
     for factor in factors:
+        # Each level once, numbers in their order.
         levels = [row.settings.get(factor) for row in rows]
-        options[factor] = _sort_levels(level for level in levels if level is not None)
+        by_text = {format_level(level): level for level in levels if level is not None}
+        options[factor] = [by_text[text] for text in sorted(by_text, key=_rank_level)]
     fields = load_study(measured.study).Parameters.model_fields
     defaults = {factor: getattr(fields.get(factor), "default", None) for factor in factors}
 
@@ -117,7 +113,7 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     for quantity in quantities:
         of_quantity = [row for row in rows if row.quantity == quantity]
         for (a, b), row in product(both_ways, of_quantity):
-            if a in row.sides and b in row.sides:
+            if a in row.by_level and b in row.by_level:
                 answers.append(_compute_answer(measured, pairs, row, a, b, factors))
 
     # The factors that all answers share.
@@ -132,7 +128,7 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
 def _compute_answer(
     measured: StudyMeans,
     pairs: PaperComparisons,
-    row: Comparable,
+    row: MatchedMeans,
     a: str,
     b: str,
     factors: Sequence[str],
@@ -143,12 +139,9 @@ def _compute_answer(
     chosen |= {factor: row.settings.get(factor) for factor in factors}
 
     def compare(sides: Mapping[str, BlockMeans]) -> Comparison:
-        levels = {"a": a, "b": b}
-        return compare_levels(
-            pairs, measured, row.quantity, row.language, row.settings, levels, sides
-        )
+        return compare_levels(pairs, measured, row, {"a": a, "b": b}, sides)
 
-    sides = {"a": row.sides[a], "b": row.sides[b]}
+    sides = {"a": row.by_level[a], "b": row.by_level[b]}
     comparison = compare(sides)
     if not comparison.is_only_noisy:
         return Answer(chosen, comparison, sides)
@@ -156,30 +149,25 @@ def _compute_answer(
     return Answer(chosen, compare(noisy), noisy, noisy=True)
 
 
-def _was_compared(measured: StudyMeans, pairs: PaperComparisons) -> bool:
-    """Return whether two levels of some pair were measured with all else equal."""
-    alike = measured.match_levels(pairs.by, pairs.loose, measured.quantities)
-    return any(_pair_levels(pairs, [sides]) for *_, sides in alike)
-
-
-def _list_comparable(measured: StudyMeans, pairs: PaperComparisons) -> list[Comparable]:
+def _list_comparable(measured: StudyMeans, pairs: PaperComparisons) -> list[MatchedMeans]:
     """Return all that was measured at two levels of some pair, without repeated quantities.
 
     What the paper compares comes first.
     """
     papers = [quantity for quantity in pairs.list_quantities() if quantity in measured.quantities]
     ordered = list(dict.fromkeys([*papers, *measured.quantities]))
-    alike = [Comparable(*row) for row in measured.match_levels(pairs.by, pairs.loose, ordered)]
-    rows = [row for row in alike if len(row.sides) > 1]
+    alike = measured.match_levels(pairs.by, pairs.loose, ordered)
+    rows = [row for row in alike if len(row.by_level) > 1]
 
-    compared = {row.quantity for row in rows if _pair_levels(pairs, [row.sides])}
+    compared = {row.quantity for row in rows if _pair_levels(pairs, [row.by_level])}
     others = compared.difference(papers)
     repeated = {quantity for quantity in others if _is_repeated(quantity, compared, papers, pairs)}
     shown = [row for row in rows if row.quantity in compared - repeated]
 
-    def rank(row: Comparable) -> tuple[bool, bool]:
+    def rank(row: MatchedMeans) -> tuple[bool, bool]:
         _, _, metric = row.quantity
-        return row.quantity not in papers, metric not in _MAIN_METRICS
+        is_main = metric in ("wall_time", "elapsed_time", "cpu_time")
+        return row.quantity not in papers, not is_main
 
     return sorted(shown, key=rank)
 
@@ -234,10 +222,6 @@ def _list_varying_factors(pairs: PaperComparisons, settings: Sequence[CellSettin
 
 
 def _is_factor(name: str) -> bool:
-    return name not in _NOT_FACTORS and name not in ALTERNATING_SETTINGS
-
-
-def _sort_levels(values: Iterable[Option]) -> list[Option]:
-    """Return the levels once each, numbers in their order."""
-    by_text = {format_level(value): value for value in values}
-    return [by_text[level] for level in sorted(by_text, key=_rank_level)]
+    if name == "language":
+        return True
+    return name not in ("dataset", *FREE_PARAMETERS, *ALTERNATING_SETTINGS)

@@ -40,9 +40,6 @@ from benchbook.text.number_format import (
     format_quantity,
 )
 
-SIZE: Final = "size"
-"""The operation of a comparison of sizes."""
-
 _CELL_STATES: Final = {
     "todo": "its cell has not run yet",
     "failed": "its cell failed; the run's lines above say why",
@@ -132,10 +129,8 @@ class Reply:
 
 def answer_questions(chosen: Sequence[str], requests: Sequence[Request]) -> list[Reply]:
     """Return the answers that the finished cells of some requests give, a reply per question."""
-    return [
-        _answer_question(QUESTIONS[name], request)
-        for name, request in zip(chosen, requests, strict=True)
-    ]
+    pairs = zip(chosen, requests, strict=True)
+    return [_answer_question(QUESTIONS[name], request) for name, request in pairs]
 
 
 def _answer_question(question: Question, request: Request) -> Reply:
@@ -211,6 +206,7 @@ def _compare_with_fastest(
     ran = {level: side for level, side in counted.items() if len(side.blocks)}
     if len(ran) < 2:
         return None
+    # Each other level over the fastest.
     fastest, *others = sorted(ran, key=lambda level: float(np.log(ran[level].values).mean()))
     rows = [
         Comparison(
@@ -245,6 +241,7 @@ def _make_bars(
     noisy_blocks
         How many blocks of each level were noisy, by its name.
     """
+    # The values, as shares of the largest.
     largest = max(float(side.values.mean()) for side in means)
     bars = []
     for level, side in zip((rows[0].b, *(row.a for row in rows)), means, strict=True):
@@ -260,6 +257,7 @@ def _make_bars(
             noisy=noisy_blocks[level],
         )
         bars.append(bar)
+    # The ratios; the first bar is what the others are compared with.
     for number, row in enumerate(rows, 1):
         state = classify_level(row)
         bars[number] = replace(
@@ -303,7 +301,7 @@ def _compare_sizes(means: pd.DataFrame) -> list[OperationAnswer]:
     times = format_number(largest / smallest)
     both = f"{most.value_text}, {least.value_text}"
     sentence = f"{most.level} takes {times} times the bytes of {least.level}: {both}."
-    return [OperationAnswer(SIZE, "", sentence, "", 0, tuple(bars), "")]
+    return [OperationAnswer("size", "", sentence, "", 0, tuple(bars), "")]
 
 
 def _list_not_tried(

@@ -26,8 +26,8 @@ from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.explorer.questions import Answer, Option, compute_answers, list_pairs
 from benchbook.explorer.text import describe_comparison, label_control, label_option
 from benchbook.explorer.your_documents import PageLink
-from benchbook.files import atomic
-from benchbook.papers import catalogue, exhibits
+from benchbook.files import suite_files
+from benchbook.papers import exhibits
 from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine, write_line
 from benchbook.text.number_format import format_quantity
@@ -43,8 +43,6 @@ RUNS: Final = "runs.js"
 
 _DIGITS: Final = 4
 """Significant digits of drawn numbers."""
-
-_NOISY_NOTE: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
 
 _UNIT_SCALES: Final = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")),
@@ -81,7 +79,7 @@ def write_explorer_page(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in ("index.html", "explorer.js", "explorer.css"):
-        shutil.copyfile(ASSETS / name, folder / name)
+        suite_files.write_file(folder / name, (ASSETS / name).read_bytes())
     return folder / "index.html"
 
 
@@ -114,14 +112,14 @@ def write_answers(
         "documents": [asdict(link) for link in documents],
     }
     encoded = orjson.dumps(begun, option=orjson.OPT_INDENT_2).decode()
-    atomic.write_file(folder / RUNS, f"explorer.begin({encoded});\n")
+    suite_files.write_file(folder / RUNS, f"explorer.begin({encoded});\n")
 
     # The answers; what each study compares first is written before all else.
     for script in sorted(scripts, key=lambda script: not script.file.endswith("-0.js")):
         answers = encode_answers(script.measured, script.pairs, script.claims)
         packed = base64.b64encode(gzip.compress(orjson.dumps(answers), mtime=0)).decode()
         path = folder / script.file
-        atomic.write_file(path, f'explorer.take("{script.file}", "{packed}");\n')
+        suite_files.write_file(path, f'explorer.take("{script.file}", "{packed}");\n')
         yield path
 
 
@@ -171,7 +169,7 @@ def _encode_study(
     ran = {claim.id for claim in claims if claim.line.here}
     return {
         "name": study,
-        "title": catalogue.load_citation(study).title,
+        "title": exhibits.load_citation(study).title,
         "comparisons": [{"name": script.pairs.name, "file": script.file} for script in scripts],
         "counts": str(VerdictCounts.count(table[table["study"] == study])),
         "claims": [
@@ -221,25 +219,21 @@ def encode_answers(
         at = [ranks[control].get(encode_option(answer.chosen[control]), -1) for control in ranks]
         answers.append({"at": at, **_encode_answer(answer, measured)})
     fixed = {name: encode_option(level) for name, level in known.fixed.items() if level is not None}
-    rows = [answer.comparison for answer in known.answers]
-    return {
-        "controls": controls,
-        "fixed": fixed,
-        "answers": answers,
-        "claims": _locate_claims(claims, rows),
-    }
 
-
-def _locate_claims(claims: Sequence[PageClaim], rows: Sequence[Comparison]) -> dict[str, int]:
-    """Return the number of the answer that is a claim's comparison, by claim; others are absent."""
+    # The number of the answer that is a claim's comparison, by claim.
     numbers: dict[tuple[object, ...], int] = {}
-    for number, row in enumerate(rows):
-        numbers.setdefault(_make_key(row), number)
+    for number, answer in enumerate(known.answers):
+        numbers.setdefault(_make_key(answer.comparison), number)
     located = {}
     for claim in claims:
         if claim.headline and _make_key(claim.headline) in numbers:
             located[claim.id] = numbers[_make_key(claim.headline)]
-    return located
+    return {
+        "controls": controls,
+        "fixed": fixed,
+        "answers": answers,
+        "claims": located,
+    }
 
 
 def _make_key(row: Comparison) -> tuple[object, ...]:
@@ -258,7 +252,7 @@ def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
     row = answer.comparison
     texts = describe_comparison(row)
     if answer.noisy:
-        texts["open"] = _NOISY_NOTE
+        texts["open"] = "Noisy: no verdict. Other programs were busy in all these blocks."
     is_ratio = row.kind == "ratio"
     unit, blocks = _encode_blocks(answer, measured)
     return {

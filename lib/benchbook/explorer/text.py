@@ -12,7 +12,6 @@ from typing import Any, Final
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
-from benchbook.datasets import own_records
 from benchbook.explorer.precision import (
     ALIKE_WITHIN,
     PARITY_WITHIN,
@@ -20,7 +19,7 @@ from benchbook.explorer.precision import (
     classify_level,
     compute_detectable_ratio,
 )
-from benchbook.papers import catalogue
+from benchbook.papers import exhibits
 from benchbook.plots import labels
 from benchbook.registry.products import STORES, format_title
 from benchbook.text.number_format import (
@@ -30,9 +29,6 @@ from benchbook.text.number_format import (
     format_p_value,
     format_parts,
 )
-
-MAX_LISTED_FIELDS: Final = 40
-"""Fields of a file that are listed."""
 
 _METRIC_LABELS: Final = {
     "elapsed_time": "time until on all nodes",
@@ -57,8 +53,6 @@ _METRIC_LABELS: Final = {
     "markup_percent": "share of markup",
 }
 """The labels of metrics that differ from the metrics' names."""
-
-_CONTROL_LABELS: Final = {"a": "This", "b": "over that", "measure": "Quantity"}
 
 _FACTOR_LABELS: Final = {
     "json_codec": "JSON codec",
@@ -99,20 +93,13 @@ _SELF_EXPLAINING: Final = {
 }
 """Factors whose levels are understood without the factor's name."""
 
-_TYPE_LABELS: Final = {
-    "json": "differs in kind",
-    "datetime": "moment",
-    "date": "day",
-    "string": "text",
-}
-
 
 def label_control(name: str) -> str:
     """Return the label of the control that chooses a side, a quantity or a factor."""
     factor = label_factor(name)
     # A name of one letter, such as n, stays small.
     capitalised = factor if len(factor) == 1 else factor[0].upper() + factor[1:]
-    return _CONTROL_LABELS.get(name, capitalised)
+    return {"a": "This", "b": "over that", "measure": "Quantity"}.get(name, capitalised)
 
 
 def label_factor(name: str) -> str:
@@ -134,7 +121,7 @@ def label_level(factor: str, value: object) -> str:
     if factor == "database":
         # A mapper over a database has the title of the database, so it needs its own label.
         return format_title(level) if level in STORES else labels.name_database(level)
-    return _LEVEL_LABELS.get(factor, catalogue.name_levels(factor)).get(level, level)
+    return _LEVEL_LABELS.get(factor, exhibits.name_levels(factor)).get(level, level)
 
 
 def label_option(pairs: PaperComparisons, control: str, option: Any) -> str:
@@ -290,31 +277,6 @@ def describe_scope(measured: int, records: int, blocks: int) -> str:
     elif blocks < MIN_BLOCKS:
         often += f" (an interval needs {MIN_BLOCKS})"
     return f"Measured: {scope}, in {often}."
-
-
-def list_fields(
-    known: own_records.FileDescription, most: int = MAX_LISTED_FIELDS
-) -> list[dict[str, str]]:
-    """Return a file's fields as rows of texts: the type, and how many documents do not have it."""
-    rows = []
-    for field in known.fields[:most]:
-        kind = _TYPE_LABELS.get(field.type, field.type)
-        if field.item not in (None, "json"):
-            kind += f" of {_TYPE_LABELS.get(field.item, field.item)}s"
-        absent, null = _write_share(field.absent, field.of), _write_share(field.null, field.of)
-        rows.append({"field": field.path, "type": kind, "absent": absent, "null": null})
-    if len(known.fields) > most:
-        others = f"and {len(known.fields) - most} more"
-        rows.append({"field": others, "type": "", "absent": "", "null": ""})
-    return rows
-
-
-def _write_share(count: int, of: int) -> str:
-    """Return a share in percent; a small one is not 0 %."""
-    if not count:
-        return "–"
-    percent = 100 * count / of if of else 0
-    return "< 1 %" if percent < 1 else f"{percent:.0f} %"
 
 
 def omit_folder(words: str, file: Path) -> str:

@@ -25,7 +25,6 @@ import ipywidgets as widgets
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchbook import grid, paths
-from benchbook.datasets import own_records
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     DEFAULT_RECORDS,
@@ -37,19 +36,23 @@ from benchbook.explorer.documents import (
     request_cells,
 )
 from benchbook.explorer.replies import Reply, answer_questions
-from benchbook.explorer.text import describe_scope, list_fields, omit_folder
-from benchbook.files import atomic
+from benchbook.explorer.text import describe_scope, omit_folder
+from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
+from benchbook.own_data import own_records
+from benchbook.results.views import quote_formula
 from benchbook.servers import processes
 from benchbook.text.number_format import format_count
 
 _PAGES: Final = "documents"
 """The folder of the pages, beside the explorer's."""
 
+_MAX_LISTED_FIELDS: Final = 40
+"""Fields of a file that are listed on a page."""
+
 _MAX_BAR_LENGTH: Final = 20
 """Characters of the longest bar in a terminal."""
 
-_ACCEPTED_FILES: Final = ".csv,.tsv,.tab,.txt,.json,.jsonl,.ndjson,.parquet"
 _POLL_S: Final = 0.5
 _COLOUR_VARIABLES: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 
@@ -87,7 +90,10 @@ def _write_reply(reply: Reply) -> str:
 
 
 def write_csv(replies: Sequence[Reply]) -> str:
-    """Return the numbers of answers as CSV, one row per question, operation and level."""
+    """Return the numbers of answers as CSV, one row per question, operation and level.
+
+    Texts that a spreadsheet would read as formulas are quoted.
+    """
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
     names = ["question", "of", "operation", "level", "value", "unit"]
@@ -97,7 +103,10 @@ def write_csv(replies: Sequence[Reply]) -> str:
     for reply in replies:
         for answer in reply.answers:
             for bar in answer.bars:
-                about = [reply.question.text, answer.label, answer.operation, bar.level]
+                about = [
+                    quote_formula(text)
+                    for text in (reply.question.text, answer.label, answer.operation, bar.level)
+                ]
                 ends = [
                     "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
                 ]
@@ -150,7 +159,7 @@ def write_answer_page(
         style=_STYLE,
         status=status,
         known=known,
-        fields=list_fields(known),
+        fields=known.list_fields(_MAX_LISTED_FIELDS),
         replies=shown,
         scope=describe_scope(inquiry.records, known.records, inquiry.blocks),
         text=write_text(shown),
@@ -160,7 +169,7 @@ def write_answer_page(
         measuring=measuring,
     )
     path = locate_page(inquiry)
-    atomic.write_file(path, page)
+    suite_files.write_file(path, page)
     return path
 
 
@@ -192,7 +201,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._process: subprocess.Popen[bytes] | None = None
 
         # The file, and what is understood of it.
-        self._pick = widgets.FileUpload(accept=_ACCEPTED_FILES, description="Pick a file")
+        self._pick = widgets.FileUpload(description="Pick a file")
         self._path = widgets.Text(
             placeholder="or its path, such as export.csv or export.csv#decimal=comma",
             layout=widgets.Layout(width="32rem"),
@@ -290,7 +299,9 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         except InputError as error:
             self._understood.value = _CARDS.refused(omit_folder(str(error), Path(path)))
             return
-        self._understood.value = _CARDS.understood(known.words, known.notes, list_fields(known))
+        self._understood.value = _CARDS.understood(
+            known.words, known.notes, known.list_fields(_MAX_LISTED_FIELDS)
+        )
         self._records.value = min(DEFAULT_RECORDS, known.records)
         self._show_scope()
 
@@ -312,7 +323,8 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         path = self._path.value.strip()
         try:
             if not path:
-                raise InputError("no file", "pick one, or write its path: JSON, CSV or Parquet")
+                formats = "JSON, CSV, Parquet or XML"
+                raise InputError("no file", f"pick one, or write its path: {formats}")
             if not chosen:
                 raise InputError("no question", "tick what you want to know")
             requests = request_cells(path, chosen, self._records.value, self._blocks.value)

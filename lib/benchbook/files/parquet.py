@@ -63,6 +63,10 @@ def _count_value_bytes(array: pa.Array) -> int:
         return pc.sum(lengths.take(array.indices)).as_py() or 0
     if pa.types.is_struct(kind):
         return sum(map(_count_value_bytes, array.flatten()))
+    if pa.types.is_map(kind):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        parts = (array.keys.slice(start, end - start), array.items.slice(start, end - start))
+        return sum(map(_count_value_bytes, parts))
     if pa.types.is_nested(kind):
         return _count_value_bytes(array.flatten())
     return int(array.nbytes)

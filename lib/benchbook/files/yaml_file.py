@@ -30,9 +30,6 @@ MAX_BYTES: Final = 2**20
 MAX_DEPTH: Final = 20
 """Levels of the deepest nesting that is read."""
 
-_LONGEST_NUMBER: Final = 40
-"""Characters of the longest number: every parameter's is shorter."""
-
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _AMBIGUOUS: Final = re.compile(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*")
@@ -268,7 +265,8 @@ def read_scalar(written: str, where: str) -> object:
     """
     if written in _WORDS:
         return _WORDS[written]
-    if len(written) > _LONGEST_NUMBER:
+    # Every parameter's numbers are shorter.
+    if len(written) > 40:
         return written
     if _INTEGER.fullmatch(written):
         return int(written)

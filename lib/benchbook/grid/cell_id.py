@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from benchbook.datasets import own_records
 from benchbook.files.inputs import InputError, decode_utf8, read_bytes
 from benchbook.grid.units import find_units, normalise_code, read_version
 from benchbook.measure.machine import name_host
+from benchbook.own_data import own_records
 from benchbook.servers import processes
 from benchbook.servers.programs import AvailableServer
 from benchbook.studies.catalogue import find_notebook
@@ -19,9 +19,6 @@ from benchbook.studies.cell import CellParameters
 
 LENGTH: Final = 20
 """Hexadecimal digits of an identity: enough that no two cells of a laboratory share one."""
-
-MAX_NOTEBOOK_BYTES: Final = 16 * 2**20
-"""Of a notebook that is read."""
 
 
 def identify_cell(study: str, parameters: CellParameters, server: str) -> str:
@@ -104,7 +101,7 @@ def _read_notebook_code(path: Path) -> list[str]:
     have exactly one cell of parameters.
     """
     name = f"{path.parent.name}/{path.name}"
-    content = decode_utf8(read_bytes(path, MAX_NOTEBOOK_BYTES, name), name)
+    content = decode_utf8(read_bytes(path, 16 * 2**20, name), name)
     try:
         cells = json.loads(content)["cells"]
         parameter_cells = [cell for cell in cells if "parameters" in _list_tags(cell)]
@@ -129,8 +126,8 @@ def _read_notebook_code(path: Path) -> list[str]:
 
 
 def _list_tags(cell: dict[str, Any]) -> list[str]:
-    tags: list[str] = cell["metadata"].get("tags", [])
-    return tags
+    tags = cell["metadata"].get("tags", [])
+    return tags if isinstance(tags, list) else []
 
 
 def _normalise(source: str, notebook: str, number: int) -> str:

@@ -1,21 +1,22 @@
-"""Cells of a plan, and which of their results are in the results' folder."""
+"""Cells of a plan: what each runs on, and which of their results are in the results' folder."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from benchbook.grid.cell_id import digest_records, hash_code, identify_cell
+from benchbook.grid.cell_id import digest_records, hash_code, identify_cell, write_server_version
 from benchbook.grid.expansion import choose_cells, select
 from benchbook.grid.grid_file import load_grid
-from benchbook.grid.platforms import find_platform, read_network
+from benchbook.languages import harness
 from benchbook.measure.machine import name_host
-from benchbook.results.folder import list_files, list_states, locate_file
+from benchbook.results.folder import list_files, list_refusals, list_states, locate_file
 from benchbook.results.views import list_finished_files, list_origins
-from benchbook.servers import networks
+from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology
+from benchbook.servers.programs import MissingServer
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.studies.cell import CellParameters
 
@@ -42,7 +43,7 @@ class Cell:
     # Of the server that it needs; ``none`` is one, too.
     product: str
     topology: Topology
-    # Why it does not run here: a server is missing, or the grid excludes it.
+    # Why it does not run here: a server is missing or refuses the records, or the grid excludes it.
     missing: str | None
     # todo: it has no result yet.
     state: Literal["todo", "done", "failed", "skipped"]
@@ -115,10 +116,22 @@ def combine(study: str, parameters: CellParameters) -> Combination:
 
 
 def read_states(cells: Iterable[Cell]) -> list[Cell]:
-    """Return the cells with the state that each has in the results' folder now."""
+    """Return the cells with the state that each has in the results' folder now.
+
+    All blocks of a cell whose servers refused a user's records have the reason.
+    """
     cells = list(cells)
-    states = {study: list_states(study) for study in {cell.study for cell in cells}}
-    return [replace(cell, state=states[cell.study].get(cell.key, "todo")) for cell in cells]
+    studies = {cell.study for cell in cells}
+    states = {study: list_states(study) for study in studies}
+    refusals = {study: list_refusals(study) for study in studies}
+    read = []
+    for cell in cells:
+        cell = replace(cell, state=states[cell.study].get(cell.key, "todo"))
+        refusal = refusals[cell.study].get(cell.identity)
+        if refusal and not cell.missing and cell.state != "done":
+            cell = replace(cell, missing=refusal)
+        read.append(cell)
+    return read
 
 
 def list_result_keys(cells: Iterable[Cell]) -> list[str]:
@@ -178,6 +191,17 @@ def list_user_ids() -> set[str]:
     return _keep_current(others)
 
 
+def list_current_refusals(study: str) -> list[str]:
+    """Return why servers refuse a user's records, each reason once; of cells of today's code."""
+    refusals = list_refusals(study)
+    rows = []
+    for result in list_files(study):
+        facts = result.facts
+        if facts.cell_id in refusals:
+            rows.append((facts.cell_id, facts.study, str(facts.parameters)))
+    return sorted({refusals[identity] for identity in _keep_current(rows)})
+
+
 def list_levels(study: str, profile: str) -> dict[str, list[Any]]:
     """Return the levels of each parameter in a profile of a study, and of the number of blocks."""
     return select(load_grid(study), profile).levels()
@@ -206,3 +230,77 @@ def _keep_current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         if identify_cell(study, parameters, find_platform(study, parameters).version) == old:
             identities.add(old)
     return identities
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The versions of servers and language, or why they are missing here."""
+
+    version: str
+    missing: str | None = None
+
+
+def find_platform(study: str, parameters: CellParameters) -> Platform:
+    """Return the servers of a cell, and its language's harness."""
+    product, topology = find_deployment(study, parameters)
+    platform = find_server(product, topology, read_network(parameters))
+    for other in list_own_products(study, parameters):
+        second = find_server(other, topology)
+        missing = platform.missing or second.missing
+        platform = Platform(f"{platform.version}, {second.version}", missing)
+    if parameters.language == "python":
+        return platform
+    found = harness.find_harness(parameters.language)
+    if isinstance(found, harness.MissingHarness):
+        return replace(platform, missing=platform.missing or found.why)
+    return replace(platform, version=f"{platform.version}, {found.version}")
+
+
+def read_network(parameters: CellParameters) -> str:
+    """Return the network of a cell; ``none`` for a study that has no such parameter."""
+    return getattr(parameters, "network", networks.NO_NETWORK)
+
+
+def find_deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
+    """Return the product and the topology that a cell needs."""
+    deployment: tuple[str, Topology] = load_study(study).deployment(parameters)
+    return deployment
+
+
+def list_own_products(study: str, parameters: CellParameters) -> Sequence[str]:
+    """Return the products whose servers a cell starts itself; few studies have them."""
+    module = load_study(study)
+    if not hasattr(module, "other_products"):
+        return ()
+    products: Sequence[str] = module.other_products(parameters)
+    return products
+
+
+@cache
+def find_server(product: str, topology: Topology, network: str = networks.NO_NETWORK) -> Platform:
+    """Return the server that would be used, in that network."""
+    if product == "none":
+        return Platform("none", missing=networks.find_network_fault(network))
+    server = launcher.find_server(product, topology)
+    if isinstance(server, MissingServer):
+        return Platform("missing", missing=server.why)
+    return Platform(write_server_version(server), launcher.find_placement_fault(server, network))
+
+
+def name_missing(study: str, parameters: CellParameters) -> str:
+    """Return the missing product, network or language of a cell."""
+    first, topology = find_deployment(study, parameters)
+    for product in (first, *list_own_products(study, parameters)):
+        if find_server(product, topology).missing:
+            return product
+    network = read_network(parameters)
+    if networks.find_network_fault(network):
+        return f"network {network}"
+    return f"language {parameters.language}"
+
+
+def is_available(name: str) -> bool:
+    """Return whether a network or a language can be used here."""
+    if name in networks.NAMED_NETWORKS:
+        return networks.find_network_fault(name) is None
+    return not isinstance(harness.find_harness(name), harness.MissingHarness)

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from benchbook.datasets import own_records
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
 from benchbook.grid.grid_file import Grid, ParameterLevels, load_grid, read_level
+from benchbook.own_data import own_records
 from benchbook.studies.catalogue import SLUGS, STUDIES
 from benchbook.studies.cell import CellParameters
 from benchbook.text.suggestions import suggest_name
@@ -243,16 +243,26 @@ class CommandOption:
         candidates = every if matching else cells
         for value in self.values:
             if not any(self.fits(cell, value) for cell in candidates):
-                known = set()
-                for cell in candidates:
-                    if self.name in cell.levels:
-                        known.add(str(cell.levels[self.name]))
-                raise InputError(
-                    self.where,
-                    f"no cell is like that: of {self.name}, {suggest_name(str(value), known)}; "
-                    f"--set {self.name}=… adds others",
-                )
+                raise InputError(self.where, self._explain_absence(value, cells, every))
         return matching
+
+    def _explain_absence(
+        self, value: object, cells: Sequence[UncheckedCell], every: Sequence[UncheckedCell]
+    ) -> str:
+        """Return why no cell of `cells`, which other conditions left of `every`, has a value."""
+        if any(self.fits(cell, value) for cell in every):
+            return f"no cell is like that: {self.name}={value} is not with the other --where"
+        levels = [cell.levels[self.name] for cell in cells if self.name in cell.levels]
+        known = dict.fromkeys(map(str, levels))
+        for selection in {cell.selection.grid.study: cell.selection for cell in cells}.values():
+            with suppress(ValidationError):
+                read_level(selection.model, self.name, value)
+                added = ",".join([*known, str(value)])
+                return (
+                    f"the profile {selection.profile} has no {self.name}={value}; "
+                    f"--set {self.name}={added} adds it"
+                )
+        return f"no cell is like that: of {self.name}, {suggest_name(str(value), known)}"
 
 
 def select(grid: Grid, profile: str) -> Selection:
@@ -347,11 +357,23 @@ def _multiply(selection: Selection) -> Iterator[UncheckedCell]:
     for levels, product in zip(whole, selection.products, strict=True):
         for values in itertools.product(*levels.values()):
             named = dict(zip(levels, values, strict=True))
+            if named.get("dataset_file"):
+                named = _reset_data_parameters(selection, named)
             cell = _override(UncheckedCell(selection, named, product, product.where))
             key = repr(sorted(cell.levels.items()))
             if key not in seen:
                 seen.add(key)
                 yield cell
+
+
+def _reset_data_parameters(selection: Selection, levels: dict[str, object]) -> dict[str, object]:
+    """Return the levels of a cell with own records: parameters of other data have their defaults.
+
+    What the command sets stays, and the study says that it does not fit.
+    """
+    fields = selection.model.model_fields
+    names = selection.model.data_parameters & levels.keys() - selection.pinned
+    return levels | {name: fields[name].default for name in names}
 
 
 def _override(cell: UncheckedCell) -> UncheckedCell:
@@ -414,6 +436,7 @@ def _check(cell: UncheckedCell) -> ChosenCell:
             own_records.digest_file(parameters.dataset_file)
         except InputError as error:
             raise InputError(cell.where, str(error)) from error
+    # The first exclusion that it meets says why it is not run.
     excluded = None
     for exclusion in cell.selection.section("exclude"):
         if cell.matches(exclusion.when):

@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from benchbook.datasets import own_records
 from benchbook.files.inputs import InputError
 from benchbook.grid.cell_id import digest_records, identify_cell
-from benchbook.grid.cells import Cell, DeploymentKey, SkippedCells, read_states
-from benchbook.grid.expansion import ChosenCell, choose_cells
-from benchbook.grid.platforms import (
-    Platform,
+from benchbook.grid.cells import (
+    Cell,
+    DeploymentKey,
+    SkippedCells,
     find_deployment,
     find_platform,
-    find_server,
     is_available,
     name_missing,
+    read_states,
 )
+from benchbook.grid.expansion import ChosenCell, choose_cells
+from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies.catalogue import load_study
 from benchbook.text.number_format import format_count
@@ -72,7 +73,12 @@ def make_plan(
         When a grid, a name or a value is wrong, no cell takes the user's records, or there are
         more than `MAX_CELLS` cells.
     """
-    chosen = _choose_cells(slugs, profile, where, changes)
+    # Cells that do not take the user's records say why.
+    asked = choose_cells(slugs, profile, where, changes)
+    chosen = [replace(cell, refused=cell.refused or _find_refusal(cell)) for cell in asked]
+    # A plan keeps the refusals, not a file's records.
+    own_records.forget_records()
+
     planned, skipped = _sort_out(chosen)
     if skipped and not planned and all(group.refused for group in skipped):
         reasons = "; ".join(group.why for group in skipped)
@@ -89,6 +95,7 @@ def make_plan(
 
 def _sort_out(chosen: Iterable[ChosenCell]) -> tuple[list[ChosenCell], list[SkippedCells]]:
     """Return the cells to plan, and those that refuse a setting or miss something here."""
+    # Which cells refuse a setting, and which miss something here?
     refused: dict[str, list[ChosenCell]] = {}
     absent: dict[str, list[ChosenCell]] = {}
     planned = []
@@ -104,6 +111,7 @@ def _sort_out(chosen: Iterable[ChosenCell]) -> tuple[list[ChosenCell], list[Skip
             planned.append(cell)
 
     skipped = []
+    # One group per missing part, and one per reason.
     for what, cells in absent.items():
         missing = find_platform(cells[0].study, cells[0].parameters).missing or ""
         skipped.append(SkippedCells(what, _list_studies(cells), missing.partition("\n")[0]))
@@ -118,42 +126,29 @@ def _list_studies(cells: Iterable[ChosenCell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cell.study for cell in cells))
 
 
-def _choose_cells(
-    slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]
-) -> list[ChosenCell]:
-    """Return the chosen cells; those that do not take the user's records say why."""
-    cells = []
-    for cell in choose_cells(slugs, profile, where, changes):
-        refusal = cell.refused or _find_refusal(cell)
-        cells.append(replace(cell, refused=refusal))
-    # A plan keeps the refusals, not a file's records.
-    own_records.forget_records()
-    return cells
-
-
 def _find_refusal(cell: ChosenCell) -> str | None:
-    """Return why the first codec or database that refuses the user's records does so."""
+    """Return why the first codec or study that refuses the user's records does so.
+
+    Databases are not asked: a cell writes the records once before it measures.
+    """
     study, parameters = load_study(cell.study), cell.parameters
     sha256 = digest_records(parameters)
     if sha256 is None or not hasattr(study, "checks"):
         return None
-    server = find_server(*find_deployment(cell.study, parameters))
     for check in study.checks(parameters):
         count = getattr(parameters, "n", None)
-        refusal = _check_records(str(parameters.dataset_file), sha256, count, check, server)
+        refusal = _check_records(str(parameters.dataset_file), sha256, count, check)
         if refusal:
             return refusal
     return None
 
 
-# The answer depends on the file's content and on the server: they are arguments, so that a cached
-# answer is not given for another file of that name or another version.
+# The answer depends on the file's content: it is an argument, so that a cached answer is not given
+# for another file of that name.
 @lru_cache(maxsize=4096)
-def _check_records(
-    file: str, sha256: str, count: int | None, check: Any, server: Platform
-) -> str | None:
+def _check_records(file: str, sha256: str, count: int | None, check: Any) -> str | None:
     """Return why a check refuses a file's records, with the file and the line of the record."""
-    own = own_records.load_file(file)
+    own = own_records.load_file(file, count)
     try:
         check.check_records(own.schema, own_records.sample_records(own.records, count))
     except UnfitError as error:

@@ -29,9 +29,6 @@ from benchbook.studies.cell import CellParameters
 LIBRARY: Final = Path(benchbook.__path__[0])
 COMMITTED: Final = Path(__file__).with_name("units.json")
 
-DIGEST_LENGTH: Final = 20
-"""Hexadecimal digits of a digest: enough that no two versions of a unit share one."""
-
 PLUGIN_PREFIX: Final = "package "
 """How the name of a plug-in's unit begins, before its package."""
 
@@ -77,10 +74,7 @@ UNITS: Final = {
     "players": Unit(("datasets/players.py",), ("datasets",)),
     "blog": Unit(("datasets/blog.py",), ("datasets",)),
     "phones": Unit(("datasets/phones.py",), ("datasets",)),
-    "own_records": Unit(
-        ("datasets/own_records.py", "datasets/record_files.py", "datasets/inference.py"),
-        ("datasets",),
-    ),
+    "own_records": Unit(("own_data/*.py",), ("datasets",)),
     # Codecs.
     "formats": Unit(("codecs/__init__.py", "codecs/codec.py")),
     "json": Unit(("codecs/json_codec.py",), ("formats",)),
@@ -188,7 +182,8 @@ def digest_unit(unit: str) -> str:
         if path.suffix == ".py":
             content = normalise_code(content.decode("utf-8")).encode()
         code.update(f"{path.name}\n".encode() + content)
-    return code.hexdigest()[:DIGEST_LENGTH]
+    # Enough hexadecimal digits that no two versions of a unit share them.
+    return code.hexdigest()[:20]
 
 
 def list_files(unit: str) -> list[Path]:

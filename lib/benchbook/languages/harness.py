@@ -26,10 +26,11 @@ import fastjsonschema
 
 from benchbook import paths
 from benchbook.measure import Reading
-from benchbook.schema import Document
+from benchbook.schema import Document, UnfitError
 from benchbook.servers import processes
 from benchbook.servers.deployment import is_older
 from benchbook.servers.errors import scrub_passwords
+from benchbook.text.package_managers import name_package_manager
 
 PATIENCE_S: Final = 6 * 3600.0
 """Seconds that a whole cell may take, far more than the papers' largest."""
@@ -138,7 +139,7 @@ def _find_java() -> Harness | MissingHarness:
     if java is None:
         return MissingHarness(
             f"no Java {_JAVA} or newer on PATH:"
-            " get openjdk and maven from apt-get or conda, then make setup"
+            f" get openjdk and maven from {name_package_manager()} or conda, then make setup"
         )
     output = _ask_program(java, "-XshowSettings:properties", "-version").stderr
     version = re.search(r'version "((\d+)[^"]*)"', output)
@@ -228,6 +229,8 @@ def run_cell(
     LanguageError
         When the language is missing, or the request or an answer's line breaks the contract. Also
         when the harness reports an error, does not close its answer, or takes too long.
+    UnfitError
+        When the server or the mapper refuses a user's records.
     """
     harness = find_harness(language)
     if isinstance(harness, MissingHarness):
@@ -309,6 +312,8 @@ def _parse_line(text: str) -> Repetition | Closing:
     names = line if isinstance(line, dict) else ()
     if "error" in names:
         _check_contract("error", line)
+        if line["error"]["type"] == UnfitError.__name__:
+            raise UnfitError(line["error"]["message"])
         raise LanguageError(f"{line['error']['type']}: {line['error']['message']}")
     if "closed" in names:
         _check_contract("closing", line)

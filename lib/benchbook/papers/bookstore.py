@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, compare_means
-from benchbook.analysis.published import find_published_value as published_number
+from benchbook.analysis.published import find_published_value
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.steadiness import MIN_REPETITIONS, find_steady_state
@@ -83,7 +83,7 @@ def collect_points(
 
     Times are in µs, sizes in bytes.
     """
-    rows = _select_case(analysis, case)
+    rows = select_printed(analysis, "bookstore", f"Case {case} table")
     columns = rows["column"].str.split()
     in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
     published = make_printed_points(
@@ -99,10 +99,6 @@ def collect_points(
     parts = {language: _make_points(cells) for language, cells in by_language.items()}
     points = join_points(published, *parts.values())
     return published, parts, [*describe_points(points, {f"n = {n:,}": n for n in N}), *notes]
-
-
-def _select_case(analysis: Analysis, case: int) -> pd.DataFrame:
-    return select_printed(analysis, "bookstore", f"Case {case} table")
 
 
 def _make_points(cells: pd.DataFrame) -> pd.DataFrame:
@@ -141,7 +137,8 @@ def set_case_table(analysis: Analysis, *, case: int) -> Exhibit:
         sources=sources,
     )
     title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
-    return Exhibit(title, frame, (*notes, *list_misprints(_select_case(analysis, case))))
+    printed = select_printed(analysis, "bookstore", f"Case {case} table")
+    return Exhibit(title, frame, (*notes, *list_misprints(printed)))
 
 
 def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
@@ -168,19 +165,26 @@ LANGUAGES: Final = ("Java", "Python")
 def set_cold_ratios(analysis: Analysis) -> Exhibit:
     """Set XML's time over JSON's for both cases and every number of books."""
     times = select_rows(analysis.tables, study="bookstore", metric="wall_time")
+    # From a cold start: warm repetitions answer another question.
     is_cold = [settings["process"] != "warm" for settings in times["settings"]]
     times = times.loc[is_cold].dropna(subset=["estimate"])
     factors = ("case", "n", "operation")
     compared, notes = index_comparisons(times, factors, PAPER_LEVELS, LANGUAGE_LEVELS)
 
+    # One row per case and number of books, the printed ratios first.
     sizes = sorted({*N, *(int(row.n) for row in compared.values())})
     conditions = list(product((1, 2), sizes))
-    published = [_divide_printed_times(case, n) for case, n in conditions]
+    published = []
+    for case, n in conditions:
+        place = f"Case {case} table", str(n)
+        xml = find_published_value("bookstore", *place, "XML time")
+        published.append(xml / find_published_value("bookstore", *place, "JSON time"))
     columns: dict[str, list[Any]] = {
         "Case": [case for case, _ in conditions],
         "Books": [f"{n:,}" for _, n in conditions],
         "written and read, published": [format_number(ratio) for ratio in published],
     }
+    # Each language's ratios, and whether they are near the printed ones.
     for language, (label, operation) in product(LANGUAGES, OPERATIONS.items()):
         rows = [compared.get((language, *condition, operation)) for condition in conditions]
         columns[f"{language}: {label}, here"] = [_write_ratio(row) for row in rows]
@@ -199,13 +203,6 @@ def set_cold_ratios(analysis: Analysis) -> Exhibit:
     ]
     title = "bookstore: XML over JSON, time from a cold start, ratios with their 99 % intervals"
     return Exhibit(title, pd.DataFrame(columns), tuple(notes))
-
-
-def _divide_printed_times(case: int, n: int) -> float:
-    """Return the paper's time of XML over that of JSON; NaN where it is not printed."""
-    table = f"Case {case} table"
-    xml = published_number("bookstore", table, str(n), "XML time")
-    return xml / published_number("bookstore", table, str(n), "JSON time")
 
 
 def _write_ratio(row: FrameRow | None) -> str:
@@ -369,6 +366,7 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
 def _describe_blocks(blocks: list[NDArray[np.float64]]) -> dict[str, object]:
     """Return the columns `_STEADY_COLUMNS` of the repetitions of some blocks."""
     states = [find_steady_state(block) for block in blocks]
+    # How much slower is a block before its steady state than in it?
     starts, steady_means, cold_ratios = [], [], []
     for block, state in zip(blocks, states, strict=True):
         if state.start is None:

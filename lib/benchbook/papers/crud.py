@@ -58,7 +58,6 @@ FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TAB
 """The number of each table's figure, which is also the table's."""
 
 OPERATIONS: Final = ("insert", "update", "select", "delete")
-TOPOLOGIES: Final = ("single", "replicated")
 
 
 def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -251,7 +250,8 @@ FIGURES: Final[dict[str, Maker]] = {
         axis="time, database / MongoDB",
         base="MongoDB",
         panels=tuple(
-            f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)
+            f"{operation}, {topology}"
+            for topology, operation in product(("single", "replicated"), OPERATIONS)
         ),
         one_n=True,
     ),

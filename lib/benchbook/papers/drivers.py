@@ -106,17 +106,6 @@ RESOURCE_FIGURES: Final = {
 }
 
 
-def _make_bounds(analysis: Analysis, figure: ResourceFigure) -> pd.DataFrame:
-    rows = select_rows(analysis.published, study="drivers")
-    rows = rows[rows["source"].str.startswith("Section")]
-    printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
-    points = []
-    for operation, (row, upper, lower, scale) in figure.bounds.items():
-        low = printed[row, lower] * scale if lower else 0.0
-        points.append({"panel": operation, "low": low, "high": printed[row, upper] * scale})
-    return frame_points(points, source="published", unit=figure.unit)
-
-
 def _make_points(rows: pd.DataFrame, figure: ResourceFigure, pair: tuple[str, str]) -> pd.DataFrame:
     """Return one language's points, without other pairs'."""
     kind = rows["driver"].map(dict(zip(pair, ("native driver", "mapper"), strict=True)))
@@ -144,8 +133,18 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         driver, mapper = PAIRS[language]
         measured[language] = _make_points(of_language, figure, PAIRS[language])
         pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
-    bounds = _make_bounds(analysis, figure)
-    points, panels = split_panels_by_language(bounds, measured, OPERATIONS)
+
+    # The text's bounds of each operation.
+    rows = select_rows(analysis.published, study="drivers")
+    rows = rows[rows["source"].str.startswith("Section")]
+    printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
+    bounds = []
+    for operation, (name, upper, lower, scale) in figure.bounds.items():
+        low = printed[name, lower] * scale if lower else 0.0
+        bounds.append({"panel": operation, "low": low, "high": printed[name, upper] * scale})
+    published = frame_points(bounds, source="published", unit=figure.unit)
+
+    points, panels = split_panels_by_language(published, measured, OPERATIONS)
     notes = [
         *describe_points(points, {f"n = {n:,}": n for n in N}),
         *notes,
@@ -168,9 +167,17 @@ def set_record_sets(analysis: Analysis) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
     rows = select_printed(analysis, "drivers", "Table 1")
     published = make_printed_points(rows, unit="", panel=rows["column"], level=rows["row"])
+    codec = codecs.load_codec("orjson")
     generated = []
     for name, attributes in RECORD_SETS.items():
-        for level, text in _describe_records(attributes).items():
+        data = players.generate_players(SAMPLE, SEED, attributes=attributes)
+        size = sum(len(codec.encode_record(record)) for record in data.records) / SAMPLE
+        texts = {
+            "number of records": f"{players.TABLE_SIZE:,}",
+            "number of attributes": f"{len(data.schema.fields) - 1}",  # without _id
+            "size of a record": f"{size / 1e3:.2f} KB",
+        }
+        for level, text in texts.items():
             generated.append({"level": level, "panel": name, "source": "here", "printed": text})
     frame = set_table(
         pd.concat([published, pd.DataFrame(generated)]),
@@ -185,17 +192,6 @@ def set_record_sets(analysis: Analysis) -> Exhibit:
     return Exhibit("drivers, Table 1: the record sets", frame, (note, *list_misprints(rows)))
 
 
-def _describe_records(attributes: Literal[89, 6]) -> dict[str, str]:
-    data = players.generate_players(SAMPLE, SEED, attributes=attributes)
-    codec = codecs.load_codec("orjson")
-    size = sum(len(codec.encode_record(record)) for record in data.records) / SAMPLE
-    return {
-        "number of records": f"{players.TABLE_SIZE:,}",
-        "number of attributes": f"{len(data.schema.fields) - 1}",  # without _id
-        "size of a record": f"{size / 1e3:.2f} KB",
-    }
-
-
 MEMORY_METRICS: Final = ("memory_change_kb", "heap_change")
 QUANTITIES: Final = {
     "time": "wall_time",
@@ -203,9 +199,6 @@ QUANTITIES: Final = {
     "RSS": "memory_change_kb",
     "heap": "heap_change",
 }
-HEAP_QUANTITIES: Final = (
-    Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",)),
-)
 
 
 def set_pairs(analysis: Analysis) -> Exhibit:
@@ -238,10 +231,11 @@ def set_pairs(analysis: Analysis) -> Exhibit:
 def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     """Return the comparisons by language, attributes, n, operation and metric, and notes."""
     mapper_over_driver = tuple((mapper, driver) for driver, mapper in PAIRS.values())
+    of_heap = Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",))
     wanted = []
     for pairs in claim_files.load_paper_comparisons("drivers"):
         of_both = pairs.model_copy(update={"pairs": mapper_over_driver})
-        wanted += [of_both, of_both.model_copy(update={"quantities": HEAP_QUANTITIES})]
+        wanted += [of_both, of_both.model_copy(update={"quantities": (of_heap,)})]
     table = compare_tables(select_rows(analysis.means, study="drivers"), wanted)
     table = table[table["blocks"] > 0]
     of_memory = table["metric"].isin(MEMORY_METRICS)
@@ -258,7 +252,6 @@ def _write_ratio(row: FrameRow) -> str:
     return format_comparison(row.kind, row.estimate, row.low, row.high, row.unit)
 
 
-MAPPER_COMPARISON: Final = "mapper against driver"
 SERIES_STYLES: Final = {
     "mongoengine / pymongo": style.SeriesStyle(style.BLUE, "o"),
     "Mongoose / MongoClient": style.SeriesStyle(style.VERMILION, "s"),
@@ -280,7 +273,7 @@ SCHEMA_NAMES: Final = {
 _ratios = partial(
     RatioFigure,
     "drivers",
-    MAPPER_COMPARISON,
+    "mapper against driver",
     panel=lambda row: f"{row.settings['attributes']} attributes",
     series=name_a_over_b,
     axis="mapper / driver",

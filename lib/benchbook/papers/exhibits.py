@@ -1,18 +1,23 @@
-"""Exhibits by name: the figures and tables of all papers, and their headlines.
+"""The papers' exhibits by name: figures, tables and headlines, and what to cite.
 
 `make_exhibit` makes one, `draw_all` writes all of them with their data and provenance.
+`load_citation` has a paper's authors, title and year.
 """
 
+import importlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
+import yaml
+
+from benchbook import paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.papers.catalogue import load_paper
 from benchbook.plots import claim_lines, ratio_plot, style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import select_rows
@@ -21,13 +26,69 @@ from benchbook.servers import processes
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_estimate
 
+
+def load_paper(slug: str) -> ModuleType:
+    """Return a paper's module, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``.
+
+    Parameters
+    ----------
+    slug
+        Of the study, one of `benchbook.studies.catalogue.SLUGS`.
+    """
+    return importlib.import_module(f"benchbook.papers.{slug}")
+
+
+@cache
+def name_levels(factor: str) -> Mapping[str, str]:
+    """Return the names in print that only papers give to levels of a factor: ``LEVEL_NAMES``."""
+    words: dict[str, str] = {}
+    for slug in SLUGS:
+        words |= getattr(load_paper(slug), "LEVEL_NAMES", {}).get(factor, {})
+    return words
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A paper; unknown facts are None."""
+
+    authors: tuple[str, ...]
+    title: str
+    venue: str
+    year: int | None = None
+    doi: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        """The address that its DOI leads to."""
+        return self.doi and f"https://doi.org/{self.doi}"
+
+    @property
+    def short(self) -> str:
+        """Its authors and year in a few words: ``Nurseitov et al. (2009)``."""
+        names = [name.rpartition(" ")[2] for name in self.authors]
+        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        return who + (f" ({self.year})" if self.year else "")
+
+    def __str__(self) -> str:
+        """Return it as an item of a list of references."""
+        year = f" ({self.year})" if self.year else ""
+        url = f" {self.url}" if self.url else ""
+        return f"{', '.join(self.authors)}{year}: {self.title}. {self.venue}.{url}"
+
+
+@cache
+def load_citation(slug: str) -> Citation:
+    """Return the citation of a study's paper."""
+    facts = yaml.safe_load(paths.papers().read_text(encoding="utf-8"))[slug]
+    return Citation(**facts | {"authors": tuple(facts["authors"])})
+
+
 _PAPERS: Final = {study: load_paper(study) for study in SLUGS}
 HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
     study: paper.HEADLINE for study, paper in _PAPERS.items()
 }
 """The headline of each study: in the report, README, explorer and `benchbook number`."""
 
-_WORKERS: Final = 2
 PAGE_FOLDER: Final = "page"
 """The folder, beside the figures, of their drawings for the report's page."""
 
@@ -95,7 +156,7 @@ def draw_all(
     # Compute them once, before the analysis is sent to the workers.
     for part in ("published", "comparisons", "verdicts", "tables", "studies"):
         getattr(analysis, part)
-    with processes.start_worker_pool(_WORKERS, _begin_worker, analysis, folder, run) as pool:
+    with processes.start_worker_pool(2, _begin_worker, analysis, folder, run) as pool:
         written: list[Path] = []
         for files in pool.map(_write_exhibit, names):
             written += files
@@ -113,7 +174,9 @@ def _write_exhibit(name: str) -> list[Path]:
 
     ((analysis, folder, run),) = _DRAWN_FROM
     exhibit = make_exhibit(analysis, name)
-    save_for_page(exhibit, folder / PAGE_FOLDER, name)
+    # The page shows no drawing of a study that did not run, and none without rows.
+    if analysis.studies.keys() & find_studies(name) and not exhibit.frame.empty:
+        save_for_page(exhibit, folder / PAGE_FOLDER, name)
     return save_exhibit(exhibit, folder / name, describe_exhibit(analysis, name, run))
 
 

@@ -33,11 +33,9 @@ from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.papers import exhibits
 from benchbook.plots import latex, ratio_plot
 from benchbook.plots.labels import LANGUAGES
-from benchbook.plots.points import FrameRow, iterate_rows, select_rows
+from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_count, format_estimate, format_parts
-
-_PUBLISHED: Final = "published"
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ def _list_measured(
     )
     if not math.isnan(row.published):
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
-        yield KeyedNumber(f"{key}.{_PUBLISHED}", row.published, about, (row.study,))
+        yield KeyedNumber(f"{key}.published", row.published, about, (row.study,))
 
 
 def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
@@ -222,6 +220,9 @@ def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
             continue
         places = [place for place in (row.panel, row.level, row.series) if place not in ("", None)]
         texts = [f"{place:g}" if isinstance(place, float) else f"{place}" for place in places]
+        warnings = [row.caveat] if row.caveat else []
+        if row.timed_out:
+            warnings.append("a wait ran out: the true value is larger")
         number = KeyedNumber(
             key=".".join(filter(None, (name, _join_key(*places)))),
             value=row.value,
@@ -229,20 +230,14 @@ def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
             studies=studies,
             unit="" if row.unit in ("ratio", "claims") else row.unit,
             blocks=int(row.blocks or 0),
-            caveat=_warn_of_mark(row),
+            caveat="; ".join(warnings),
         )
+        # The paper's mark has a key of its own; this machine's has its interval.
         if row.source != "here":
-            yield replace(number, key=f"{number.key}.{_PUBLISHED}")
+            yield replace(number, key=f"{number.key}.published")
         else:
             says = f"{number.says}: {format_count(int(row.blocks), 'block')}"
             yield replace(number, says=says, low=row.low, high=row.high)
-
-
-def _warn_of_mark(row: FrameRow) -> str:
-    warnings = [row.caveat] if row.caveat else []
-    if row.timed_out:
-        warnings.append("a wait ran out: the true value is larger")
-    return "; ".join(warnings)
 
 
 def describe_number(analysis: Analysis, number: KeyedNumber, run: str) -> dict[str, object]:

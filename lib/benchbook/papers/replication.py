@@ -27,7 +27,7 @@ from benchbook.plots.points import (
     select_printed,
     select_rows,
 )
-from benchbook.plots.provenance import MACHINE_FACTS, SetupFacts, make_setup_table
+from benchbook.plots.provenance import MACHINE_FACTS, make_setup_table
 from benchbook.plots.ratio_plot import Headline, RatioFigure, describe_quantity, name_a_over_b
 from benchbook.servers import networks
 
@@ -133,6 +133,7 @@ def select_as_judged(
         for name, of_network in rows.groupby("network"):
             ran[str(name)] = sorted({int(n) for n in of_network["n"]})
             of_paper[str(name)] = [n for n in ran[str(name)] if n in N]
+        # The network in which most of the paper's numbers ran.
         most = max(len(numbers) for numbers in of_paper.values())
         network = next(
             name for name in (*claimed, *ran) if name in ran and len(of_paper[name]) == most
@@ -141,6 +142,7 @@ def select_as_judged(
         kept.append(select_rows(rows, network=network, n=numbers))
         databases.setdefault((network, *numbers), []).append(labels.name_database(str(database)))
 
+    # In words; databases with the same network and numbers share a place.
     places, notes = [], []
     for (network, *numbers), names in databases.items():
         prefix = f"{', '.join(names)}: " if len(databases) > 1 else ""
@@ -219,13 +221,15 @@ FIGURES: Final[dict[str, Maker]] = {
     ),
 }
 _SETUP: Final = partial(make_setup_table, study="replication", nodes=("master", "slave", "client"))
-_SOFTWARE: Final[SetupFacts] = {
-    "operating system, Ubuntu": MACHINE_FACTS["operating system"],
-    "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
-}
 TABLES: Final[dict[str, Maker]] = {
     "replication_table1_setup": partial(
-        _SETUP, source="Table I", about="Table I: software", facts=_SOFTWARE
+        _SETUP,
+        source="Table I",
+        about="Table I: software",
+        facts={
+            "operating system, Ubuntu": MACHINE_FACTS["operating system"],
+            "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
+        },
     ),
     "replication_table2_setup": partial(
         _SETUP, source="Table II", about="Table II: hardware", hardware_only=True

@@ -1,7 +1,7 @@
 """JSON and XML sent to a multi-threaded TCP server (study `tcp`): Tables 1 to 8 and Figs. 3 to 5.
 
 Begin with ``FIGURES`` and ``TABLES`` at the end. `set_decoders` compares all codecs;
-`benchbook.papers.printed_tests` recomputes the paper's t-tests.
+`benchbook.papers.tcp_samples` recomputes the paper's t-tests.
 """
 
 import math
@@ -16,15 +16,18 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.claims import Quantities
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
-from benchbook.papers import printed_tests
-from benchbook.papers.printed_tests import FORMATS, MEASURES, TRIALS
-from benchbook.papers.tcp_rows import (
+from benchbook.papers import tcp_samples
+from benchbook.papers.tcp_samples import (
     APART_LEVELS,
+    FORMATS,
     LANGUAGE_LEVELS,
     MAIN_CODECS,
+    MEASURES,
     MILLION,
+    RESOURCE_TABLES,
     SIZES,
     TOGETHER_LEVELS,
+    TRIALS,
     average_sizes,
     collect_measures,
     collect_rows,
@@ -75,11 +78,23 @@ SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "
 def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
     """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial."""
     prefixes = {kind: f"{kind} " if len(formats) > 1 else "" for kind in formats}
-    printed = [_make_printed_shares(analysis, kind, prefix) for kind, prefix in prefixes.items()]
+    # The printed shares: one table per format.
+    numbers = {f"Trial {trial}": trial for trial in TRIALS.values()}
+    printed = []
+    for kind, prefix in prefixes.items():
+        shares = select_printed(analysis, "tcp", RESOURCE_TABLES[kind])
+        level, series = shares["row"].map(numbers), prefix + shares["column"].map(SHARES)
+        printed.append(make_printed_points(shares, unit="%", level=level, series=series))
     rows, level_notes = collect_measures(analysis)
     measured = {}
     for language, of_language in rows.items():
-        parts = [_make_shares(of_language, kind, prefix) for kind, prefix in prefixes.items()]
+        parts = []
+        for kind, prefix in prefixes.items():
+            shares = select_rows(of_language, Format=kind, measure=list(SHARES), n=SIZES)
+            level, series = shares["n"].map(TRIALS), prefix + shares["measure"].map(SHARES)
+            parts.append(
+                make_measured_points(shares, "drawn", unit="%", level=level, series=series)
+            )
         measured[language] = join_points(*parts)
     points, panels = split_panels_by_language(join_points(*printed), measured)
     trials = {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()}
@@ -96,20 +111,6 @@ def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) ->
     )
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
     return Exhibit(title, points, tuple(notes), drawing)
-
-
-def _make_printed_shares(analysis: Analysis, kind: str, prefix: str) -> pd.DataFrame:
-    rows = select_printed(analysis, "tcp", {"JSON": "Table 4", "XML": "Table 5"}[kind])
-    trials = {f"Trial {trial}": trial for trial in TRIALS.values()}
-    series = prefix + rows["column"].map(SHARES)
-    return make_printed_points(rows, unit="%", level=rows["row"].map(trials), series=series)
-
-
-def _make_shares(rows: pd.DataFrame, kind: str, prefix: str) -> pd.DataFrame:
-    shares = select_rows(rows, Format=kind, measure=list(SHARES), n=SIZES)
-    series = prefix + shares["measure"].map(SHARES)
-    level = shares["n"].map(TRIALS)
-    return make_measured_points(shares, "drawn", unit="%", level=level, series=series)
 
 
 TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
@@ -130,6 +131,7 @@ def set_timing(analysis: Analysis, *, source: str) -> Exhibit:
             level=of_language["n"].map(trials).astype(str) + of_language["measure"],
             panel=of_language["Format"],
         )
+        # How many objects the times are of.
         counts = select_rows(of_language, measure="Total Time").drop_duplicates(["n", "Format"])
         counts = counts.assign(
             level=counts["n"].map(trials).astype(str) + TIMES[0],
@@ -250,24 +252,22 @@ def set_samples(analysis: Analysis) -> Exhibit:
     table: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in FORMATS:
         of_kind = rows[rows["column"].str.startswith(kind)]
-        texts = of_kind["printed"].map(group_digits).groupby(of_kind["row"]).agg("; ".join)
-        table[f"{kind}, published"] = ["{" + texts.get(measure, "") + "}" for measure in MEASURES]
+        printed = of_kind["printed"].map(group_digits).groupby(of_kind["row"]).agg("; ".join)
+        table[f"{kind}, published"] = ["{" + printed.get(measure, "") + "}" for measure in MEASURES]
         for source, of_language in name_sources(measured).items():
+            samples = [average_sizes(of_language, measure, kind, SIZES) for measure in MEASURES]
+            texts = ["{" + "; ".join(map(format_number, sample)) + "}" for sample in samples]
             table[f"{kind}, {source}"] = [
-                _write_sample(average_sizes(of_language, measure, kind, SIZES))
-                for measure in MEASURES
+                text if len(sample) else NOT_RUN
+                for text, sample in zip(texts, samples, strict=True)
             ]
     title = "tcp, Table 7: the samples of the t-tests, a value a trial (ms, %)"
     return Exhibit(title, pd.DataFrame(table), (*notes, *list_misprints(rows)))
 
 
-def _write_sample(sample: "pd.Series[float]") -> str:
-    return "{" + "; ".join(map(format_number, sample)) + "}" if len(sample) else NOT_RUN
-
-
 def set_p_values(analysis: Analysis) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed, and repeated on new data."""
-    tests = printed_tests.recompute_tests()
+    tests = tcp_samples.recompute_tests()
     columns = {"p printed": tests.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, of_reading in tests.groupby("reading", sort=False):
         p_values = of_reading.set_index("measure")["p"]
@@ -292,7 +292,7 @@ def _compute_p_value(rows: pd.DataFrame, measure: str) -> str:
     json, xml = (average_sizes(rows, measure, kind, SIZES) for kind in FORMATS)
     if json.empty or xml.empty:
         return NOT_RUN
-    p = float(printed_tests.t_test(json.tolist(), xml.tolist()).pvalue)
+    p = float(tcp_samples.t_test(json.tolist(), xml.tolist()).pvalue)
     return "no test" if math.isnan(p) else format_p_value(p)
 
 
@@ -359,6 +359,7 @@ def _compare_with_json(
     Codecs are compared within one process where both ran in one.
     """
     base = MAIN_CODECS[language]["json"]
+    # Every other codec over the main JSON codec: in one process, and across processes.
     (pairs,) = claim_files.load_paper_comparisons("tcp")
     times = Quantities(operation=("receive",), role=("server",), metric=("wall_time",))
     changes = {

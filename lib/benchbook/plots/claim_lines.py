@@ -73,9 +73,6 @@ _CLAIM_COLUMNS: Final = (
 )
 """Columns of a claim sheet's points, besides those of all points."""
 
-_SHEET_ROWS: Final = 14
-"""Claims that fit a printed page."""
-
 
 @dataclass(frozen=True)
 class ClaimLine:
@@ -97,6 +94,7 @@ class ClaimLine:
 
 def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
     """Return the parts of a claim's line, with the numbers of the notes that are about it."""
+    # The estimate, or that of noisy blocks where there are no others.
     ran = not isnan(claim.estimate)
     is_noisy = not ran and not isnan(claim.noisy_estimate)
     here, measured, extremes = "", "", list[str]()
@@ -135,13 +133,10 @@ def name_ratio(claim: ClaimVerdict) -> str:
     if not claim.a:
         return ""
     sign = "−" if claim.kind == "difference" else "/"
-    ratio = re.sub(r"[a-z_]+", _name_level, f"{claim.a} {sign} {claim.b}")
+    ratio = f"{claim.a} {sign} {claim.b}"
+    ratio = re.sub(r"[a-z_]+", lambda word: _LEVEL_NAMES.get(word[0], word[0]), ratio)
     quantity = METRICS.get(claim.metric, claim.metric.replace("_", " "))
     return f"{labels.write_settings(ratio)}, {quantity}"
-
-
-def _name_level(word: "re.Match[str]") -> str:
-    return _LEVEL_NAMES.get(word[0], word[0])
 
 
 def number_notes(comparisons: pd.DataFrame, claims: Iterable[ClaimVerdict]) -> dict[str, list[str]]:
@@ -223,8 +218,8 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
     table = select_rows(analysis.verdicts, study=study)
     drawn = sort_by_verdict(claim for claim in ClaimVerdict.from_frame(table) if _is_drawn(claim))
 
-    # As few sheets as are needed, of about the same length.
-    used = min(sheets, ceil(len(drawn) / _SHEET_ROWS)) or 1
+    # As few sheets as are needed, of about the same length: 14 claims fit a printed page.
+    used = min(sheets, ceil(len(drawn) / 14)) or 1
     size = ceil(len(drawn) / used)
     rows = drawn[(sheet - 1) * size : sheet * size]
     number = f" (sheet {sheet} of {used})" if used > 1 else ""

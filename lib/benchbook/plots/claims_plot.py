@@ -35,8 +35,6 @@ from benchbook.plots.style import Layout
 CLAIMED_COLOUR: Final = "#e9eef3"
 """The tint of the ratios for which the claim holds."""
 
-_BAR_INCHES: Final = 0.3
-_BARS_SHARE: Final = 0.8  # of a sheet's width
 _WIDEST: Final = 300.0  # the largest ratio of a scale, and the inverse of the smallest
 _PALE_VERDICTS: Final = {
     "mostly holds": "holds",
@@ -142,7 +140,6 @@ def _draw_row(
     limits: tuple[float, float],
     layout: Layout,
 ) -> None:
-    """Draw one claim in its columns."""
     sentence, numbers, size = texts.sentences[y], texts.numbers[y], layout.small
     line = 1 / texts.row_lines
     if layout.narrow:
@@ -217,11 +214,13 @@ def _draw_ratio(
         return
     look, top, size = VERDICT_STYLES[row.verdict], y - height / 2, layout.marks
     axes.vlines(1.0, top, top + height, color=style.INK, linewidth=0.9 * size, zorder=1)
+    # The ratios for which the claim holds.
     claimed = find_claimed_range(row)
     if claimed:
         left, right = np.clip(claimed, *limits)
         tint: dict[str, Any] = {"fc": CLAIMED_COLOUR, "ec": "none", "zorder": 0.2}
         axes.add_patch(Rectangle((left, top), right - left, height, **tint))
+    # The range over all comparisons, the printed ratio, and the measured one on top.
     bar: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
     axes.plot(np.clip([row.smallest, row.largest], *limits), [y, y], linewidth=0.6 * size, **bar)
     if math.isfinite(row.published):
@@ -288,10 +287,11 @@ def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
     counts = counts.fillna(0).astype(int).loc[[*dict.fromkeys(exhibit.frame["level"])]]
     colours = {name: look.colour for name, look in VERDICT_STYLES.items() if counts[name].any()}
     handles = [Patch(fc=fill, ec=style.INK, lw=0.4, label=name) for name, fill in colours.items()]
-    figure = start_sheet(exhibit, layout, handles, 0.5 + _BAR_INCHES * len(counts))
+    figure = start_sheet(exhibit, layout, handles, 0.5 + 0.3 * len(counts))
     axes = figure.subplots()
-    # A bar that is narrower than its number has none: the number would cover the next one.
-    claims_an_inch = counts.sum(axis=1).max() / (layout.width * _BARS_SHARE)
+    # A bar that is narrower than its number has none: the number would cover the next one. The
+    # longest bar takes four fifths of the sheet.
+    claims_an_inch = counts.sum(axis=1).max() / (layout.width * 0.8)
     least = 1.5 * estimate_width(["0"], layout.small) * claims_an_inch
     edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.4, "height": 0.66}
     left = 0 * counts.sum(axis=1)

@@ -60,8 +60,8 @@ def write_comment(about: Mapping[str, object]) -> str:
 
 def write_figure(
     title: str,
-    notes: Sequence[str],
     *,
+    notes: Sequence[str],
     name: str,
     about: Mapping[str, object],
     width: float,
@@ -91,7 +91,7 @@ def write_figure(
 
 
 def write_table(
-    frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, about: Mapping[str, object]
+    frame: pd.DataFrame, title: str, *, notes: Sequence[str], name: str, about: Mapping[str, object]
 ) -> str:
     """Return a frame of texts as a table that `booktabs` sets.
 
@@ -101,7 +101,11 @@ def write_table(
     if frame.shape[1] > _MOST_COLUMNS:
         kind, points = "table*", _PAGE_POINTS
     texts = frame.astype(str)
-    heads = [_split_head(str(column)) for column in frame.columns]
+    # Each column's quantity and the source of its numbers, or its name alone.
+    heads = []
+    for column in frame.columns:
+        parts = _SOURCE.fullmatch(str(column))
+        heads.append((parts[1], parts[2]) if parts else ("", str(column)))
     size, places = _fit_columns(texts, [source for _, source in heads], points)
     rows = [_write_row(row) for row in texts.itertuples(index=False, name=None)]
     lines = [
@@ -127,12 +131,6 @@ def _write_row(texts: Iterable[str]) -> str:
     return "    " + " & ".join(map(escape_text, texts)) + r" \\"
 
 
-def _split_head(column: str) -> tuple[str, str]:
-    """Return the quantity of a column and the source of its numbers, else its name alone."""
-    parts = _SOURCE.fullmatch(column)
-    return (parts[1], parts[2]) if parts else ("", column)
-
-
 def _write_caption(title: str, notes: Sequence[str]) -> str:
     sentences = [part[:1].upper() + part[1:].rstrip(".") + "." for part in (title, *notes) if part]
     return " ".join(map(escape_text, sentences))
@@ -148,8 +146,11 @@ def _fit_columns(texts: pd.DataFrame, heads: Sequence[str], points: float) -> tu
     points -= 2 * _GAP * len(columns)
     widths = [max(map(len, column)) for column in columns]
     if sum(widths) * _LETTER_POINTS["footnotesize"] <= points:
-        kinds = ["r" if _has_numbers(cells) else "l" for _, *cells in columns]
-        return "footnotesize", f"@{{}}{''.join(kinds)}@{{}}"
+        kinds = ""
+        for _, *cells in columns:
+            has_numbers = any(re.match(r"[-+<>]? ?\d", cell) for cell in cells)
+            kinds += "r" if has_numbers else "l"
+        return "footnotesize", f"@{{}}{kinds}@{{}}"
 
     # The largest letters of which the longest words fit.
     words = [max(map(len, " ".join(column).split()), default=0) for column in columns]
@@ -170,18 +171,16 @@ def _fit_columns(texts: pd.DataFrame, heads: Sequence[str], points: float) -> tu
     return size, "".join(places)
 
 
-def _has_numbers(texts: Sequence[str]) -> bool:
-    return any(re.match(r"[-+<>]? ?\d", text) for text in texts)
-
-
 def _write_heads(heads: Sequence[tuple[str, str]]) -> list[str]:
     """Return the headings: one line, or two where columns share one."""
     groups = []
     for group, columns in groupby(heads, key=itemgetter(0)):
         groups.append((group, [source for _, source in columns]))
+    # One line, unless columns share a heading.
     if not any(group and len(sources) > 1 for group, sources in groups):
         texts = [f"{group}, {source}" if group else source for group, source in heads]
         return [_write_row(texts)]
+    # Else the shared headings above, with rules, and the sources below.
     above: list[str] = []
     rules: list[str] = []
     below: list[str] = []

@@ -106,11 +106,9 @@ def choose_levels(table: pd.DataFrame, preferred: Levels) -> tuple[pd.DataFrame,
         if len(present) and wanted not in present:
             level = sorted(present, key=str)[0]
         if level != wanted:
-            name = (
-                f"{factor.removeprefix('cell_')} in turn"
-                if factor in ALTERNATING_SETTINGS
-                else factor
-            )
+            name = factor
+            if factor in ALTERNATING_SETTINGS:
+                name = f"{factor.removeprefix('cell_')} in turn"
             notes.append(f"here {name} = {level}, in the paper {wanted}")
         table = table[table[factor].isna() | (table[factor] == level)]
     return table, notes
@@ -173,7 +171,6 @@ def make_measured_points(
 def _average_blocks(
     group: pd.DataFrame, over: str | None, make_interval: Callable[..., Interval]
 ) -> dict[str, object]:
-    """Return the mean of some blocks with its interval."""
     blocks = group.groupby(["number", over] if over else "number")["drawn"].mean()
     if over:
         blocks = blocks.unstack(over).dropna().mean(axis=1)

@@ -26,12 +26,7 @@ Environments: TypeAlias = list[dict[str, Any]]
 Provenance: TypeAlias = dict[str, object]
 """The provenance of a figure, as in the file beside it."""
 
-RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
-"""What runs the programs of other languages."""
-
 NOT_RECORDED: Final = "not recorded"
-_DERIVED_METRICS: Final = frozenset(derived.metric for derived in DERIVED)
-_CHANGING_KEYS: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
 
 def list_environments(means: pd.DataFrame) -> Environments:
@@ -39,7 +34,7 @@ def list_environments(means: pd.DataFrame) -> Environments:
     by_text = {}
     for text in means["environment"].dropna().unique():
         stable = json.loads(text)
-        for key in _CHANGING_KEYS:
+        for key in ("load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"):
             stable.pop(key, None)
         by_text[json.dumps(stable, sort_keys=True)] = stable
     return [by_text[key] for key in sorted(by_text)]
@@ -81,7 +76,7 @@ def list_software(means: pd.DataFrame) -> dict[str, str]:
     environments = list_environments(means)
     versions = {"Python": join_distinct(environments, "python")}
     heaps = set()
-    for language, name in RUNTIMES.items():
+    for language, name in (("java", "JVM"), ("node", "Node.js")):
         rows = select_rows(means, language=language)
         known = {str(text).removeprefix(f"{name} ") for text in rows["runtime"].dropna()}
         versions[name] = ", ".join(sorted(known))
@@ -114,6 +109,7 @@ def describe_provenance(means: pd.DataFrame, run: str) -> Provenance:
     run
         The profile that ran, or `benchbook.paths.REFERENCE`.
     """
+    derived_metrics = {derived.metric for derived in DERIVED}
     environments = list_environments(means)
     measured_by = join_distinct(environments, "suite")
     if environments and not measured_by:
@@ -133,7 +129,7 @@ def describe_provenance(means: pd.DataFrame, run: str) -> Provenance:
         "measured": [f"{moment:%Y-%m-%d}" for moment in find_time_span(means)],
         "database_versions": labels.list_versions(means),
         "blocks": sorted({int(block) for block in means["block"].dropna().unique()}),
-        "values": int(means.loc[~means["metric"].isin(_DERIVED_METRICS), "rows"].sum()),
+        "values": int(means.loc[~means["metric"].isin(derived_metrics), "rows"].sum()),
     }
 
 
@@ -183,7 +179,13 @@ def make_setup_table(
 
     means = select_rows(analysis.means, study=study)
     environments = list_environments(means)
-    software, notes = ({}, []) if hardware_only else _list_all_software(means)
+    software: dict[str, str] = {}
+    notes: list[str] = []
+    if not hardware_only:
+        versions = labels.list_versions(means)
+        software = {labels.name_database(name): text for name, text in versions.items()}
+        software |= list_software(means)
+        notes += labels.list_caveats(means).values()
     here = software | {row: fact(environments) for row, fact in {**MACHINE_FACTS, **facts}.items()}
     frame["This machine"] = frame["Item"].map(here).fillna("").replace("", NOT_PRINTED)
 
@@ -197,13 +199,6 @@ def make_setup_table(
         notes = ["not run in this profile"]
     title = f"{study}, {about}, theirs and this one"
     return Exhibit(title, frame, (*notes, *list_misprints(printed)))
-
-
-def _list_all_software(means: pd.DataFrame) -> tuple[dict[str, str], list[str]]:
-    """Return the versions of databases and of what ran the cells, and the databases' caveats."""
-    versions = labels.list_versions(means)
-    databases = {labels.name_database(name): text for name, text in versions.items()}
-    return databases | list_software(means), [*labels.list_caveats(means).values()]
 
 
 def _set_printed_setup(printed: pd.DataFrame, nodes: Sequence[str]) -> pd.DataFrame:

@@ -139,8 +139,11 @@ class RatioFigure:
         caveats = {labels.name_database(name): text for name, text in by_database.items()}
         parts = []
         for row in rows:
+            of_cell = labels.name_database(str(row.settings.get("database")))
+            databases = dict.fromkeys((row.a, row.b, of_cell))
+            caveat = "; ".join(caveats[name] for name in databases if name in caveats)
             place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
-            parts.append(make_ratio_points(row, **place, caveat=_join_caveats(row, caveats)))
+            parts.append(make_ratio_points(row, **place, caveat=caveat))
         return join_points(*parts)
 
 
@@ -257,13 +260,6 @@ def _divide_by(row: FrameRow, base: str) -> FrameRow:
         return row
     ratios = {"estimate": 1 / row.estimate, "low": 1 / row.high, "high": 1 / row.low}
     return row._replace(a=row.b, b=row.a, published=1 / row.published, **ratios)
-
-
-def _join_caveats(row: FrameRow, caveats: Mapping[str, str]) -> str:
-    """Return the caveats of a comparison's databases, whose printed names are the keys."""
-    of_cell = labels.name_database(str(row.settings.get("database")))
-    databases = dict.fromkeys((row.a, row.b, of_cell))
-    return "; ".join(caveats[database] for database in databases if database in caveats)
 
 
 def _write_notes(points: pd.DataFrame) -> list[str]:

@@ -64,23 +64,17 @@ def draw_repetitions(
             axes.tick_params(labelleft=axes is first)
         if order:
             _draw_in_order(grid[0][-1], values[values["panel"] == panels[0]], colours)
-        _add_entries(first, colours, marks, called)
+        # The legend's entries are lines without points.
+        for level, colour in colours.items():
+            first.plot([], [], "o", color=colour, label=f"here: {level}, one repetition")
+        for name, mark in marks.items():
+            label = f"{called}: {name}" if name else called
+            first.plot([], [], mark, mfc="none", mec=style.INK, label=label)
         figure.suptitle(title)
         figure.legend(loc="outside lower center", ncols=3)
     # A notebook would show an open figure a second time.
     plt.close(figure)
     return figure
-
-
-def _add_entries(
-    axes: Axes, colours: Mapping[str, str], marks: Mapping[str, str], called: str
-) -> None:
-    """Add the legend's entries, as lines without points."""
-    for level, colour in colours.items():
-        axes.plot([], [], "o", color=colour, label=f"here: {level}, one repetition")
-    for name, mark in marks.items():
-        label = f"{called}: {name}" if name else called
-        axes.plot([], [], mark, mfc="none", mec=style.INK, label=label)
 
 
 def _draw_panel(
@@ -108,11 +102,15 @@ def _draw_panel(
     hollow: dict[str, Any] = {"mfc": "none", "mec": style.INK, "ms": 8, "zorder": 3}
     for point in iterate_rows(printed):
         axes.plot(point.value, rows.index(point.row), marks[point.series], **hollow)
-    _scale_x(axes, [*values["value"], *printed["value"]])
+    # Logarithmic where values differ by several times, else from zero.
+    drawn = [*values["value"], *printed["value"]]
+    if drawn and min(drawn) > 0 and max(drawn) > 3 * min(drawn):
+        set_log_scale(axes, "x", min(drawn) / 1.4, max(drawn) * 1.4, 0.2)
+    elif drawn and min(drawn) >= 0:
+        axes.set_xlim(0, max(drawn) * 1.1 or 1)
 
 
 def _draw_in_order(axes: Axes, values: pd.DataFrame, colours: Mapping[str, str]) -> None:
-    """Draw the repetitions of one quantity in their order."""
     for level, colour in colours.items():
         for _, row in values[values["side"] == level].groupby("row", sort=False):
             axes.plot(row["repetition"], row["value"], "o-", color=colour, ms=3.5, lw=0.7)
@@ -120,11 +118,3 @@ def _draw_in_order(axes: Axes, values: pd.DataFrame, colours: Mapping[str, str])
     if low > 0:
         set_log_scale(axes, "y", low / 1.2, high * 1.2)
     axes.set(title="In their order", xlabel="repetition")
-
-
-def _scale_x(axes: Axes, values: Sequence[float]) -> None:
-    """Scale logarithmically where values differ by several times, else from zero."""
-    if values and all(value > 0 for value in values) and max(values) > 3 * min(values):
-        set_log_scale(axes, "x", min(values) / 1.4, max(values) * 1.4, 0.2)
-    elif values and min(values) >= 0:
-        axes.set_xlim(0, max(values) * 1.1 or 1)

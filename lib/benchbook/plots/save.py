@@ -15,12 +15,11 @@ from typing import Any, Final
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from benchbook.files import atomic
+from benchbook.files import suite_files
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
-from benchbook.plots.dots import draw_dots
 from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Exhibit, Lines
-from benchbook.plots.lines import draw_lines
+from benchbook.plots.point_plots import draw_dots, draw_lines
 from benchbook.plots.sheet import fix_layout
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_LAYOUT, Layout
 from benchbook.results.views import format_csv
@@ -72,23 +71,35 @@ def save_exhibit(
     layout
         Of the drawings.
     """
+    # The digest of the data ties drawings and tables to their numbers.
     data = format_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
     about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
     contents: dict[str, str | bytes] = {"csv": data}
     if "tex" in formats:
-        contents["tex"] = _write_latex(exhibit, stem.name, about, layout)
+        texts: dict[str, Any] = {"notes": exhibit.notes, "name": stem.name, "about": about}
+        if exhibit.drawing is None:
+            contents["tex"] = latex.write_table(exhibit.frame, exhibit.title, **texts)
+        else:
+            size: dict[str, Any] = {"width": layout.width, "wide": not layout.narrow}
+            contents["tex"] = latex.write_figure(exhibit.title, **texts, **size)
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)
-        contents |= {kind: _encode(figure, kind, about, layout) for kind in drawings}
+        for kind in drawings:
+            file = BytesIO()
+            with style.use_style(layout):
+                figure.savefig(file, format=kind, metadata=_list_metadata(kind, about))
+            drawn = file.getvalue()
+            contents[kind] = _compact_svg(drawn.decode()) if kind == "svg" else drawn
+    # Provenance is written beside every format.
     contents["json"] = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
 
     written = []
     for kind in dict.fromkeys([*formats, "json"]):
         if kind in contents:
             path = stem.with_name(f"{stem.name}.{kind}")
-            atomic.write_file(path, contents[kind])
+            suite_files.write_file(path, contents[kind])
             written.append(path)
     return written
 
@@ -103,7 +114,7 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
         svg = shrink_svg(file.getvalue().decode())
-        atomic.write_file(folder / f"{name}.{screen}.svg", svg.encode())
+        suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
 
 
 def shrink_svg(svg: str) -> str:
@@ -127,15 +138,6 @@ def _shorten_path(path: "re.Match[str]") -> str:
     return f' d="{data}"'
 
 
-def _encode(figure: Figure, kind: str, about: Mapping[str, Any], layout: Layout) -> bytes:
-    """Return a drawing as the content of a file of that format."""
-    file = BytesIO()
-    with style.use_style(layout):
-        figure.savefig(file, format=kind, metadata=_list_metadata(kind, about))
-    drawn = file.getvalue()
-    return _compact_svg(drawn.decode()).encode() if kind == "svg" else drawn
-
-
 def _list_metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return a drawing's title, notes and provenance, under the names that its format has."""
     title, notes, suite = about["title"], ". ".join(about["notes"]), about.get("drawn_by")
@@ -150,15 +152,6 @@ def _list_metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
     return {"Title": title, "Description": notes, "Source": origin, "Software": suite}
 
 
-def _write_latex(exhibit: Exhibit, name: str, about: Mapping[str, Any], layout: Layout) -> str:
-    """Return the LaTeX of a table, or of a figure's drawing with its caption."""
-    caption: dict[str, Any] = {"title": exhibit.title, "notes": exhibit.notes}
-    if exhibit.drawing is None:
-        return latex.write_table(exhibit.frame, **caption, name=name, about=about)
-    wide = not layout.narrow
-    return latex.write_figure(**caption, name=name, about=about, width=layout.width, wide=wide)
-
-
 def _compact_svg(svg: str) -> str:
     """Return a drawing of half the size: coordinates to a hundredth, each path on one line."""
     svg = re.sub(r'\b(?:d|x|y)="[^"]+"|translate\([^)]+\)', _round_coordinates, svg)
@@ -166,9 +159,8 @@ def _compact_svg(svg: str) -> str:
 
 
 def _round_coordinates(attribute: "re.Match[str]") -> str:
-    rounded = re.sub(r"\d+\.\d{3,}", _round_coordinate, attribute[0])
+    def shorten(number: "re.Match[str]") -> str:
+        return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+    rounded = re.sub(r"\d+\.\d{3,}", shorten, attribute[0])
     return re.sub(r"\s*\n", " ", rounded).replace(' "', '"')
-
-
-def _round_coordinate(number: "re.Match[str]") -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

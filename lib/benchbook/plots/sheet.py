@@ -36,8 +36,6 @@ REACH = 10.0
 _LETTER_WIDTH: Final[dict[Weight, float]] = {"normal": 0.55, "bold": 0.61}
 """Mean width of a letter of DejaVu Sans, a little more than in English sentences."""
 _LINE_HEIGHT: Final = 1.25
-_ENTRY_WIDTH: Final = 4.0
-"""Width of a legend's mark, with what capitals add to its entry."""
 _COLUMN_GAP: Final = 1.2
 """Space between a legend's columns."""
 
@@ -111,7 +109,8 @@ def _count_columns(entries: Sequence[str], inches: float, points: float) -> int:
     """
     for columns in range(len(entries), 1, -1):
         letters = [max(map(len, part)) for part in np.array_split(entries, columns)]
-        widths = 0.5 * sum(letters) + columns * _ENTRY_WIDTH + (columns - 1) * _COLUMN_GAP
+        # A legend's mark, with what capitals add to its entry, is four letters wide.
+        widths = 0.5 * sum(letters) + columns * 4.0 + (columns - 1) * _COLUMN_GAP
         if widths * points / 72 <= inches:
             return columns
     return 1

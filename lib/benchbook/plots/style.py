@@ -11,9 +11,6 @@ from typing import Any, Final, Literal
 REPORT_WIDTH: Final = 7.4
 """The width of a report's column in inches."""
 
-NARROW_WIDTH: Final = 6.8
-"""The width in inches below which a figure is laid out for one column of a journal."""
-
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
 
@@ -152,7 +149,7 @@ class Layout:
     @property
     def narrow(self) -> bool:
         """Whether it is one column of a journal's page: smaller text, fewer panels side by side."""
-        return self.width < NARROW_WIDTH
+        return self.width < 6.8
 
     @property
     def small(self) -> float:

@@ -26,7 +26,7 @@ FORMER_GROUP: Final = "benchbook.engines"
 
 FORMER_NAMES: Final = {
     "benchbook.deployment": "benchbook.servers.deployment",
-    "benchbook.folders": "benchbook.files.temporary_folders",
+    "benchbook.folders": "benchbook.files.suite_files",
     "benchbook.formats": "benchbook.codecs",
     "benchbook.inputs": "benchbook.files.inputs",
     "benchbook.networks": "benchbook.servers.networks",

@@ -10,12 +10,15 @@ An installed package may announce more databases (`benchbook.registry.plugins`, 
 
 import importlib
 import importlib.util
+import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, NamedTuple
 
 from benchbook.registry import plugins
+from benchbook.text.package_managers import format_install_command
 
 _OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
@@ -88,14 +91,28 @@ class Package:
     """Where a product's own servers are found on this machine, and how to install them."""
 
     programs: tuple[str, ...]  # The programs that are needed, the server first.
-    install_advice: str
-    wheel: str = ""  # The wheel that may have the programs.
+    install_advice: str = ""  # On any system.
+    debian: str = ""  # Debian's packages that have it.
+    homebrew: str = ""  # Homebrew's.
+    wheels: tuple[str, ...] = ()  # The wheels that may have the programs, one per system.
     folder: str = ""  # Their folder in the wheel.
     folder_patterns: tuple[str, ...] = ()  # Searched after PATH, the highest version first.
     # For a server that does not print its version: a file near it whose name ends with the version.
     version_pattern: str = ""
     excludes: str = ""  # Another product whose program has the same name.
     artefact: Artefact | None = None  # Fetched by set-up, and used last.
+
+    def describe_installing(self) -> str:
+        """Return all ways to install it on this system, in one line."""
+        ways = [format_install_command(self.debian, self.homebrew), self.install_advice]
+        if self.artefact and is_artefact_platform():
+            ways.insert(0, "python -m tools.fetched_servers")
+        return ", or ".join(filter(None, ways)) or "install its makers' package"
+
+
+def is_artefact_platform() -> bool:
+    """Return whether servers in jars run here: they are built for Linux on x86-64."""
+    return (sys.platform, platform.machine()) == ("linux", "x86_64")
 
 
 @dataclass(frozen=True)

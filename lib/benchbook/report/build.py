@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import benchbook
 from benchbook import grid, paths
-from benchbook.files import atomic
+from benchbook.files import suite_files
 from benchbook.grid.cells import list_result_keys, list_user_ids
 from benchbook.results.folder import list_files, verify_files
 from benchbook.results.schema import VALUES
@@ -31,9 +31,6 @@ STAMP: Final = "report.json"
 
 TEMPLATE: Final = Path(__file__).parent / "template"
 """The folder of the page's template for nbconvert, its style and its scripts."""
-
-_FIGURES_PER_STEP: Final = 5
-"""Figures that are drawn between two messages."""
 
 StepListener = Callable[[str], object]
 """Is called with each step that begins, in a few words."""
@@ -90,8 +87,9 @@ def build_report(profile: str = "quick", on_step: StepListener = lambda _: None)
     stamp.unlink(missing_ok=True)
     executed = _run_notebook(profile, folder, on_step)
     on_step("writing the page")
-    atomic.write_file(page, render_page(executed, f"benchbook: {profile}"))
-    atomic.write_file(stamp, json.dumps(_describe_page(profile, inputs, page), indent=1) + "\n")
+    suite_files.write_file(page, render_page(executed, f"benchbook: {profile}"))
+    description = json.dumps(_describe_page(profile, inputs, page), indent=1)
+    suite_files.write_file(stamp, f"{description}\n")
     return page
 
 
@@ -161,7 +159,8 @@ def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:
     def count_figures() -> None:
         count = sum(figure.exists() for figure in figures)
         if 0 < count < len(figures):
-            drawn = count - count % _FIGURES_PER_STEP
+            # A message for every five figures.
+            drawn = count - count % 5
             on_step(f"drawing figures: {drawn} of {len(figures)}")
 
     def name_cell(cell: str) -> None:
@@ -219,21 +218,17 @@ def render_page(notebook: Path, title: str) -> str:
     # The page's policy allows only these two scripts, by their digests.
     own = [(TEMPLATE / name).read_text(encoding="utf-8") for name in ("tables.js", "page.js")]
     scripts = [load_table_script(), "".join(own)]
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     resources = {
         "metadata": {"name": title},
         "scripts": scripts,
-        "digests": [_digest_script(script) for script in scripts],
+        "digests": [base64.b64encode(digest).decode() for digest in digests],
     }
 
     settings = {"template_name": TEMPLATE.name, "extra_template_basedirs": [str(TEMPLATE.parent)]}
     exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
     page, _ = exporter.from_notebook_node(executed, resources)
     return str(page)
-
-
-def _digest_script(script: str) -> str:
-    """Return a script's digest as a content security policy states it."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _name_pages(cells: Iterable[Any]) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchbook import grid, paths
 from benchbook.analysis.runs import Analysis, Run, read_reference_profile
-from benchbook.files import atomic
+from benchbook.files import suite_files
 from benchbook.grid.cells import list_levels, list_result_keys, list_user_ids
 from benchbook.papers import exhibits
 from benchbook.plots.points import iterate_rows
@@ -38,12 +38,6 @@ DAMAGED: Final = "what was measured is damaged: it is left out, and measured aga
 
 _STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
 """The states of a cell, each with its name in print."""
-
-_COUNT_PARAMETERS: Final = ("repetitions", "blocks")
-"""Parameters of which a profile has fewer, not other ones."""
-
-_LOCATION_SETTINGS: Final = ("port", "bindIp", "keyFile", "path")
-"""Settings of a server that say where it is, not how it runs."""
 
 _FACT_NAMES: Final = {
     "host": "Name",
@@ -110,7 +104,7 @@ class MergedRun:
     def draw(self) -> None:
         """Draw every figure, set every table and write the t-tests."""
         exhibits.draw_all(self.analysis, self.folder, self.run.name)
-        atomic.write_file(self.folder / T_TESTS, format_csv(self.t_tests))
+        suite_files.write_file(self.folder / T_TESTS, format_csv(self.t_tests))
 
     def select_cells(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
@@ -226,7 +220,8 @@ def list_left_out(merged: MergedRun) -> pd.DataFrame:
         for name, levels in of_paper.items():
             here = of_profile.get(name, [])
             missing = [level for level in _sort_levels(levels) if level not in here]
-            if name in _COUNT_PARAMETERS:
+            # Of these a profile has fewer, not other ones.
+            if name in ("repetitions", "blocks"):
                 has_as_many = max(here, default=0) >= max(levels)
                 missing = [] if has_as_many else _sort_levels(levels)
             if missing:
@@ -266,10 +261,12 @@ def list_server_settings(merged: MergedRun) -> pd.DataFrame:
             continue
         primary = servers.get("settings", {}).get("primary", {})
         flat = pd.json_normalize([primary]).to_dict("records")[0] if primary else {}
+        # Settings that say how a server runs, not where it is.
+        places = ("port", "bindIp", "keyFile", "path")
         settings = [
             f"{name} = {value}"
             for name, value in sorted((str(name), value) for name, value in flat.items())
-            if value is not None and name.rpartition(".")[2] not in _LOCATION_SETTINGS
+            if value is not None and name.rpartition(".")[2] not in places
         ]
         rows.add((servers["product"], len(nodes), ", ".join(settings)))
     return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])

@@ -25,7 +25,7 @@ from benchbook.analysis.run_diff import make_comparison_key
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.files.inputs import InputError
 from benchbook.grid.cells import list_finished_ids
-from benchbook.papers.catalogue import load_citation
+from benchbook.papers.exhibits import load_citation
 from benchbook.plots.exhibit import Exhibit, Lines
 from benchbook.plots.labels import LANGUAGES, METRICS
 from benchbook.plots.points import frame_points, join_points, select_rows
@@ -240,7 +240,15 @@ def draw_sizes(
         The levels of a second run, as of `measure_other`; without them there is only one run.
     """
     slug = _name_study(study)
-    rows = [row for row in _measure_sizes(study, own, sizes, other) if row.metric in metrics]
+    few = {"repetitions": MIN_BLOCKS}
+    rows: list[Comparison] = []
+    for n in sizes:
+        # Each run would print that it ended.
+        with capture_output():
+            runs = [measure_other(study, own, n=n, **few)]
+            if other:
+                runs.append(measure_other(study, own, n=n, **few, **other))
+        rows += [row for row in _compare(study, runs) if row.metric in metrics]
     if operations:
         rows = [row for row in rows if row.operation in operations]
     if not rows:
@@ -288,22 +296,6 @@ def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Compari
     return Image(drawn.getvalue(), width=width, alt=alt)  # type: ignore[no-untyped-call]
 
 
-def _measure_sizes(
-    study: ModuleType, own: Mapping[str, Any], sizes: Sequence[int], other: Mapping[str, Any]
-) -> list[Comparison]:
-    """Run a study at several sizes, and return its ratios."""
-    few = {"repetitions": MIN_BLOCKS}
-    rows = []
-    for n in sizes:
-        # Each run would print that it ended.
-        with capture_output():
-            runs = [measure_other(study, own, n=n, **few)]
-            if other:
-                runs.append(measure_other(study, own, n=n, **few, **other))
-        rows += _compare(study, runs)
-    return rows
-
-
 def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
     """Return a table for the page: text is at the left, and a counted index is not shown."""
     left = [name for name in texts if name in table]
@@ -321,7 +313,6 @@ def _load_reference() -> Run:
 
 
 def _name_study(study: ModuleType) -> str:
-    """Return a study's name from its module."""
     return study.__name__.rpartition(".")[2]
 
 

@@ -20,8 +20,9 @@ from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts, list_facts
+from benchbook.grid.cells import list_current_refusals
 from benchbook.papers import exhibits, recomputed
-from benchbook.papers.catalogue import load_citation
+from benchbook.papers.exhibits import load_citation
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.claims_plot import find_claimed_range, find_limits
 from benchbook.plots.labels import METRICS
@@ -34,6 +35,7 @@ from benchbook.report.merged_run import MergedRun
 from benchbook.report.tables import NotebookOutput, fill_template, render_table
 from benchbook.report.text import (
     describe_aa_checks,
+    escape_markdown,
     write_answer,
     write_headlines,
     write_languages,
@@ -45,15 +47,6 @@ from benchbook.text.number_format import format_count, format_tick
 
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
-
-_TICK_GAP: Final = 0.2
-"""The smallest distance of two ticks, as a share of the scale."""
-
-_NUMBER_COLUMNS: Final = ("value", "low", "high")
-"""The columns of a figure's data that are numbers."""
-
-_SAFE_CHARACTERS: Final = "!$&'()*+,-./:;=?@[]_{|}~<>"
-"""Characters that mean themselves in the address of a picture."""
 
 _FACT_COLUMNS: Final = {
     "says": "The paper says",
@@ -108,7 +101,7 @@ def show_study(
     show(render_citation(slug), write_answer(merged, slug), f"{about} {languages}")
     if slug in merged.analysis.studies:
         _show_claims(merged, slug)
-        _show_list_facts(merged, slug)
+        _show_facts(merged, slug)
         _show_exhibits(merged, slug, also)
     _show_own_cells(merged, slug)
     show(f"### The paper's own numbers: {slug}", render_own_numbers(slug, own))
@@ -136,7 +129,7 @@ def _show_claims(merged: MergedRun, slug: str) -> None:
     show(render_fold("The claims as a figure", figures))
 
 
-def _show_list_facts(merged: MergedRun, slug: str) -> None:
+def _show_facts(merged: MergedRun, slug: str) -> None:
     """Show a paper's facts, which cannot fail here; nothing without one."""
     of_study = select_rows(list_facts(merged.analysis.comparisons), study=slug)
     if of_study.empty:
@@ -157,10 +150,27 @@ def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOu
     show(f"### Tables of {slug}", *rendered, *also)
 
 
+_ONLY_NOISY_BLOCKS: Final = (
+    "They ran, but other programs disturbed each block, and a noisy block is in no comparison. "
+    "Run them again without `--noisy` on a quiet machine. `benchbook ask` also counts noisy blocks."
+)
+
+
 def _show_own_cells(merged: MergedRun, slug: str) -> None:
     """Show a study's cells with other levels or your records; nothing without one."""
     table = select_rows(merged.own.tables, study=slug)
+    refusals = [] if merged.is_reference else list_current_refusals(slug)
+    if table.empty and not refusals:
+        return
+    heading = f"### Your own cells of {slug}"
+    if refusals:
+        lines = [f"- skipped: {escape_markdown(reason)}" for reason in refusals]
+        heading = "\n".join([heading, "", *lines])
     if table.empty:
+        show(heading)
+        return
+    if not table["blocks"].any():
+        show(f"{heading}\n\n{_ONLY_NOISY_BLOCKS}")
         return
     name = f"{slug}_own"
     drawn = ratio_plot.draw_own_cells(merged.own, slug)
@@ -168,13 +178,17 @@ def _show_own_cells(merged: MergedRun, slug: str) -> None:
     save_exhibit(drawn, merged.folder / name, provenance)
     save_for_page(drawn, merged.folder / exhibits.PAGE_FOLDER, name)
     rows = []
-    for row in Comparison.from_frame(table):
+    comparisons = [*Comparison.from_frame(table)]
+    # Levels that all rows share stand above the table.
+    levels = [row.label.split(", ") for row in comparisons]
+    shared = [level for level in levels[0] if all(level in others for others in levels)]
+    for row, of_row in zip(comparisons, levels, strict=True):
         quantity = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}"
         rows.append(
             {
                 "Ratio": name_a_over_b(row),
                 "Quantity": quantity.replace("_", " "),
-                "Levels": row.label,
+                "Levels": ", ".join(level for level in of_row if level not in shared),
                 "Here": row.words or row.reason,
                 "Blocks": row.blocks,
             }
@@ -183,8 +197,10 @@ def _show_own_cells(merged: MergedRun, slug: str) -> None:
         "Measured with a level or a file that this profile does not have; "
         "no claim is judged by them."
     )
+    if shared:
+        caption = f"{caption} All rows: {escape_markdown(', '.join(shared))}."
     show(
-        f"### Your own cells of {slug}\n\n{caption}",
+        f"{heading}\n\n{caption}",
         render_exhibit(merged.folder, name),
         render_table(pd.DataFrame(rows)),
     )
@@ -287,9 +303,8 @@ def render_claims(
     # The most frequent ratio is named once, above the scale that all judged ratios share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
     ends = find_limits(judged)
-    ticks = [
-        (_place_ratio(tick, ends), format_tick(tick)) for tick in list_log_ticks(*ends, _TICK_GAP)
-    ]
+    # Two ticks are a fifth of the scale apart, or more.
+    ticks = [(_place_ratio(tick, ends), format_tick(tick)) for tick in list_log_ticks(*ends, 0.2)]
     groups = []
     for verdict, of_verdict in by_verdict.items():
         rows = [(claim, lines[claim.id], _place_marks(claim, ends)) for claim in of_verdict]
@@ -354,9 +369,18 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
     if name in exhibits.TABLES:
         return render_table(rows, fold=about["title"], notes=notes, name=name)
 
-    missing = {column: [""] for column in _NUMBER_COLUMNS}
+    missing = {column: [""] for column in ("value", "low", "high")}
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=missing)
     sentences = ". ".join(note[0].upper() + note[1:] for note in notes if note)
+
+    # A drawing for each layout of the page. The committed run has one of each figure.
+    page = folder / exhibits.PAGE_FOLDER
+    paths = {layout: page / f"{name}.{layout}.svg" for layout in PAGE_LAYOUTS}
+    if not paths["wide"].is_file():
+        paths = {"wide": folder / f"{name}.svg"}
+    drawings = dict.fromkeys(PAGE_LAYOUTS, "")
+    for layout, path in paths.items():
+        drawings[layout] = encode_drawing(path.read_text(encoding="utf-8"))
     return _render(
         "figure",
         name=name,
@@ -365,21 +389,8 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
         values=write_point_values(points),
         provenance=write_provenance(about),
         notes=f"{sentences}." if sentences else "",
-        **_encode_drawings(folder, name),
+        **drawings,
     )
-
-
-def _encode_drawings(folder: Path, name: str) -> dict[str, str]:
-    """Return a figure's drawing for each layout of the page; empty where there is none."""
-    page = folder / exhibits.PAGE_FOLDER
-    paths = {layout: page / f"{name}.{layout}.svg" for layout in PAGE_LAYOUTS}
-    # The committed run has one drawing of each figure.
-    if not paths["wide"].is_file():
-        paths = {"wide": folder / f"{name}.svg"}
-    drawings = dict.fromkeys(PAGE_LAYOUTS, "")
-    for layout, path in paths.items():
-        drawings[layout] = encode_drawing(path.read_text(encoding="utf-8"))
-    return drawings
 
 
 def encode_drawing(svg: str) -> str:
@@ -387,7 +398,9 @@ def encode_drawing(svg: str) -> str:
 
     It is a picture, because JupyterLab leaves SVG out of a notebook that it does not trust.
     """
-    return f"data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe=_SAFE_CHARACTERS)}"
+    # These characters mean themselves in an address.
+    safe = "!$&'()*+,-./:;=?@[]_{|}~<>"
+    return f"data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe=safe)}"
 
 
 def _render(template: str, **parts: Any) -> HTML:

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.analysis.comparisons import Comparison
-from benchbook.papers.printed_tests import recompute_tests
+from benchbook.papers.tcp_samples import recompute_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import FrameRow, iterate_rows
@@ -43,12 +43,6 @@ MAX_WHOLE_ROWS: Final = 25
 
 ROWS_IN_PAGE: Final = 10
 """Rows of a paged table that are seen without a script and on paper."""
-
-_MIN_WIDE_LENGTH: Final = 32
-"""Characters from which a number's cell may break into lines."""
-
-_MIN_LONG_LENGTH: Final = 60
-"""Characters from which a cell's text gets a wide column."""
 
 _NUMBERS: Final = re.compile(
     r"[-+<> ]*[\d.,]+( \([-+<> \d.,]+(to [-+<> \d.,]+|or \w+)\))?|nan|" + f"{NOT_PRINTED}|{NOT_RUN}"
@@ -73,7 +67,6 @@ _T_TEST_COLUMNS: Final = (
 """Columns of the t-tests and their classes; the table can be filtered by a ``select`` column."""
 
 TEMPLATE_FOLDER: Final = Path(__file__).parent / "template"
-_DEFAULT_EXPORT: Final = re.compile(r"export\s*\{[^}]*?(\w+) as default[^}]*\};?")
 
 
 def load_templates(*folders: Path) -> Environment:
@@ -89,7 +82,8 @@ def load_templates(*folders: Path) -> Environment:
         "apart": split_interval,
         "plural": format_count,
     }
-    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": _MIN_WIDE_LENGTH}
+    # From 32 characters on a number's cell may break into lines.
+    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": 32}
     return environment
 
 
@@ -186,7 +180,8 @@ def _classify_column(name: str, values: "pd.Series[Any]") -> str:
     texts = values.astype(str)
     if texts.str.fullmatch(_NUMBERS).all():
         return ""
-    return "long" if texts.str.len().max() > _MIN_LONG_LENGTH else "text"
+    # Long texts get a wide column.
+    return "long" if texts.str.len().max() > 60 else "text"
 
 
 class _Heading(NamedTuple):
@@ -298,7 +293,8 @@ def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
 def load_table_script() -> str:
     """Return DataTables with what it needs, as a script that defines ``DataTable``."""
     bundle = files("itables").joinpath("html/dt_bundle.js").read_text(encoding="utf-8")
-    script, count = _DEFAULT_EXPORT.subn(r"window.DataTable = \1;", bundle)
+    default_export = r"export\s*\{[^}]*?(\w+) as default[^}]*\};?"
+    script, count = re.subn(default_export, r"window.DataTable = \1;", bundle)
     if count != 1:
         raise RuntimeError(
             "itables brings no DataTables that a page can run: install another version of itables"

@@ -17,12 +17,12 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.intervals import CONFIDENCE
 from benchbook.papers import exhibits
-from benchbook.papers.catalogue import Citation, load_citation
+from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.recomputed import PaperFinding
 from benchbook.plots import labels
 from benchbook.plots.claim_lines import NOISY_NOTE, write_line
 from benchbook.plots.labels import LANGUAGES
-from benchbook.plots.points import FrameRow, iterate_rows, select_rows
+from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.plots.provenance import describe_suites, list_environments
 from benchbook.registry import products
 from benchbook.report.merged_run import MergedRun, count_cells
@@ -33,9 +33,6 @@ from benchbook.text.number_format import (
     format_estimate,
     split_interval,
 )
-
-_DEFAULT_LANGUAGE: Final = "python"
-"""The language that counts where a paper's own is not one of ours."""
 
 _RATIO_MARK: Final = "\0"
 """Stands for the ratio of a headline's sentence, which the page sets apart."""
@@ -90,9 +87,15 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     line = write_line(claim)
     if not line.here:
         why, command = _describe_missing(merged, study)
-        in_reference = _describe_reference(merged, study)
-        return replace(headline, before=why, command=command, about=in_reference)
+        about = ""
+        if merged.reference:
+            in_reference = exhibits.judge_headline(merged.reference, study)
+            if not isnan(in_reference.estimate):
+                says = exhibits.write_headline(study, in_reference)
+                about = f"In the reference run: {says}"
+        return replace(headline, before=why, command=command, about=about)
 
+    # The sentence in two parts, around the ratio.
     sentence = exhibits.write_headline(study, claim, _RATIO_MARK)
     before, _, after = sentence.partition(_RATIO_MARK)
     ratio, *interval = split_interval(line.here)
@@ -137,16 +140,6 @@ def _describe_missing(merged: MergedRun, study: str) -> tuple[str, str]:
     return "What its main claim compares did not run:", command
 
 
-def _describe_reference(merged: MergedRun, study: str) -> str:
-    """Return the headline of the reference run; empty where there is none."""
-    if not merged.reference:
-        return ""
-    claim = exhibits.judge_headline(merged.reference, study)
-    if isnan(claim.estimate):
-        return ""
-    return f"In the reference run: {exhibits.write_headline(study, claim)}"
-
-
 def write_languages(merged: MergedRun, study: str) -> str:
     """Return in which languages a study ran, and with which codecs, drivers or databases.
 
@@ -163,7 +156,7 @@ def write_languages(merged: MergedRun, study: str) -> str:
         of_language = rows[rows["language"] == language]
         used = next(kind for kind in ("codec", "driver", "database") if rows[kind].notna().any())
         names = [_print_name(used, name) for name in sorted(of_language[used].dropna().unique())]
-        paper = ", as the paper" if language == own != _DEFAULT_LANGUAGE else ""
+        paper = ", as the paper" if language == own != "python" else ""
         parts.append(f"{LANGUAGES[language]} ({', '.join(filter(None, names))}){paper}")
     return f"Measured in {', and in '.join(parts)}."
 
@@ -339,15 +332,15 @@ def write_provenance(about: Mapping[str, Any]) -> str:
 
 def write_point_values(points: pd.DataFrame) -> str:
     """Return the values that a figure shows, each of this machine with its interval."""
-    texts = [_write_point(row) for row in iterate_rows(points.head(_MAX_POINTS))]
+    texts = []
+    for row in iterate_rows(points.head(_MAX_POINTS)):
+        where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
+        unit = "" if row.unit == "ratio" else str(row.unit)
+        if isnan(row.value):
+            value = f"bounds ({format_bounds(row.low, row.high)}) {unit}".rstrip()
+        else:
+            value = format_estimate(row.value, row.low, row.high, unit)
+        texts.append(f"{where}: {row.source} {value}")
     if len(points) > _MAX_POINTS:
         texts.append(f"and {len(points) - _MAX_POINTS} more, in the data")
     return "; ".join(texts)
-
-
-def _write_point(row: FrameRow) -> str:
-    where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
-    unit = "" if row.unit == "ratio" else str(row.unit)
-    if isnan(row.value):
-        return f"{where}: {row.source} bounds ({format_bounds(row.low, row.high)}) {unit}".rstrip()
-    return f"{where}: {row.source} {format_estimate(row.value, row.low, row.high, unit)}"

@@ -19,10 +19,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchbook.files import atomic, inputs
+from benchbook.files import inputs, suite_files
 from benchbook.files.parquet import TooLargeError, check_size
-from benchbook.results.former import convert_columns, is_former, read_former_levels
-from benchbook.results.schema import OBSERVATIONS, merge_schemas
+from benchbook.results.schema import (
+    OBSERVATIONS,
+    convert_columns,
+    is_former,
+    merge_schemas,
+    read_former_levels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +156,7 @@ def write_table(path: Path, table: pa.Table, about: CellFacts | None = None) -> 
     # of its bytes, Arrow's copy of the schema is a sixth.
     options |= {"write_statistics": False, "store_schema": False}
     with (
-        atomic.replace_file(path, durable=True) as file,
+        suite_files.replace_file(path, durable=True) as file,
         pq.ParquetWriter(file, table.schema, **options) as writer,
     ):
         writer.write_table(table)

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,8 @@ import pyarrow as pa
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from benchbook import paths
-from benchbook.files import atomic
+from benchbook.files import suite_files
+from benchbook.files.inputs import FileKindError
 from benchbook.results import files
 from benchbook.results.files import CellFacts, DamagedError, write_table
 from benchbook.results.schema import OBSERVATIONS, VALUES, build_schema, merge_schemas
@@ -41,11 +43,6 @@ STATES: Final[tuple[CellState, ...]] = get_args(CellState)
 LOCK_NAME: Final = ".running"
 """The file that is locked while results are replaced or moved."""
 
-_MAX_HOLDER: Final = 200
-"""Characters of what the holder of the lock writes about itself."""
-
-_RETRY_S: Final = 0.05
-
 _WORD: Final = "[0-9A-Za-z_-]+"
 """Characters of the name of a cell's file, and of its study's folder."""
 
@@ -53,9 +50,6 @@ _NAME: Final = re.compile(rf"({_WORD})\.(0|[1-9][0-9]*)(?:\.(failed|skipped))?\.
 _SUFFIX: Final = ".damaged"
 _ASIDE: Final = re.compile(_NAME.pattern + re.escape(_SUFFIX) + r"(\.[0-9]+)?")
 _ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
-
-_IDENTITY: Final = 20
-"""Characters of a cell's identity."""
 
 _PATH_PART: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
 _PATH: Final = re.compile(
@@ -110,6 +104,16 @@ def list_states(study: str) -> dict[str, CellState]:
     for state in reversed(STATES):
         by_key |= {file.key: state for file in written if file.facts.state == state}
     return by_key
+
+
+def list_refusals(study: str) -> dict[str, str]:
+    """Return why servers refused a user's records, by the identity of a cell that tried."""
+    reasons = {}
+    for file in list_files(study):
+        # A cell that was skipped for another reason has never begun.
+        if file.facts.state == "skipped" and file.facts.started_at is not None:
+            reasons[file.facts.cell_id] = str(files.read_table(file.path)["reason"][0].as_py())
+    return reasons
 
 
 def shorten_paths(text: str) -> str:
@@ -192,6 +196,7 @@ def _select_new_cells(
     OtherValuesError
         When finished cells are present with other values.
     """
+    # A finished cell stays, unless its file is damaged.
     known = {study: list_states(study) for study in {facts.study for facts, _ in cells}}
     new, other = [], []
     for facts, rows in cells:
@@ -219,7 +224,8 @@ def _rename_host(table: pa.Table, host: str) -> pa.Table:
     """Return cells as those of another host, whose name is part of their identities."""
     identity_of: dict[str | None, str | None] = {None: None}
     for cell_id in table["cell_id"].unique().drop_null().to_pylist():
-        identity_of[cell_id] = hashlib.sha256(f"{cell_id} {host}".encode()).hexdigest()[:_IDENTITY]
+        # As many digits as `benchbook.grid.cell_id` gives an identity.
+        identity_of[cell_id] = hashlib.sha256(f"{cell_id} {host}".encode()).hexdigest()[:20]
     identities = [identity_of[cell_id] for cell_id in table["cell_id"].to_pylist()]
     hosts = [host] * len(table)
     for name, column in (("cell_id", identities), ("host", hosts)):
@@ -251,7 +257,7 @@ def receive_file(name: str, content: bytes) -> None:
     if target.suffix == ".parquet":
         facts = files.verify_content(content)
         _check_name(facts, name)
-        _replace(facts, lambda path: atomic.write_file(path, content, durable=True))
+        _replace(facts, lambda path: suite_files.write_file(path, content, durable=True))
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -368,9 +374,9 @@ def lock_folder(patience_s: float = 0.0) -> Iterator[TextIO]:
         while not _try_lock(file):
             if time.monotonic() >= deadline:
                 file.seek(0)
-                who = file.read(_MAX_HOLDER) or "another run"
+                who = file.read(200) or "another run"
                 raise BusyError(f"{who} writes to {paths.results()}: wait for it, or stop it")
-            time.sleep(_RETRY_S)
+            time.sleep(0.05)
         yield file
 
 
@@ -378,12 +384,15 @@ def _open_lock() -> TextIO:
     """Open the lock's file, never a pipe or a link.
 
     Any process that can open it can hold the lock, so only its owner may: that holds for a file
-    that was made readable for all, too.
+    that was made readable for all, too. Raises `OSError` when another kind of file is in its place.
     """
-    folder = paths.results()
-    folder.mkdir(parents=True, exist_ok=True)
+    path = paths.results() / LOCK_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise FileKindError(f"{path} is not a regular file: remove it")
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
+    descriptor = os.open(path, flags, 0o600)
     if os.fstat(descriptor).st_uid == os.geteuid():
         os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "r+", errors="replace")
@@ -408,7 +417,7 @@ def _replace(facts: CellFacts, write: Callable[[Path], object]) -> Path:
     if stale:
         for other in stale:
             other.unlink()
-        atomic.flush_folder(target.parent)
+        suite_files.flush_folder(target.parent)
     return target
 
 

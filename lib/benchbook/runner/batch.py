@@ -6,22 +6,22 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
+from errno import EACCES, EDQUOT, EEXIST, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from benchbook import paths
-from benchbook.datasets import own_records
 from benchbook.files.inputs import InputError
 from benchbook.grid import Cell
 from benchbook.grid.cell_id import hash_code
 from benchbook.grid.units import list_modules
 from benchbook.measure.machine import Load, name_host
+from benchbook.own_data import own_records
 from benchbook.results import folder
 from benchbook.results.folder import CellState, write_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
@@ -42,11 +42,7 @@ TIMEOUT_S: Final = 6 * 3600.0
 ROWS_FILE: Final = "rows.parquet"
 """The file of the rows that a cell delivers, in its deployment's folder."""
 
-MIN_CLOCK_STEP_S: Final = 0.1
-"""Seconds that two clocks must differ by to be recorded: more than passes between two readings."""
-
-_LOCK_PATIENCE_S: Final = 1.0
-"""Seconds to wait for the folder, which a command that sets a damaged file aside has briefly."""
+NO_COLUMNS: Final[Mapping[str, object]] = {}
 
 _FULL: Final = "the disk is full: free some of it"
 _NO_PERMISSION: Final = "you may not write there: change its permissions or owner"
@@ -56,6 +52,9 @@ _REMEDIES: Final = {
     EACCES: _NO_PERMISSION,
     EPERM: _NO_PERMISSION,
     EROFS: "it is read-only: remount it",
+    EEXIST: "a file has the folder's name: move it away",
+    ENOTDIR: "a file has a folder's name: move it away",
+    ENOENT: "its parent folder does not exist and cannot be made",
 }
 
 
@@ -72,7 +71,8 @@ def lock_results() -> Iterator[None]:
     """
     with ExitStack() as stack:
         with report_unwritable():
-            file = stack.enter_context(folder.lock_folder(_LOCK_PATIENCE_S))
+            # A command that sets a damaged file aside holds the lock for less than a second.
+            file = stack.enter_context(folder.lock_folder(patience_s=1.0))
             file.truncate(0)
             file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
             file.flush()
@@ -130,6 +130,10 @@ class Batch:
         self.summary = summary or Summary()
         self._monitor = load_monitor.LoadMonitor(progress.show_wait, patience_s)
         self._repeats_noisy = patience_s is not None
+        self._refusals: dict[str, str] = {}
+        for study in {cell.study for cell in self._cells}:
+            self._refusals |= folder.list_refusals(study)
+        """Why servers refuse a user's records, by the identity of a cell that tried."""
         self._noisy: dict[str, tuple[Cell, float]] = {}
         """The block's noisy cells by their key, with the processors that others used."""
 
@@ -137,16 +141,14 @@ class Batch:
         """Run the cells that are not done; an interrupt is raised once nothing runs any more.
 
         Raises `UnwritableError`, `benchbook.runner.load_monitor.NotQuietError`, and
-        `benchbook.files.temporary_folders.FolderError` when no temporary folder can be made.
+        `benchbook.files.suite_files.FolderError` when no temporary folder can be made.
         """
         start = time.monotonic()
         try:
             # Cells that cannot run here get a row with the reason.
             for cell in self._cells:
                 if cell.missing:
-                    self._write(cell, _describe_cell(cell, "skipped", cell.missing))
-                    self.summary.skipped.append(Failure(cell, cell.missing))
-                    self._progress.end_cell(cell, "skipped")
+                    self._skip(cell, cell.missing)
 
             # Each block has a fork server that has imported what its cells import.
             runnable = [cell for cell in self._cells if not cell.missing]
@@ -177,6 +179,9 @@ class Batch:
                 for cell in of_deployment:
                     if self._is_time_up():
                         break
+                    if cell.identity in self._refusals:
+                        self._skip(cell, self._refusals[cell.identity])
+                        continue
                     self._progress.begin_cell(cell)
                     self._measure(cell, deployment)
                 with self.summary.count_time("servers"):
@@ -208,6 +213,7 @@ class Batch:
         with report_unwritable():
             log.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
+        # A notebook may print an address, and some have a password.
         scrub = partial(scrub_passwords, urls=[node.url for node in deployment.deployment.nodes])
         env = {**deployment.kernel_variables, RESULT_VARIABLE: str(deployment.folder / ROWS_FILE)}
         if cell.records:
@@ -249,6 +255,13 @@ class Batch:
         is_asked = failed or deployment.deployment.is_given
         dead = deployment.find_failure() if is_asked else None
         measured_on = _describe_run(deployment, stopwatch, load)
+        if outcome.is_refusal and not dead and not changed:
+            reason = scrub_passwords(str(outcome.failure))
+            self._progress.report_refusal(cell, reason)
+            self.summary.spent_s["study"] += stopwatch.seconds
+            self._skip(cell, reason, measured_on)
+            self._refusals[cell.identity] = reason
+            return True
         if table is None or failed or dead:
             reason = dead or changed or outcome.failure or str(fault)
             self._fail(cell, reason, measured_on)
@@ -281,6 +294,14 @@ class Batch:
         }
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
+
+    def _skip(self, cell: Cell, reason: str, columns: Mapping[str, object] = NO_COLUMNS) -> None:
+        """Write why a cell is skipped; `columns` say on what it was tried, if it was."""
+        # A refusal stays as it is, with the servers on which the cell was tried.
+        if cell.state != "skipped" or cell.identity not in self._refusals:
+            self._write(cell, {**_describe_cell(cell, "skipped", reason), **columns})
+        self.summary.skipped.append(Failure(cell, reason))
+        self._progress.end_cell(cell, "skipped")
 
     def _fail(self, cell: Cell, reason: str, columns: dict[str, object]) -> None:
         """Write why a cell failed; one that was measured again keeps its first values."""
@@ -343,7 +364,8 @@ def _describe_run(
     machine's time jumped, and how often its processors were slowed down for heat.
     """
     environment: dict[str, object] = {"suite": describe_version()} | deployment.environment
-    if abs(stopwatch.step_s) >= MIN_CLOCK_STEP_S:
+    # More than passes between two readings of a clock.
+    if abs(stopwatch.step_s) >= 0.1:
         environment["clock_step_s"] = round(stopwatch.step_s, 3)
     if load.slowed:
         environment["slowed_for_heat"] = load.slowed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
-from benchbook.files import temporary_folders
-from benchbook.files.temporary_folders import FolderError, TemporaryFolder
+from benchbook.files import suite_files
+from benchbook.files.suite_files import FolderError, TemporaryFolder
 from benchbook.grid.cells import DeploymentKey
 from benchbook.measure.machine import describe_environment
 from benchbook.runner import kernel
@@ -131,7 +131,7 @@ class BlockDeployment(AbstractContextManager["BlockDeployment"]):
         settings = {
             name: value for name, value in self.deployment.settings.items() if name != "folder"
         }
-        return describe_environment(temporary_folders.find_temporary_folder()) | {
+        return describe_environment(suite_files.find_temporary_folder()) | {
             "inherited": processes.read_inherited(),
             "servers": {"product": self.deployment.product, "settings": settings, "nodes": nodes},
         }

@@ -63,6 +63,7 @@ def compare_parameters(table: pa.Table, expected: Mapping[str, object]) -> str |
     expected
         The cell's levels by the names of their columns.
     """
+    # Every parameter is stated.
     stated = {}
     for name in expected:
         if name in table.column_names:
@@ -72,6 +73,7 @@ def compare_parameters(table: pa.Table, expected: Mapping[str, object]) -> str |
             "the notebook delivered values without the parameters that they were measured with: "
             "put @state_parameters above the study's run, and deliver the rows that it returns"
         )
+    # Each is at the cell's level.
     others = []
     for name, level in expected.items():
         if stated[name] != [level]:
@@ -81,6 +83,7 @@ def compare_parameters(table: pa.Table, expected: Mapping[str, object]) -> str |
             f"the notebook measured other parameters than the cell's: {'; '.join(others)}: "
             "no notebook cell may change a parameter after the one tagged parameters"
         )
+    # There are no columns besides.
     unknown = sorted({*table.column_names} - {*OBSERVATIONS.names} - expected.keys())
     if unknown:
         return f"the notebook delivered columns that are no parameters: {', '.join(unknown)}"
@@ -121,12 +124,14 @@ def find_missing(
     for value in values:
         if value.value is not None or value.timed_out:
             measured_in.setdefault(value.arm, set()).add(value[:4])
+    # All that alternates was measured.
     for turn in turns:
         if not any(_is_of_turn(arm, turn) for arm in measured_in):
             levels = " ".join(turn.values())
             return f"the notebook finished, but all values of {levels} are missing"
     if not measured_in:
         return "the notebook finished, but all values are missing"
+    # Every repetition has every value.
     wanted = set()
     for repetition in range(repetitions):
         wanted |= {(repetition, *output) for output in expected}

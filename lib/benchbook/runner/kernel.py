@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 from benchbook import paths
-from benchbook.files import temporary_folders
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files import suite_files
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import processes
 
 Channel: TypeAlias = "Connection[Any, Any]"
@@ -150,7 +150,7 @@ class ForkServer(AbstractContextManager["ForkServer"]):
 
 def make_folder() -> TemporaryFolder:
     """Return a new folder for kernels' sockets, whose path is short enough for the system."""
-    usual = temporary_folders.find_temporary_folder()
+    usual = suite_files.find_temporary_folder()
     return TemporaryFolder("run", usual if len(str(usual)) <= MAX_FOLDER_LENGTH else Path("/tmp"))
 
 

@@ -32,6 +32,7 @@ from papermill.exceptions import PapermillExecutionError
 from typing_extensions import override
 
 from benchbook.runner.kernel import ForkServer, build_environment
+from benchbook.schema import UnfitError
 from benchbook.servers import processes
 from benchbook.servers.errors import add_remedy, scrub_passwords
 
@@ -118,6 +119,7 @@ class NotebookOutcome:
     kernel_s: float = 0.0  # until its kernel took its first notebook cell
     longest_s: float = 0.0  # in the notebook cell that took longest
     rest_s: float = 0.0  # in everything else
+    is_refusal: bool = False  # it failed because its servers refuse a user's records
 
 
 def execute_notebook(
@@ -211,6 +213,9 @@ def _run_papermill(
                 notebook,
                 executed,
                 parameters,
+                # Whatever kernel the notebook names, or none: it runs in ours.
+                kernel_name="python3",
+                language="python",
                 progress_bar=False,
                 request_save_on_cell_execute=False,
                 kernel_manager_class=kernel.manager_class(),
@@ -218,7 +223,10 @@ def _run_papermill(
                 **options,
             )
     except PapermillExecutionError as error:
-        failure = add_remedy(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
+        reason = _COLOURS.sub("", error.evalue)
+        if error.ename == UnfitError.__name__:
+            return NotebookOutcome(reason, is_refusal=True)
+        failure = add_remedy(f"{error.ename}: {reason}")
         return NotebookOutcome(f"{failure} (notebook cell {error.cell_index} of {name})")
     except DeadKernelError:
         return NotebookOutcome(_describe_dead_kernel(kernel.log))

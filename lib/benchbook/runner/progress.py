@@ -207,7 +207,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._left = {cell.key: cell.combination for cell in plan if cell.state != "done"}
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
-        self._is_live = self._console.is_terminal
+        self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._reported_wait = self._advised = False
         self._bar = Bar(
             # Rich's default is red until the last cell, which looks like a failure.
@@ -272,6 +272,10 @@ class Progress(AbstractContextManager["Progress"]):
             name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
             self.print_line(f"failed: {name}: {first}")
         self._draw("")
+
+    def report_refusal(self, cell: Cell, reason: str) -> None:
+        """Print that a cell is skipped, because its servers refuse a user's records."""
+        self.print_line(f"skipped: {describe_cell(cell, self._factors)}: {reason}")
 
     def report_kept_values(self, cell: Cell, reason: str) -> None:
         """Print that a cell failed when it was measured again, so its first values stay."""

@@ -76,6 +76,7 @@ def find_comparison_cells(
             if claim.languages and language not in claim.languages:
                 continue
             for chosen in choose_claim_means(claim, of_study, language):
+                # All terms must run here, and not through an experimental adapter.
                 needed = set[Combination]()
                 means = chosen.means.values()
                 databases = [str(mean.settings.get("database") or "") for mean in means]
@@ -125,6 +126,7 @@ def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
         "timed_out": False,
         "noisy": False,
     }
+    # What the cell would measure. Systems that tell PSS deliver it, too.
     quantities = set(load_study(cell.study).expected(cell.parameters))
     for operation, role, metric in [*quantities]:
         if metric == "memory_rss":

@@ -48,6 +48,14 @@ _REMEDIES: Final = {
     r"could not map anonymous shared memory|Cannot allocate memory": (
         "memory ran out: end something, start again"
     ),
+    r"Too many open files|\bemfile\b": "too few files may be open: ulimit -n 1024",
+    r"can't start new thread|Failed to launch worker thread|pthread_create"
+    r"|[Uu]nable to create (?:new )?native thread": (
+        "no more processes or threads may start: end some, or raise ulimit -u"
+    ),
+    r"127\.0\.0\.1\b.*Network is unreachable": (
+        "this machine cannot reach itself: ip link set lo up"
+    ),
 }
 """Patterns in a log, with their remedies."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import containers, processes
 from benchbook.servers.deployment import Place, Role, Topology, list_roles
 from benchbook.servers.errors import (

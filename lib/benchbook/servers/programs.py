@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Final, Literal
 import psutil
 
 from benchbook import paths
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.registry import products
 from benchbook.registry.products import ACCEPTED_TERMS, Image, Package
 from benchbook.servers import containers, processes
@@ -160,7 +161,7 @@ def _find_installed(product: str, package: Package) -> AvailableServer | Missing
             reasons.append(f"{server} is {version}: {fault}")
             continue
         return AvailableServer(product, version, source, programs)
-    advice = f"{package.install_advice}, or set {name_url_variable(product)}"
+    advice = f"{package.describe_installing()}, or set {name_url_variable(product)}"
     reasons.append(f"no {product} here that runs: {advice}")
     return MissingServer(product, "; ".join(reasons))
 
@@ -207,10 +208,10 @@ def _find_program(folder: Path, name: str) -> Path:
 @cache
 def _find_wheel_folder(package: Package) -> Path | None:
     """Return the folder of a wheel's programs, made executable: wheels may lose that."""
-    try:
-        files = importlib.metadata.files(package.wheel) or [] if package.wheel else []
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    files: list[importlib.metadata.PackagePath] = []
+    for wheel in package.wheels:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            files += importlib.metadata.files(wheel) or []
     programs = [Path(str(file.locate())) for file in files if str(file.parent) == package.folder]
     for program in programs:
         if program.name in package.programs and not os.access(program, os.X_OK):

@@ -38,7 +38,7 @@ from benchbook.codecs import Codec
 from benchbook.codecs.codec import CodecCheck, JsonName, XmlName
 from benchbook.datasets.books import KEYS, generate_records, make_bookstore_builder
 from benchbook.datasets.dataset import Dataset
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.measure import Meter, Reading, make_client_meters, time_action
 from benchbook.schema import AnyBookstore, Record
 from benchbook.servers import networks

@@ -40,13 +40,13 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from typing_extensions import override
 
-from benchbook.datasets import own_records
 from benchbook.datasets.dataset import Dataset
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
-from benchbook.files.temporary_folders import TemporaryFolder
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.languages import harness
 from benchbook.measure import Reading
+from benchbook.own_data import own_records
 from benchbook.results.files import build_inferred_table, build_table, write_table
 from benchbook.results.schema import (
     ALTERNATING_COLUMNS,
@@ -149,7 +149,7 @@ class CellParameters(yaml_file.StrictModel):
         ``b`` for the second measurement of an A/A check. With ``process: together`` that cell
         measures both arms alternately.
     dataset_file
-        A user's file (JSON, CSV or Parquet) in place of the study's data.
+        A user's file (JSON, CSV, XML or Parquet) in place of the study's data.
     """
 
     model_config = ConfigDict(validate_default=True)
@@ -166,6 +166,9 @@ class CellParameters(yaml_file.StrictModel):
 
     general_parameters: ClassVar[frozenset[str]] = frozenset({"network"})
     """The parameters that every cell can have, whatever its other levels are."""
+
+    data_parameters: ClassVar[frozenset[str]] = frozenset()
+    """The parameters of the study's own data that mean nothing with a `dataset_file`."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

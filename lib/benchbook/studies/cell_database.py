@@ -1,21 +1,27 @@
 """The database of one cell: it is emptied, written until it is replicated, read and compared."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import orjson
 
 from benchbook import codecs, measure
 from benchbook.databases import catalogue
-from benchbook.databases.adapter import MAX_EXACT_INTEGER, Adapter, describe_fields, iterate_scalars
-from benchbook.databases.mongodb import MONGOOSE_NAMES
+from benchbook.databases.adapter import (
+    Adapter,
+    AdapterError,
+    MissingRecordError,
+    RefusedError,
+    UnreachableError,
+)
 from benchbook.datasets.dataset import Dataset
 from benchbook.languages import harness
 from benchbook.measure import Meter, Reading, clock, make_capacity_meter, make_process_meters
 from benchbook.measure.timing import CLOCK_SOURCE
-from benchbook.schema import Record, Schema, UnfitError
+from benchbook.schema import Document, Field, Record, Schema, UnfitError
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Deployment, Role, Topology, load_deployment
 from benchbook.studies.cell import CellParameters, Columns, Rows, run_in_language
@@ -27,8 +33,16 @@ IDLE_TIMEOUT_S: Final = 60.0
 
 NO_CHANGE: Final[Record] = {}
 
+PrepareUpdate: TypeAlias = Callable[
+    [Mapping[str, Record]], tuple[Mapping[str, Record], Callable[[], object]]
+]
+"""Of records by their keys: each one's changed fields, and the function that changes them."""
+
 _MAX_SHOWN: Final = 60
 """Characters of a value in an error."""
+
+_MAX_WORDS: Final = 200
+"""Characters of a product's own words in the reason of a skipped cell."""
 
 
 class WrongContentsError(RuntimeError):
@@ -123,6 +137,74 @@ class CellDatabase:
                 f"{where}: {count} records are missing, the first is {first!r}"
             )
 
+    def try_records(
+        self,
+        data: Dataset,
+        insert: Callable[[], object],
+        prepare_update: "PrepareUpdate | None" = None,
+    ) -> None:
+        """Write a user's records once, untimed, and read them back; the same for an update.
+
+        The primary keeps them until the next `empty`. Raises `UnfitError`, with the product's own
+        words, when it refuses the records or gives others back.
+
+        Parameters
+        ----------
+        data
+            The user's records.
+        insert
+            Inserts them as the cell will.
+        prepare_update
+            Returns each record's changed fields by its key, and the function that changes them.
+            None: the cell updates nothing.
+        """
+        records = data.index_by_key()
+        try:
+            self.adapter.create(data.schema, parents=data.parents)
+            insert()
+            self._read_back(records, "read back")
+            if prepare_update:
+                changes, update = prepare_update(records)
+                update()
+                changed = {key: {**records[key], **change} for key, change in changes.items()}
+                self._read_back(changed, "read back after an update")
+        except WrongContentsError as error:
+            raise UnfitError(str(error)) from error
+        except AdapterError as error:
+            refusal = self._explain_refusal(data, error)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+    def _read_back(self, wanted: Mapping[str, Record], where: str) -> None:
+        if self.roles:
+            self.compare(self.adapter.read_all(), wanted, where)
+
+    def _explain_refusal(self, data: Dataset, error: AdapterError) -> UnfitError | None:
+        """Return which record is refused and why; None when the error is another one.
+
+        The records are inserted once more, one at a time, on a new connection: a server may have
+        hung up.
+        """
+        # Without a driver's words it is a wait that timed out.
+        if not error.words and not _is_refusal(error):
+            return None
+        refused = "these records"
+        options = replace(self.adapter.options, session_owner=None)
+        try:
+            with type(self.adapter)(self.deployment, options) as adapter:
+                adapter.create(data.schema, parents=data.parents)
+                for number, record in enumerate(data.records, 1):
+                    refused = f"record {number}"
+                    adapter.insert(record)
+                refused = "these records"
+        except AdapterError as single:
+            error = single if _is_refusal(single) else error
+        if not _is_refusal(error):
+            return None
+        words = _shorten_text(error.words or str(error), _MAX_WORDS)
+        return UnfitError(f"{self.adapter.name} does not take {refused}: {words}")
+
     def resume(self, timeout_s: float) -> None:
         """Wait for the replica once more, untimed, after a wait that timed out.
 
@@ -145,6 +227,13 @@ class CellDatabase:
             "dataset": dataset.name,
             "dataset_sha256": dataset.sha256,
         }
+
+
+def _is_refusal(error: AdapterError) -> bool:
+    """Return whether a database refused what it was given; a server that is gone did not."""
+    if isinstance(error, UnreachableError):
+        return False
+    return bool(error.words) or isinstance(error, RefusedError | MissingRecordError)
 
 
 @contextmanager
@@ -205,7 +294,10 @@ def run_mongodb_in_language(
     head
         The description of the records, which is the first line.
     """
-    lines = [orjson.dumps(head), *map(codecs.load_codec("orjson").encode_record, data.records)]
+    records = [*map(codecs.load_codec("orjson").encode_record, data.records)]
+    if parameters.dataset_file:
+        _expect_doubles(records)
+    lines = [orjson.dumps(head), *records]
     network = getattr(parameters, "network", networks.NO_NETWORK)
     with use_deployment("mongodb", topology, network) as deployment:
         with catalogue.open_adapter("mongodb", deployment) as adapter:
@@ -226,6 +318,14 @@ def run_mongodb_in_language(
         return rows, closing, {**columns, "driver_version": closing.driver}
 
 
+def _expect_doubles(records: Iterable[bytes]) -> None:
+    """Raise `UnfitError` at the first record that JSON's numbers in JavaScript would change."""
+    for number, record in enumerate(records, 1):
+        if json.loads(record, parse_int=float) != json.loads(record):
+            reason = "its numbers are doubles, which have no digits beyond 2^53"
+            raise UnfitError(f"Node.js does not take record {number}: {reason}")
+
+
 class RecordCheck(Protocol):
     """A check of a user's records, made when a cell is planned."""
 
@@ -239,36 +339,7 @@ class UpdateCheck:
 
     def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
         """Raise `UnfitError` when there is no text field to change."""
-        find_text_field(schema)
-
-
-@dataclass(frozen=True)
-class NodeCheck:
-    """The check of a cell in Node.js, with Mongoose if records are `mapped`."""
-
-    mapped: bool = False
-
-    def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
-        """Raise `UnfitError` at a name that Mongoose reserves, or a number beyond doubles."""
-        if self.mapped:
-            names = self._list_reserved_names(schema)
-            if names:
-                why = "it keeps such names for itself, or reads a place in an array"
-                raise UnfitError(f"Mongoose does not take {describe_fields(names, why)}")
-        for number, record in enumerate(records):
-            for name, outer in record.items():
-                for value in iterate_scalars(outer):
-                    if type(value) is int and abs(value) >= MAX_EXACT_INTEGER:
-                        why = f"the number {value}, in the field {name!r}: its numbers are doubles"
-                        raise UnfitError(f"Node.js does not take {why}", number)
-
-    def _list_reserved_names(self, schema: Schema) -> list[str]:
-        outer = [field.name for field in schema.fields]
-        inner: list[str] = []
-        for field in schema.fields:
-            inner += [part.name for part in field.iterate_inner()]
-        names = [name for name in [*outer, *inner] if name in MONGOOSE_NAMES or "[" in name]
-        return names + [name for name in inner if "." in name and name not in names]
+        find_text_path(schema)
 
 
 def call_each(call: Callable[[T], object], items: Iterable[T]) -> None:
@@ -277,43 +348,135 @@ def call_each(call: Callable[[T], object], items: Iterable[T]) -> None:
         call(item)
 
 
-def find_text_field(schema: Schema) -> str:
-    """Return the field that an update changes.
+def find_text_path(schema: Schema) -> tuple[str, ...]:
+    """Return the names that lead to the text that an update changes; mostly one field's.
 
     It is ``content``, else the first text field that every record has, else the first that some
-    have. The key does not count. Raises `UnfitError` when there is no such field, or only inside
-    documents and arrays.
+    have, else the first inside documents. The key does not count. Raises `UnfitError` when there is
+    no text, or only in arrays.
     """
     keys = {schema.key, schema.parent.field if schema.parent else schema.key}
-    texts = [field for field in schema.fields if field.type == "string" and field.name not in keys]
-    if not texts:
-        raise UnfitError("an update changes a text field, and no field but the keys holds text")
+    fields = [field for field in schema.fields if field.name not in keys]
+    texts = [field for field in fields if field.type == "string"]
     if any(field.name == "content" for field in texts):
-        return "content"
-    return min(texts, key=lambda field: field.optional).name
+        return ("content",)
+    if texts:
+        return (min(texts, key=lambda field: field.optional).name,)
+    for path in _iterate_text_paths(fields):
+        return path
+    why = "an update changes a text field, and no field but the keys holds text"
+    inner = [_find_inner_text(field, field.name) for field in schema.fields]
+    place = next(filter(None, inner), "")
+    raise UnfitError(f"{why}; {place} is inside an array: take it out" if place else why)
 
 
-def make_change(schema: Schema) -> Record:
+def _find_inner_text(field: Field, path: str) -> str:
+    """Return the path of the first text inside a field; empty if there is none."""
+    for part in field.fields:
+        at = f"{path}[]" if field.type == "array" else f"{path}.{part.name}"
+        found = at if part.type == "string" else _find_inner_text(part, at)
+        if found:
+            return found
+    return ""
+
+
+def _iterate_text_paths(fields: Iterable[Field]) -> Iterator[tuple[str, ...]]:
+    """Yield the names that lead to each text; those that all records have come first."""
+    for field in sorted(fields, key=lambda field: field.optional):
+        if field.type == "string":
+            yield (field.name,)
+        elif field.type == "document":
+            for inner in _iterate_text_paths(field.fields):
+                yield (field.name, *inner)
+
+
+def read_text(record: Record, path: Sequence[str]) -> str:
+    """Return the text at the end of a path; empty where the record does not have it."""
+    value: Any = record
+    for name in path:
+        value = value.get(name, {})
+    return value or ""
+
+
+def change_text(record: Record, path: Sequence[str], text: str) -> Document:
+    """Return the change that sets the text at the end of a path: of the whole field it is in."""
+    name, *inner = path
+    return {name: _set_text(record.get(name, {}), inner, text)}
+
+
+def _set_text(value: Record, path: Sequence[str], text: str) -> object:
+    """Return a document with another text at the end of a path; without a path the text."""
+    if not path:
+        return text
+    name, *inner = path
+    return {**value, name: _set_text(value.get(name, {}), inner, text)}
+
+
+def make_change(schema: Schema, records: Iterable[Record] = ()) -> Record:
     """Return the fields that an update of all records sets, the same new text for each.
 
-    Raises as `find_text_field`.
+    Raises as `find_text_path`.
+
+    Parameters
+    ----------
+    records
+        Of them is the rest of a document that holds the text, with all fields that any has.
     """
-    field = find_text_field(schema)
-    return {field: f"new {field}"}
+    path = find_text_path(schema)
+    example: Any = {}
+    if len(path) > 1:
+        for record in records:
+            example = _complete_document(example, {path[0]: record.get(path[0], {})})
+    return change_text(example, path, f"new {path[-1]}")
+
+
+def _complete_document(value: Any, other: Any) -> Any:
+    """Return a document with the fields that another one has and it has not, at any depth."""
+    if not (isinstance(value, dict) and isinstance(other, dict)):
+        return value
+    completed = {**other, **value}
+    for name in value.keys() & other.keys():
+        completed[name] = _complete_document(value[name], other[name])
+    return completed
 
 
 def _explain_difference(record: Record, expected: Record) -> str:
-    """Return the first field that differs, with both values."""
+    """Return the first place that differs, at any depth, with both values."""
     for name in {**expected, **record}:
-        if record.get(name, ...) != expected.get(name, ...):
-            found = _shorten_value(record, name)
-            return f"{name} is {found}, should be {_shorten_value(expected, name)}"
+        # A mapper's object has other names, too, for ``in``.
+        found, wanted = record.get(name, ...), expected.get(name, ...)
+        if found != wanted:
+            place, found, wanted = _find_difference(name, found, wanted)
+            return f"{place} is {_shorten_value(found)}, should be {_shorten_value(wanted)}"
     raise ValueError("the records are equal")
 
 
-def _shorten_value(record: Record, name: str) -> str:
-    text = repr(record[name]) if name in record else "absent"
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+def _find_difference(place: str, found: Any, wanted: Any) -> tuple[str, Any, Any]:
+    """Return the first place inside two unequal values that differs, and the values there."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        inner = [
+            (f"{place}.{name}", found.get(name, ...), wanted.get(name, ...))
+            for name in {**wanted, **found}
+        ]
+    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        inner = [
+            (f"{place}[{index}]", *pair)
+            for index, pair in enumerate(zip(found, wanted, strict=True))
+        ]
+    else:
+        return place, found, wanted
+    return next(
+        (_find_difference(*each) for each in inner if each[1] != each[2]),
+        (place, found, wanted),
+    )
+
+
+def _shorten_value(value: object) -> str:
+    return "absent" if value is ... else _shorten_text(repr(value), _MAX_SHOWN)
+
+
+def _shorten_text(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from benchbook.datasets import blog
 from benchbook.datasets.dataset import Dataset
 from benchbook.measure import time_action
 from benchbook.registry.products import is_unsupported
-from benchbook.schema import Record, Schema
+from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology
 from benchbook.servers.launcher import name_product
@@ -65,14 +65,15 @@ from benchbook.studies.cell import (
 from benchbook.studies.cell_database import (
     IDLE_TIMEOUT_S,
     CellDatabase,
-    NodeCheck,
     RecordCheck,
     ReplicaLostError,
     UpdateCheck,
     call_each,
-    find_text_field,
+    change_text,
+    find_text_path,
     make_change,
     open_database,
+    read_text,
     run_mongodb_in_language,
     write_until_replicated,
 )
@@ -215,15 +216,21 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
 
 
 def checks(parameters: Parameters) -> list[RecordCheck]:
-    """Return the checks of a user's records: databases store them, and a text can be changed."""
+    """Return the checks of a user's records: a text can be changed, and arrays can be tables."""
     checks: list[RecordCheck] = [UpdateCheck()]
-    if parameters.language == "node":
-        checks.append(NodeCheck())
-    for database in parameters.databases():
-        if database != "noop":
-            check = catalogue.DatabaseCheck(database, parameters.topology, parameters.arrays)
-            checks.append(check)
+    if parameters.arrays == "table":
+        checks.append(ArraysCheck())
     return checks
+
+
+@dataclass(frozen=True)
+class ArraysCheck:
+    """The check of ``arrays: table``: without arrays its cell would be that of ``arrays: json``."""
+
+    def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` when no field is an array."""
+        if not any(field.type == "array" for field in schema.fields):
+            raise UnfitError("arrays: table is for records with arrays, and no field is one")
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -247,7 +254,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     marked timed out, with the reason; so is select when the database cannot search.
 
     Raises `WrongContentsError` when a node has other records than it should after an operation, or
-    when select returned others.
+    when select returned others; `UnfitError` when a database refuses a user's records.
     """
     data = parameters.own_records() or blog.generate_comments(
         parameters.n, parameters.seed, per_article=parameters.comments_per_article
@@ -257,6 +264,9 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     rows = Rows()
     with ExitStack() as stack:
         databases = _open_pair(parameters, data.schema, stack)
+        if parameters.dataset_file:
+            for database in databases:
+                _CrudRepetition(parameters, database, data, lambda *_, **__: None, []).try_records()
         first = secrets.randbelow(len(databases))
         for repetition in iterate_repetitions(parameters.repetitions):
             for database in order_turns(databases, first + repetition):
@@ -339,7 +349,8 @@ def _run_on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
     head = {
         **_describe_schema(data.schema),
         "group": _find_group_field(data.schema),
-        "text": find_text_field(data.schema),
+        "text": find_text_path(data.schema),
+        "change": make_change(data.schema, data.records),
         "parents": parents,
     }
     rows, closing, columns = run_mongodb_in_language(
@@ -383,6 +394,10 @@ class _CrudRepetition:
             delete = partial(call_each, adapter.delete, changes)
         self._write("delete", delete, {})
 
+    def try_records(self) -> None:
+        """Write a user's records once, untimed; raises `UnfitError` when they are refused."""
+        self.database.try_records(self.data, self._prepare_insert(), self._prepare_update)
+
     def _prepare_insert(self) -> Callable[[], object]:
         adapter, records = self.database.adapter, self.data.records
         if self.parameters.calls == "bulk":
@@ -395,12 +410,15 @@ class _CrudRepetition:
         """Return each record's changed fields by its key, and the function that changes them."""
         adapter, schema = self.database.adapter, self.data.schema
         if self.parameters.calls == "bulk":
-            change = make_change(schema)
+            change = make_change(schema, self.data.records)
             return dict.fromkeys(records, change), partial(adapter.update_all, change)
         # Records are changed in the order in which the database returns their ids.
         ids = adapter.list_ids() if self.database.roles else records
-        field = find_text_field(schema)
-        changes = {key: {field: f"*{records[key].get(field, '')[::-1]}"} for key in ids}
+        path = find_text_path(schema)
+        changes = {}
+        for key in ids:
+            text = read_text(records[key], path)
+            changes[key] = change_text(records[key], path, f"*{text[::-1]}")
         return changes, partial(_update_each, adapter, changes)
 
     def _select(self, expected: Mapping[str, Record]) -> None:

@@ -197,29 +197,24 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
 
 
 def checks(parameters: Parameters) -> list[RecordCheck]:
-    """Return the checks of a user's records: the database stores them in each model."""
-    stored = catalogue.DatabaseCheck(parameters.database, parameters.topology)
-    return [ModelCheck(model, stored) for model in parameters.models()]
+    """Return the checks of a user's records: each can be written in each model's form."""
+    return [ModelCheck(model) for model in parameters.models()]
 
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """A check of a user's records: a model's form of them can be written and stored."""
+    """A check of a user's records: a model's form of them can be written."""
 
     model: str
-    stored: catalogue.DatabaseCheck
 
     def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
-        """Raise `UnfitError` at the first record whose form cannot be written or stored."""
-        converted: list[Record] = []
+        """Raise `UnfitError` at the first record whose form cannot be written."""
         for number, record in enumerate(records):
             try:
-                data = apply_model(Dataset("", schema, [record], ""), self.model)
+                apply_model(Dataset("", schema, [record], ""), self.model)
             except codecs.FormatError as error:
                 reason = f"{self.model} does not hold this record: {error}"
                 raise UnfitError(reason, number) from error
-            converted += data.records
-        self.stored.check_records(data.schema, converted)
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -273,7 +268,8 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     The cell waits once more, untimed. If that times out too the cell ends, and the missing
     repetitions are such rows.
 
-    Raises `WrongContentsError` when a node has other records than those inserted.
+    Raises `WrongContentsError` when a node has other records than those inserted, and `UnfitError`
+    when the database refuses a user's records.
     """
     source = parameters.own_records() or phones.generate_smartphones(parameters.n, parameters.seed)
     data = {model: apply_model(source, model) for model in parameters.models()}
@@ -286,6 +282,10 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         about = {**database.columns(source), "topology": parameters.topology}
         turns = [{**about, **turn} for turn in parameters.turns()]
         first = secrets.randbelow(2)
+        if parameters.dataset_file:
+            for records in data.values():
+                insert = partial(call_each, database.adapter.insert, records.records)
+                database.try_records(records, insert)
         try:
             # What a first use costs must not be in only one arm of an A/A check.
             if len(parameters.aa_arms()) > 1:

@@ -38,8 +38,6 @@ _BASE_UNITS: Final[dict[str, tuple[float, Units]]] = {
 }
 """For each unit of times and sizes: how many base units it has, and the units to write it in."""
 
-_TICK_SUFFIXES: Final = ((1e6, "M"), (1e3, "k"))
-
 _BEFORE_INTERVAL: Final = re.compile(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))")
 
 
@@ -204,7 +202,7 @@ def format_p_value(p: float) -> str:
 
 def format_tick(value: float, _position: object = None) -> str:
     """Write the number of a tick on a scale: 0.01, 10, 2k, 1M."""
-    for scale, letter in _TICK_SUFFIXES:
+    for scale, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= scale:
             return f"{value / scale:g}{letter}"
     return f"{value:g}"

@@ -7,12 +7,6 @@ from typing import Final
 FORMER_NAMES: Final[dict[str, str]] = {"lane": "language", "room": "network", "engine": "database"}
 """Parameters and columns that were renamed, by their names up to version 0.2."""
 
-_MAX_SUGGESTIONS: Final = 3
-"""Names that begin like the wrong one and are suggested together."""
-
-_MIN_LIKENESS: Final = 0.8
-"""How much the beginning of a name must be like the wrong one, from 0 to 1, to be suggested."""
-
 
 def suggest_name(name: str, right_names: Iterable[object]) -> str:
     """Return the advice on a wrong name: the nearest right name, else all right names.
@@ -33,13 +27,13 @@ def suggest_from_many(name: str, right_names: Iterable[str], otherwise: str) -> 
     The wrong name may be the beginning of longer names, also with a slip in it.
     """
     names = list(right_names)
-    near = [right for right in names if right.startswith(name)][:_MAX_SUGGESTIONS]
+    near = [right for right in names if right.startswith(name)][:3]
     if not near:
         near = get_close_matches(name, names, n=1)
     if not near:
         # The first name of each beginning that is as long as the wrong name, or one longer.
         beginnings = {right[: len(name) + 1]: right for right in reversed(names)}
-        matches = get_close_matches(name, beginnings, n=1, cutoff=_MIN_LIKENESS)
+        matches = get_close_matches(name, beginnings, n=1, cutoff=0.8)
         near = [beginnings[match] for match in matches]
     suggested = " or ".join(map(repr, near))
     return f"did you mean {suggested}? {otherwise}" if near else otherwise

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from benchbook.analysis.published import load_published_numbers
-from benchbook.papers import printed_tests
+from benchbook.papers import tcp_samples
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows
 from benchbook_lessons.feedback import (
@@ -30,8 +30,8 @@ from benchbook_lessons.feedback import (
 )
 
 predict = Predictions
-MEASURES: Final = tuple(printed_tests.MEASURES)
-OBJECTS: Final = tuple(printed_tests.TRIALS)
+MEASURES: Final = tuple(tcp_samples.MEASURES)
+OBJECTS: Final = tuple(tcp_samples.TRIALS)
 """How many objects each of the five trials sent."""
 
 STATEMENTS: Final = {
@@ -142,8 +142,8 @@ def check_1(t: Any) -> Iterator[Part]:
 @check(6)
 def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     """Check the five p-values, and which of them is not the printed one."""
-    meant = printed_tests.recompute_tests().query(
-        "reading != @reading", local_dict={"reading": printed_tests.AS_PRINTED}
+    meant = tcp_samples.recompute_tests().query(
+        "reading != @reading", local_dict={"reading": tcp_samples.AS_PRINTED}
     )
 
     def numbers() -> Iterator[Part]:

@@ -65,7 +65,6 @@ def _read_state(database: Database, endpoint: str) -> Document:
 
 _SYNC_OPTIONS: Final[dict[str, bool | None]] = {"default": None, "relaxed": False, "strict": True}
 _BATCH_SIZE: Final = 1000
-_KEY_PATTERN: Final = re.compile(r"[A-Za-z0-9_:.@()+,=;$!*'%-]{1,254}")
 
 
 class ArangoDB(PollingAdapter[Database]):
@@ -87,22 +86,6 @@ class ArangoDB(PollingAdapter[Database]):
         **PRODUCTS["arangodb"].limitations,
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
-
-    refused_names: ClassVar = {
-        "ArangoDB keeps such names for itself": lambda name: (
-            name in ("_key", "_rev", "_from", "_to")
-        )
-    }
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        key = record["_id"]
-        if not _KEY_PATTERN.fullmatch(key):
-            return (
-                f"the key {key!r}: ArangoDB's have 254 characters at most, of ASCII, and no blanks"
-            )
-        return super().find_record_fault(record, limitations)
 
     @override
     def insert(self, record: Record) -> object:

@@ -53,8 +53,6 @@ from benchbook.servers.deployment import PATIENCE_S, Node, Role
 
 _DEFAULT_BUCKET: Final = "benchbook"
 _BATCH_SIZE: Final = 1000
-_MAX_KEY_B: Final = 200
-_MAX_DOCUMENT_B: Final = 20 * 2**20 - 2**10
 
 
 class _OrjsonSerializer(Serializer):  # type: ignore[misc]
@@ -208,20 +206,6 @@ class Couchbase(ComparingAdapter[Bucket]):
         **PRODUCTS["couchbase"].limitations,
         "read_only_replica": "the target of one-way XDCR takes writes of its own",
     }
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        key_size = len(record["_id"].encode())
-        if key_size > _MAX_KEY_B:
-            return (
-                f"a key of {key_size:,} bytes: Couchbase's have 250 with the store's name, "
-                f"which leaves {_MAX_KEY_B}"
-            )
-        size = len(orjson.dumps(record))
-        if size > _MAX_DOCUMENT_B:
-            return f"a document of {size:,} bytes: Couchbase's have {_MAX_DOCUMENT_B:,} at most"
-        return super().find_record_fault(record, limitations)
 
     @override
     def insert(self, record: Record) -> object:

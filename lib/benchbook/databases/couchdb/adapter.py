@@ -26,7 +26,6 @@ long as the replica's stays the same, nothing has come, and it had everything al
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from sys import float_info
 from typing import ClassVar, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -36,7 +35,6 @@ from urllib3 import __version__ as urllib3_version  # type: ignore[attr-defined]
 from urllib3.exceptions import HTTPError
 
 from benchbook.databases.adapter import (
-    MAX_EXACT_INTEGER,
     AdapterError,
     DuplicateKeyError,
     MissingRecordError,
@@ -71,11 +69,6 @@ _NO_PROXY: Final = (
 _DEFAULT_MAX_DOCUMENT_B: Final = 8_000_000
 """The largest document that CouchDB takes by default, from 3.0 on."""
 
-_MAX_KEY_B: Final = 7_800
-"""Bytes of a key in an address.
-
-CouchDB takes 8,192 bytes as a request's first line, with database, revision and version.
-"""
 
 _LARGE_RECORD_B: Final = 18 << 20
 """Bytes of a document that holds a text of 17 MB."""
@@ -94,13 +87,6 @@ def _is_design(row: Document) -> bool:
 def _escape_name(field: str) -> str:
     """Return a field's name as Mango takes it: there a dot leads into an object."""
     return field.replace("\\", "\\\\").replace(".", "\\.")
-
-
-def _is_large_integer(number: float) -> bool:
-    """Return whether JavaScript would round a number; it writes 1e16 as a whole one."""
-    if type(number) is int:
-        return abs(number) > MAX_EXACT_INTEGER
-    return number.is_integer() and MAX_EXACT_INTEGER <= abs(number) < 1e21
 
 
 class CouchDB(ServerAdapter[HTTPNode]):
@@ -129,14 +115,6 @@ class CouchDB(ServerAdapter[HTTPNode]):
         ),
     }
 
-    refused_numbers: ClassVar = {
-        "large_integers": _is_large_integer,
-        "doubles": lambda number: 0 < abs(number) < float_info.min,
-    }
-    refused_names: ClassVar = {
-        "CouchDB keeps names that begin with _ for itself": lambda name: name.startswith("_")
-    }
-
     @override
     @classmethod
     def find_limitations(
@@ -148,24 +126,6 @@ class CouchDB(ServerAdapter[HTTPNode]):
         if primary.hostname not in LOCAL_NAMES or "peer" in parse_qs(primary.query):
             limitations["bytes_received"] = _NO_PROXY
         return limitations
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        key = record["_id"]
-        if not key or key.startswith("_"):
-            return f"the key {key!r}: CouchDB's have a character, and begin with no _"
-        length = len(quote(key, safe=""))
-        if length > _MAX_KEY_B:
-            return (
-                f"a key of {length:,} bytes in an address: "
-                "CouchDB takes no request whose first line has over 8,192"
-            )
-        if "large_records" in limitations:
-            size = len(orjson.dumps(record))
-            if size > _DEFAULT_MAX_DOCUMENT_B:
-                return f"a document of {size:,} bytes: {limitations['large_records']}"
-        return super().find_record_fault(record, limitations)
 
     @override
     def insert(self, record: Record) -> None:

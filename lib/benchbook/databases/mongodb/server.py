@@ -5,7 +5,8 @@ asynchronous, whatever the write concern.
 """
 
 import secrets
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -40,6 +41,16 @@ _READY_LINE: Final = "Waiting for connections"
 _UNAUTHORIZED: Final = 13
 
 
+@contextmanager
+def _shorten_errors() -> Iterator[None]:
+    """Raise the driver's errors as a `ConnectionError` without its description of the topology."""
+    try:
+        yield
+    except PyMongoError as error:
+        raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
+
+
+@_shorten_errors()
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password = make_password()
@@ -63,18 +74,16 @@ def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
     return urls
 
 
+@_shorten_errors()
 def ask(url: str) -> ServerInfo:
     """Return version, role and settings of the server at `url`."""
-    try:
-        with closing(_connect(url)) as client:
-            hello = client.admin.command("hello")
-            version = str(client.admin.command("buildInfo")["version"])
-            followers, unseen = _list_followers(client, hello)
-            role: Role = "replica" if hello.get("secondary") else "primary"
-            settings = _read_settings(client, hello)
-            return ServerInfo(version, role, settings, followers=followers, unseen=unseen)
-    except PyMongoError as error:
-        raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
+    with closing(_connect(url)) as client:
+        hello = client.admin.command("hello")
+        version = str(client.admin.command("buildInfo")["version"])
+        followers, unseen = _list_followers(client, hello)
+        role: Role = "replica" if hello.get("secondary") else "primary"
+        settings = _read_settings(client, hello)
+        return ServerInfo(version, role, settings, followers=followers, unseen=unseen)
 
 
 def _start_server(

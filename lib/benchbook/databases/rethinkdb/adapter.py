@@ -24,7 +24,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-import orjson
 import rethinkdb
 from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
@@ -51,21 +50,6 @@ from benchbook.servers.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, No
 
 Query: TypeAlias = Any
 """A query, or a table, as the driver makes them: it has no types."""
-
-_MAX_KEY_B: Final = 127
-_MAX_QUERY_B: Final = 64 * 2**20
-
-_MAX_DEPTH: Final = 18
-"""Its driver takes 20 levels, of which a batch takes two."""
-
-
-def _measure_depth(value: Any) -> int:
-    """Return how deep documents and arrays are nested: 0 for a scalar."""
-    if isinstance(value, dict):
-        return 1 + max(map(_measure_depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_measure_depth, value), default=0)
-    return 0
 
 
 def _expect_exact(name: str, value: object) -> None:
@@ -99,6 +83,8 @@ _DECODERS: Final[Decoders] = {
 """RethinkDB keeps a moment's seconds in a double: whole milliseconds are exact."""
 
 _DUPLICATE: Final = "Duplicate primary key"
+_PSEUDO_TYPE: Final = "Unknown pseudo-type"
+"""How the driver begins what it says of a document with a field ``$reql_type$`` of its own."""
 
 
 class _RefusedWriteError(ReqlError):  # type: ignore[misc]
@@ -227,10 +213,11 @@ class RethinkDB(ComparingAdapter[Connection]):
     grant = "the global permissions read, write and config"
     driver = f"rethinkdb {rethinkdb.__version__.partition('+')[0]}"
     driver_errors = (ReqlError, OSError, OverflowError)
+    # The driver raises the same type for a document that it cannot read and for a lost connection.
     error_types: ClassVar = {
-        UnreachableError: (ReqlDriverError, ReqlTimeoutError, OSError),
         DuplicateKeyError: (_DUPLICATE,),
-        RefusedError: (OverflowError, _RefusedWriteError),
+        RefusedError: (OverflowError, _RefusedWriteError, _PSEUDO_TYPE),
+        UnreachableError: (ReqlDriverError, ReqlTimeoutError, OSError),
     }
     limitations: Mapping[str, str] = {
         "constraints": "RethinkDB knows neither foreign keys nor NOT NULL",
@@ -242,38 +229,9 @@ class RethinkDB(ComparingAdapter[Connection]):
         ),
     }
 
-    refused_names: ClassVar = {
-        "RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$",
-        "RethinkDB ends a name at U+0000": lambda name: "\0" in name,
-    }
-
-    refused_inner_names: ClassVar = refused_names
-
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._comparison_poll = ReplicaPoll(self._compare_records)
         super().__init__(deployment, options)
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        key = record["_id"]
-        key_size = len(key.encode())
-        if key_size > _MAX_KEY_B:
-            return f"a key of {key_size:,} bytes: RethinkDB's have {_MAX_KEY_B} at most"
-        depth = _measure_depth(record)
-        if depth > _MAX_DEPTH:
-            return (
-                f"{depth} documents and arrays in one another: "
-                f"RethinkDB's driver takes {_MAX_DEPTH}"
-            )
-        if "\0" in key:
-            return f"the key {key!r}: RethinkDB's hold no U+0000"
-        size = len(orjson.dumps(record))
-        if size >= _MAX_QUERY_B - 2**16:
-            return (
-                f"a document of {size:,} bytes: a query of RethinkDB's has {_MAX_QUERY_B:,} at most"
-            )
-        return super().find_record_fault(record, limitations)
 
     @override
     def insert(self, record: Record) -> None:
@@ -326,7 +284,9 @@ class RethinkDB(ComparingAdapter[Connection]):
 
     @override
     def read_error_code(self, error: Exception) -> str | None:
-        return _DUPLICATE if str(getattr(error, "message", "")).startswith(_DUPLICATE) else None
+        message = str(getattr(error, "message", ""))
+        known = (sign for sign in (_DUPLICATE, _PSEUDO_TYPE) if message.startswith(sign))
+        return next(known, None)
 
     @override
     def describe_error(self, error: Exception) -> str:

@@ -31,7 +31,7 @@ from benchbook.databases.server_adapter import PollingAdapter
 from benchbook.databases.sql import Cursor, RelationalAdapter, Row, RowTable
 from benchbook.databases.sqlserver.server import connect, read_error
 from benchbook.measure import Meter
-from benchbook.schema import Field, Record, Schema
+from benchbook.schema import Field, Schema
 from benchbook.servers.deployment import DATABASE_NAME, Node, Role
 
 _BINARY_COLLATION: Final = "COLLATE Latin1_General_100_BIN2"
@@ -141,29 +141,10 @@ class SQLServer(PollingAdapter[pymssql.Connection], RelationalAdapter):
         "trailing_blanks": "SQL Server compares texts without the blanks at their end",
     }
 
-    max_columns = 1_024
-    column_name_rule = "SQL Server tells columns apart without regard to case"
-    refused_names: ClassVar = {
-        limitations["nul_characters"]: lambda name: "\0" in name,
-        "SQL Server's names have 128 characters at most": lambda name: len(name) > 128,
-    }
     server_settings: ClassVar = {
         "relaxed": ("FORCED",),
         "strict": ("DISABLED",),
     }
-
-    @staticmethod
-    def fold_column_name(name: str) -> str:
-        """Return a column's name without regard to case."""
-        return quote_name(name).casefold()
-
-    @override
-    @classmethod
-    def find_record_fault(cls, record: Record, limitations: Mapping[str, str]) -> str:
-        length = len(record["_id"])
-        if length > _KEY_LENGTH:
-            return f"a key of {length:,} characters: SQL Server's index takes {_KEY_LENGTH}"
-        return super().find_record_fault(record, limitations)
 
     def read_error_code(self, error: Exception) -> int | str | None:
         """Return SQL Server's or FreeTDS's number."""

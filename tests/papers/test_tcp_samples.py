@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchbook.papers import printed_tests
+from benchbook.papers import tcp_samples
 
 
 def test_students_test_gives_table_8_and_explains_its_misprint():
-    table = printed_tests.recompute_tests().set_index(["measure", "reading"])
+    table = tcp_samples.recompute_tests().set_index(["measure", "reading"])
     as_meant = table.xs("as meant", level="reading")
     assert as_meant["agrees"].to_dict() == {
         "Total Time": True,

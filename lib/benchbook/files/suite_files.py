@@ -1,7 +1,9 @@
-"""The suite's temporary folders; the next folder made beside them removes those of a killed owner.
+"""The suite's own files, written whole or not at all, and its temporary folders.
 
-A folder's owner has a lock on the folder itself, which the kernel releases however the owner ends.
-A recorded process id would not do: ids are reused, and differ between containers that share a disk.
+Begin with `write_file` and `TemporaryFolder`. The next temporary folder that is made beside those
+of a killed owner removes them. An owner has a lock on the folder itself, which the kernel releases
+however the owner ends. A recorded process id would not do: ids are reused, and differ between
+containers that share a disk.
 """
 
 import fcntl
@@ -9,8 +11,10 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import BinaryIO, Final, Literal, get_args
 
 FolderOwner = Literal["servers", "run", "cell"]
 """The servers of a deployment; a run, for its kernels; or a cell or another short task."""
@@ -21,6 +25,57 @@ _PAUSE_S: Final = 0.1
 
 class FolderError(OSError):
     """A temporary folder cannot be made; the message has the folder and the reason."""
+
+
+@contextmanager
+def replace_file(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Yield an empty file to write and read, which replaces `path` when the block ends well.
+
+    Parameters
+    ----------
+    path
+        A file in an existing folder.
+    durable
+        Whether the file and its name are then on the disk, so that they survive a power cut.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    try:
+        # With "x" a link that another user made under this name is not followed.
+        with temporary.open("x+b") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        # An error of writing to an open file does not have the file's name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    if durable:
+        flush_folder(path.parent)
+
+
+def write_file(path: Path, content: bytes | str, *, durable: bool = False) -> None:
+    """Write a file's content, text as UTF-8, as `replace_file` does; make its folder if needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path, durable=durable) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def flush_folder(folder: Path) -> None:
+    """Write the folder's names to the disk, so that they survive a power cut, if it is readable."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 class TemporaryFolder:

@@ -1,0 +1,250 @@
+"""The samples of study `tcp`: printed by trial, with the paper's t-tests, and measured.
+
+Begin with `recompute_tests` for the paper's tests, `collect_rows` for the rows that its tables and
+figures show, at the paper's levels and sizes.
+"""
+
+import math
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchbook.analysis.published import PublishedNumber, load_published_numbers
+from benchbook.analysis.runs import Analysis
+from benchbook.papers.recomputed import Values, get_number, get_values
+from benchbook.plots import labels
+from benchbook.plots.points import (
+    BLOCK_COLUMNS,
+    choose_levels,
+    describe_missing,
+    get_measured_table,
+    select_rows,
+    split_by_language,
+)
+
+MEASURES: Final = {
+    "Total Time": ("server", "ms", "wall_time", 1e-6),
+    "Average Time": ("server", "ms", "time_per_item", 1.0),
+    "User CPU": ("machine", "%", "cpu_user_percent", 1.0),
+    "System CPU": ("machine", "%", "cpu_system_percent", 1.0),
+    "Memory": ("machine", "%", "memory_percent", 1.0),
+}
+"""The paper's measures: role, the paper's unit, our metric, and its scale in that unit."""
+
+TRIALS: Final = {20_000: 1, 40_000: 2, 60_000: 3, 80_000: 4, 100_000: 5}
+"""Trials of scenario 2 by their numbers of objects.
+
+The paper took their five values for one sample.
+"""
+
+Sample: TypeAlias = "Sequence[float] | NDArray[np.float64]"
+
+AS_MEANT: Final = "as meant"
+AS_PRINTED: Final = "commas as separators"
+
+FORMATS: Final = ("JSON", "XML")
+SHARES: Final = ("User CPU", "System CPU")
+RESOURCES: Final = (*SHARES, "Memory")
+RESOURCE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
+"""The tables of the trials' resources."""
+
+
+def get_total_time(trial: int, format: str) -> PublishedNumber:
+    """Return a trial's total time in ms."""
+    return get_number("tcp", "Table 3", f"Trial {trial} Total Time", format)
+
+
+def get_average_time(trial: int, format: str) -> PublishedNumber:
+    """Return a trial's average time in ms."""
+    return get_number("tcp", "Table 3", f"Trial {trial} Average Time", format)
+
+
+def get_objects(trial: int, format: str) -> PublishedNumber:
+    """Return a trial's number of objects."""
+    return get_number("tcp", "Table 3", f"Trial {trial} Number Of Objects", format)
+
+
+def get_resource(trial: int, format: str, measure: str) -> PublishedNumber:
+    """Return a trial's share of a resource in percent."""
+    return get_number("tcp", RESOURCE_TABLES[format], f"Trial {trial}", measure)
+
+
+def get_total_times(format: str) -> Values:
+    """Return the total times of the trials."""
+    return get_values(get_total_time(trial, format) for trial in TRIALS.values())
+
+
+def get_resources(format: str, measure: str) -> Values:
+    """Return the shares of the trials, of Tables 4 and 5."""
+    return get_values(get_resource(trial, format, measure) for trial in TRIALS.values())
+
+
+def get_tests() -> dict[str, dict[Hashable, Any]]:
+    """Return Table 8's tests of the values that Table 7 means, by measure."""
+    table = recompute_tests()
+    meant = table[table["reading"] == AS_MEANT]
+    return {str(row["measure"]): row for row in meant.to_dict("records")}
+
+
+def recompute_tests() -> pd.DataFrame:
+    """Return the tests of Table 8, recomputed from Table 7.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``measure, reading, n_json, n_xml, t, df, p, p_welch, printed, agrees``. A measure with
+        misprinted decimal commas has two rows: `AS_MEANT`, and `AS_PRINTED`, where a comma
+        separates two values. Only the second gives the p-value that is printed.
+    """
+    table = load_published_numbers("tcp")
+    tests = []
+    for measure in MEASURES:
+        tables = dict(list(table[table["row"] == measure].groupby("source")))
+        printed, samples = tables["Table 8"]["printed"].item(), tables["Table 7"]
+        of_json = samples["column"].str.startswith("JSON")
+        json, xml = samples[of_json]["value"].tolist(), samples[~of_json]["value"].tolist()
+        tests.append(_compare_samples(measure, AS_MEANT, json, xml, printed))
+        characters = ",".join(samples[~of_json]["printed"]).split(",")
+        if len(characters) > len(xml):
+            misread = [float(number) for number in characters]
+            tests.append(_compare_samples(measure, AS_PRINTED, json, misread, printed))
+    return pd.DataFrame(tests)
+
+
+def _compare_samples(
+    measure: str, reading: str, json: Sequence[float], xml: Sequence[float], printed: str
+) -> dict[str, object]:
+    student, welch = t_test(json, xml), t_test(json, xml, equal_var=False)
+    p = float(student.pvalue)
+    if printed.startswith("≤"):
+        agrees = p <= float(printed[1:])
+    else:
+        # To the digits that are printed.
+        agrees = bool(np.round(p, len(printed.partition(".")[2])) == float(printed))
+    return {
+        "measure": measure,
+        "reading": reading,
+        "n_json": len(json),
+        "n_xml": len(xml),
+        "t": float(student.statistic),
+        "df": float(student.df),
+        "p": p,
+        "p_welch": float(welch.pvalue),
+        "printed": printed,
+        "agrees": agrees,
+    }
+
+
+def t_test(a: Sample, b: Sample, *, equal_var: bool = True) -> Any:
+    """Return `scipy.stats.ttest_ind`: Student's test, or Welch's; NaN for fewer than two values."""
+    # Importing it takes half a second, and figures do not need it.
+    from scipy import stats
+
+    with warnings.catch_warnings(action="ignore"):
+        return stats.ttest_ind(a, b, equal_var=equal_var)
+
+
+MILLION: Final = 1_000_000
+
+MAIN_CODECS: Final = {
+    "Python": {"json": "orjson", "xml": "lxml"},
+    "Java": {"json": "jackson", "xml": "jaxb"},
+}
+"""Each language's main codecs.
+
+The paper's own are Java's; its XML decoder may have been another, as
+`benchbook.papers.tcp.set_decoders` shows.
+"""
+
+PAPER_LEVELS: Final[dict[str, str | int]] = {
+    "transport": "framed",
+    "connections": 1,
+    "encode": "before",
+    "fields": 12,
+    "held_mb": 0,
+    "trials": "sequence",
+    "heap": "default",
+    "network": "none",
+}
+"""Objects are encoded before the server's clock starts: it measures decoding."""
+
+LANGUAGE_LEVELS: Final[dict[str, dict[str, str | int]]] = {"Java": {"heap": "64m"}}
+"""The heap that a JVM of the paper's time took."""
+
+APART_LEVELS: Final[dict[str, str | int]] = {**PAPER_LEVELS, "process": "apart"}
+TOGETHER_LEVELS: Final[dict[str, str | int]] = {
+    **PAPER_LEVELS,
+    "trials": "alone",
+    "process": "together",
+}
+"""Both formats alternate with one server."""
+
+SIZES: Final = tuple(TRIALS)
+"""Numbers of objects of scenario 2."""
+
+
+def collect_rows(
+    analysis: Analysis, sizes: Iterable[int]
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each language's rows, and notes on missing sizes and levels.
+
+    Columns are ``cell_id, n, Format, measure, unit, drawn`` and `BLOCK_COLUMNS`. Measures are the
+    paper's: total and average time in ms on the server's clock; user CPU, system CPU and memory of
+    the machine in percent. Noisy blocks are left out.
+    """
+    rows, notes = collect_measures(analysis)
+    all_notes = []
+    for language, of_language in rows.items():
+        prefix = f"{language}: " if len(rows) > 1 else ""
+        missing = describe_missing(list_missing_sizes(of_language, sizes))
+        all_notes += [f"{prefix}{note}" for note in [*missing, *notes[language]]]
+    return rows, all_notes
+
+
+def collect_measures(
+    analysis: Analysis,
+) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
+    """Return each language's rows and notes on its levels; Python's are empty when none ran."""
+    rows, notes = {}, {}
+    for language, table in split_by_language(get_measured_table(analysis, "tcp")).items():
+        codecs = {f"{kind}_codec": codec for kind, codec in MAIN_CODECS[language].items()}
+        levels = PAPER_LEVELS | LANGUAGE_LEVELS.get(language, {}) | codecs
+        quiet = table[~table["noisy"].fillna(False).astype(bool)]
+        chosen, notes[language] = choose_levels(quiet, levels)
+
+        # In the paper's order each format has its own process. Where that did not run, only memory
+        # was measured so.
+        usual = "apart" if has_sequence(chosen) else "together"
+        parts = []
+        for measure, (role, unit, metric, scale) in MEASURES.items():
+            process = "apart" if measure == "Memory" else usual
+            part = select_rows(chosen, process=process, role=role, operation="receive")
+            drawn = part[metric] * scale if metric in part else math.nan
+            kinds = part["format"].map(labels.FORMATS)
+            columns = part[["cell_id", "n", "format", *BLOCK_COLUMNS]]
+            parts.append(columns.assign(Format=kinds, measure=measure, unit=unit, drawn=drawn))
+        rows[language] = pd.concat(parts, ignore_index=True)
+    return rows, notes
+
+
+def has_sequence(rows: pd.DataFrame) -> bool:
+    """Return whether the trials ran in the paper's order, one after the other."""
+    return "trials" in rows and bool((rows["trials"] == "sequence").any())
+
+
+def list_missing_sizes(rows: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
+    """Return the sizes that did not run: ``n = 1,000``."""
+    present = set(rows["n"])
+    return [f"n = {n:,}" for n in sizes if n not in present]
+
+
+def average_sizes(
+    rows: pd.DataFrame, measure: str, kind: str, sizes: Sequence[int]
+) -> "pd.Series[float]":
+    """Return the mean of one measure at each size that ran."""
+    at_sizes = select_rows(rows, Format=kind, measure=measure, n=sizes)
+    return at_sizes.groupby("n")["drawn"].mean().dropna()

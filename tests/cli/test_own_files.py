@@ -1,0 +1,105 @@
+"""What the terminal shows of a user's file."""
+
+import io
+import sys
+
+import orjson
+import pytest
+
+from benchbook import cli
+from benchbook.cli import own_files
+from benchbook.cli.command import DONE
+from benchbook.own_data.own_records import describe_file
+
+IRIS = '"","Sepal.Length","Petal[]","Species"\n"1",5.1,1,"setosa"\n"2",4.9,2,\n'
+
+
+@pytest.fixture
+def iris(tmp_path, results_folder):
+    path = tmp_path / "iris.csv"
+    path.write_text(IRIS)
+    return path
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_plan_and_run_list_a_files_fields_with_types_and_absent_shares(
+    iris, command, monkeypatch, capsys
+):
+    monkeypatch.setattr("benchbook.runner.batch.Batch.run", lambda self: None)
+    own = ["--set", f"dataset_file={iris}", "--set", "n=2", "--where", "language=python"]
+    cli.main([command, "bookstore", "--profile", "smoke", *own])
+    said = capsys.readouterr().out
+    assert "2 records of 4 fields, " in said
+    assert [line.split() for line in said.splitlines()].count(["Species", "text", "50", "%", "–"])
+    assert [line.split() for line in said.splitlines()].count(["Sepal.Length", "float", "–", "–"])
+
+
+def test_one_record_is_said_to_be_repeated_by_the_counts_that_are_measured(tmp_path, capsys):
+    path = tmp_path / "one.json"
+    path.write_text('{"a": 1}')
+    for counts, said in [
+        ([50], "It is one record, repeated 50 times."),
+        ([1000, 5], "It is one record, repeated 1,000 or 5 times."),
+        ([], "It is one record."),
+    ]:
+        own_files.print_file(str(path), describe_file(path), counts)
+        assert capsys.readouterr().out.splitlines()[-1] == said
+
+
+def test_many_fields_are_listed_up_to_a_number(tmp_path, capsys):
+    path = tmp_path / "wide.jsonl"
+    path.write_bytes(orjson.dumps({f"f{number}": number for number in range(200)}) * 2)
+    own_files.print_file(str(path), describe_file(path), [])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == own_files.MAX_LISTED_FIELDS + 3
+    assert lines[-1] == f"and {200 - own_files.MAX_LISTED_FIELDS} more"
+
+
+def test_a_share_that_is_not_all_is_not_100_percent(tmp_path):
+    path = tmp_path / "rare.jsonl"
+    rows = [{"a": 1, **({"b": 1} if number < 2 else {"c": 1})} for number in range(500)]
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    shares = {row["field"]: row["absent"] for row in describe_file(path).list_fields(3)}
+    assert shares == {"a": "–", "b": "> 99 %", "c": "< 1 %"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_reading_a_large_file_shows_progress_on_a_terminal_only(
+    tmp_path, results_folder, monkeypatch
+):
+    monkeypatch.setattr(own_files, "_SILENT_S", 0)
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 50_000)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    own_files.read_file(str(path))
+    shown = sys.stderr.getvalue()
+    assert "\rreading long.jsonl: " in shown and shown.endswith("\r\033[K")
+    path.write_bytes(b'{"a": 2}\n' * 50_000)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    own_files.read_file(str(path))
+    assert sys.stderr.getvalue() == ""
+
+
+@pytest.mark.parametrize("profile", ["smoke", "quick"])
+def test_drivers_takes_a_file_with_every_profile(tmp_path, results_folder, profile, capsys):
+    path = tmp_path / "people.csv"
+    path.write_text("name,age\nann,5\nbob,6\n")
+    own = ["--set", f"dataset_file={path}", "--set", "n=2", "--where", "language=python"]
+    assert cli.main(["plan", "drivers", "--profile", profile, "--cells", *own]) == DONE
+    said = capsys.readouterr().out
+    assert "to do" in said and "attributes: 6" not in said
+    assert (
+        cli.main(["plan", "drivers", "--profile", profile, *own, "--set", "attributes=6"]) != DONE
+    )
+    assert "leave attributes out" in "".join(capsys.readouterr())
+
+
+def test_a_text_inside_an_array_is_named_where_an_update_needs_one(tmp_path, capsys):
+    path = tmp_path / "theaters.jsonl"
+    path.write_text('{"n": 1, "at": [{"address": {"zip": 5, "city": "Ulm"}}]}')
+    cli.main(["plan", "crud", "--profile", "smoke", "--set", f"dataset_file={path}"])
+    assert "at[].address.city is inside an array: take it out" in "".join(capsys.readouterr())

