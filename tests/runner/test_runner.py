@@ -178,11 +178,12 @@ def test_a_failed_cell_is_named_with_the_command_that_repeats_it_and_the_others_
     assert states() == ["done", "done", "failed"]
 
 
-def test_a_fork_server_that_is_killed_costs_one_cell(suite: Suite):
-    suite.set_trap(50, "import time; os.kill(os.getppid(), 9); time.sleep(600)")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_fork_server_that_is_killed_costs_one_cell(suite: Suite, number: int):
+    suite.set_trap(50, f"import time; os.kill(os.getppid(), {number}); time.sleep(600)")
     status, printed = suite.run(n="50,60,70")
     assert status == 1 and states() == ["done", "done", "failed"], printed
-    assert "the fork server of the kernels exited" in "".join(reasons())
+    assert "the fork server of the kernels exited: a signal ended it" in "".join(reasons())
     assert comes_true(lambda: not list_leftover_processes(suite))
 
 

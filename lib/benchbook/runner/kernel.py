@@ -129,7 +129,7 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         if self.process is None or self.process.poll() is None:
             return None
         last = self._log.read_text()[-500:] if self._log.exists() else "its folder was removed"
-        return f"the fork server of the kernels exited: {last}"
+        return f"the fork server of the kernels exited: {last or 'a signal ended it'}"
 
     def fork(
         self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path
@@ -208,7 +208,8 @@ def main(modules: list[str]) -> None:
     preload_modules(modules)
     channel: Channel = Connection(os.dup(0))
     fork_server = os.getpid()
-    with suppress(EOFError):
+    # A signal meant for the run's command ends it, too, without a traceback in a cell's failure.
+    with suppress(EOFError, KeyboardInterrupt):
         while True:
             order = channel.recv()
             child = os.fork()
