@@ -26,6 +26,8 @@ _LIBRARIES: Final = ("duckdb", "orjson", "pyarrow")
 
 def load_description(file: OpenedFile) -> FileDescription | None:
     """Return the stored description of a file; None where there is none that can be used."""
+    if len(file.data) < _MIN_BYTES:
+        return None
     try:
         stored = json.loads(_locate(file).read_text(encoding="utf-8"))
         return FileDescription(

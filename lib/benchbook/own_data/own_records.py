@@ -35,7 +35,7 @@ CHANGED_REASON: Final = (
 
 
 def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
-    """Return the records of a file of JSON, delimited text or Parquet.
+    """Return the records of a file of JSON, delimited text, XML or Parquet.
 
     A field's type is the narrowest for all its values: integer (64 bits), float, boolean (``true``,
     ``false``), date or datetime (ISO 8601), else string. Or it is a document, an array, or ``json``
