@@ -67,7 +67,7 @@ lab: setup
 	@$(BIN)/python -m benchbook.cli.lab
 
 lessons: setup
-	@$(BIN)/python -m benchbook.cli.lab notebooks/lessons
+	@$(BIN)/python -m benchbook.cli.lab my_lessons/1_units_and_clocks.ipynb
 
 kernel: setup
 	@$(BIN)/python -m ipykernel install --user --name benchbook --env BENCHBOOK_HOME "$(CURDIR)"

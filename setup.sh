@@ -12,6 +12,10 @@ unset UV_REQUIRE_HASHES
 cd "$(dirname "$0")"
 folder=$(pwd -P)
 cd "$folder"
+# A folder of packages that a teacher filled for a class: nothing is downloaded then.
+if [ -d wheels ]; then
+    export PIP_NO_INDEX=1 PIP_FIND_LINKS=wheels UV_OFFLINE=1 UV_FIND_LINKS=wheels
+fi
 env=${1:-.venv}
 purpose=${2:-run}
 case $purpose in
@@ -105,9 +109,12 @@ if [ "$env" = .venv ]; then
         fi
     fi
     say "installing the Python packages of $lock"
-    "$uv" pip sync --quiet --require-hashes --no-build --python .venv/bin/python $lock ||
+    "$uv" pip sync --quiet --require-hashes --no-build --python .venv/bin/python $lock || {
+        [ ! -d wheels ] ||
+            fail "the folder wheels misses packages of $lock for this system or Python: fill it again, or rename it to download"
         fail "the packages could not be installed. If uv names a certificate, a proxy stands in between:" \
             "export UV_SYSTEM_CERTS=1 (older uv: UV_NATIVE_TLS=1) or SSL_CERT_FILE=CERTIFICATES.pem, and run this again"
+    }
     "$uv" pip install --quiet --no-deps --no-require-hashes --no-build-isolation --python .venv/bin/python --editable .
     # Without the packages' own tests, which no run needs: 64 MB. Some files are templates, which do not compile.
     .venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib >/dev/null 2>&1 || true

@@ -108,7 +108,7 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
 def _lesson(notebook: dict[str, Any], name: str) -> str:
     """Return a student's lesson with the outputs of its cells tagged `shown`."""
     SHELL.reset()
-    where = f"In the suite this is `notebooks/{name}.ipynb`: `make lab` opens it."
+    where = f"`make lessons` opens a copy of this lesson, `my_lessons/{Path(name).name}.ipynb`."
     note = (
         f"{where} What you measure and answer comes out there."
         " Write your prediction down before you read on."

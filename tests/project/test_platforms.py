@@ -16,7 +16,7 @@ def run_on_mac(tmp_path: Path, *arguments: str) -> str:
     """Return the output of a command on a Mac without programs on PATH."""
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     ended = subprocess.run(
-        [sys.executable, ROOT / "tests" / "like_a_mac.py", *arguments],
+        [sys.executable, ROOT / "tests" / "other_systems.py", *arguments],
         cwd=ROOT,
         env=environment | {"PATH": str(tmp_path)},
         capture_output=True,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any, Final
 from benchbook import paths
 
 FIRST_NOTEBOOK: Final = "notebooks/00_start_here.ipynb"
+
+STUDENT_FOLDER: Final = "my_lessons"
+"""The folder of a checkout where students work on copies of the lessons."""
 
 USER_VARIABLES: Final = (
     "JUPYTER_CONFIG_PATH",
@@ -95,6 +99,18 @@ def remove_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_:
             cell.update(outputs=[], execution_count=None)
 
 
+def copy_lessons(root: Path) -> None:
+    """Copy the lessons into `STUDENT_FOLDER`, where students work; a file that is there stays.
+
+    The copies are not in git, so they keep their outputs.
+    """
+    lessons, folder = root / "notebooks" / "lessons", root / STUDENT_FOLDER
+    folder.mkdir(exist_ok=True)
+    for path in [*sorted(lessons.glob("*.ipynb")), lessons / "glossary.md"]:
+        if not (folder / path.name).exists():
+            shutil.copyfile(path, folder / path.name)
+
+
 def _is_in_git(file: Path) -> bool:
     words = ["git", "-C", str(file.parent), "ls-files", "--error-unmatch", file.name]
     try:
@@ -112,6 +128,7 @@ def main() -> None:
     has_first = bool(options) and not options[0].startswith("-")
     first = options.pop(0) if has_first else FIRST_NOTEBOOK
     root = paths.root()
+    copy_lessons(root)
     environment = build_environment(root / ".cache" / "jupyter")
     os.execve(sys.executable, [*build_command(root, first), *options], environment)
 

@@ -6,15 +6,19 @@ however the owner ends. A recorded process id would not do: ids are reused, and 
 containers that share a disk.
 """
 
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, get_args
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import fcntl
 
 FolderOwner = Literal["servers", "run", "cell"]
 """The servers of a deployment; a run, for its kernels; or a cell or another short task."""

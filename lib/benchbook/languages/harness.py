@@ -7,11 +7,11 @@ with `find_harness` and `run_cell`.
 
 import json
 import os
-import pwd
 import re
 import selectors
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +31,10 @@ from benchbook.servers import processes
 from benchbook.servers.deployment import is_older
 from benchbook.servers.errors import scrub_passwords
 from benchbook.text.package_managers import name_package_manager
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import pwd
 
 PATIENCE_S: Final = 6 * 3600.0
 """Seconds that a whole cell may take, far more than the papers' largest."""

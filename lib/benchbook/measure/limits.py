@@ -1,13 +1,16 @@
 """Limits of this account that would fail cells one by one, without their cause."""
 
 import os
-import resource
 import sys
 from typing import Final
 
 import psutil
 
 from benchbook.files.inputs import InputError
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import resource
 
 MIN_OPEN_FILES: Final = 256
 """Open files that a run needs: the largest fork server, kernel or server among the five studies."""

@@ -7,7 +7,7 @@ virtual machine (steal) is added.
 
 import os
 import platform
-import resource
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -24,6 +24,10 @@ import psutil
 from benchbook.measure.meters import read_process_cpu, read_reaped_cpu
 from benchbook.measure.timing import clock
 from benchbook.schema import Document
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import resource
 
 _RECORDED_LIBRARIES: Final = (
     "lxml", "mongoengine", "msgspec", "numpy", "orjson", "pandas", "psycopg", "pyarrow", "pydantic",

@@ -9,7 +9,6 @@ cuts both. Over a few milliseconds one can even be negative.
 
 import errno
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -22,10 +21,14 @@ import psutil
 
 from benchbook.measure.timing import CLOCK_RESOLUTION, CLOCK_SOURCE, Meter, clock
 
-_LINUX: Final = sys.platform == "linux"
-_TICK_NS: Final = 1e9 / os.sysconf("SC_CLK_TCK")
-"""The kernel's tick in nanoseconds."""
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import resource
 
+    _TICK_NS: Final = 1e9 / os.sysconf("SC_CLK_TCK")
+    """The kernel's tick in nanoseconds."""
+
+_LINUX: Final = sys.platform == "linux"
 _CPU_SOURCE: Final = "/proc/stat" if _LINUX else "psutil.cpu_times"
 _MEMORY_SOURCE: Final = "/proc/meminfo" if _LINUX else "psutil.virtual_memory"
 

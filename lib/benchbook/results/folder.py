@@ -5,13 +5,13 @@ are verified before values are used: once per process, and again when a file was
 files are set aside and never removed; while a run writes, they are left out.
 """
 
-import fcntl
 import hashlib
 import itertools
 import json
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +21,10 @@ from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import fcntl
 
 import numpy as np
 import pyarrow as pa

@@ -9,9 +9,7 @@ removes the container (`remove_orphans`).
 import getpass
 import os
 import platform
-import pwd
 import re
-import resource
 import secrets
 import signal
 import sys
@@ -30,6 +28,11 @@ from benchbook.registry.products import Image
 from benchbook.schema import Document
 from benchbook.servers.deployment import Place, read_numbers
 from benchbook.servers.errors import ServerError
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import pwd
+    import resource
 
 # docker takes a quarter of a second to import, and most commands need no containers: it is imported
 # where it is used.

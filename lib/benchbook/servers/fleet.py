@@ -3,7 +3,6 @@
 A product's module ``server`` starts its servers by a `Fleet`, at the role's place (`RunAt`).
 """
 
-import grp
 import os
 import re
 import secrets
@@ -11,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -31,6 +31,10 @@ from benchbook.servers.errors import (
 )
 from benchbook.servers.networks import LOOPBACK
 from benchbook.servers.programs import AvailableServer, make_server_environment
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import grp
 
 Command = Callable[[int], Sequence[str | Path]]
 """Returns the command that serves at a port."""

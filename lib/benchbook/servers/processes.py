@@ -7,7 +7,6 @@ ends with the owner.
 
 import ctypes
 import os
-import pwd
 import signal
 import subprocess
 import sys
@@ -17,6 +16,10 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import pwd
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor

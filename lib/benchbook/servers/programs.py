@@ -7,10 +7,10 @@ files. When nothing fits, the reasons are in `MissingServer`.
 
 import importlib.metadata
 import os
-import pwd
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,6 +30,10 @@ from benchbook.servers.containers import LocalImage, NoEngineError
 from benchbook.servers.deployment import Topology, is_older, read_numbers
 from benchbook.servers.errors import ServerError, describe_failed_program
 from benchbook.text.number_format import format_size
+
+# Only the lessons run on Windows, and they need none of it.
+if sys.platform != "win32":
+    import pwd
 
 Source = Literal["wheel", "path", "fetched", "container", "address"]
 

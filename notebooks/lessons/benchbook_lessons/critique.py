@@ -4,52 +4,56 @@ import re
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, StrMethodFormatter
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.claim_comparisons import compare_claims
-from benchbook.analysis.claims import Claim, Ratio
+from benchbook.analysis.claims import Claim, MeasuredClaim, Ratio
 from benchbook.analysis.published import load_published_numbers
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import judge_claims
 from benchbook.files.inputs import InputError
 from benchbook.plots import style
-from benchbook.plots.points import select_rows
+from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.studies.catalogue import SLUGS
-from benchbook_lessons.effects import draw_intervals
 from benchbook_lessons.feedback import (
     FormError,
     OpenTaskError,
     Part,
-    Predictions,
     check,
     grade,
     grade_choice,
     grade_number,
     grade_sorting,
+    is_number,
     mark_open,
 )
-from benchbook_lessons.reference import load_means
+from benchbook_lessons.predictions import Predictions
+from benchbook_lessons.snapshot import load_means
+from benchbook_lessons.t_tests import load_samples
 
 predict = Predictions
 RELATIONAL: Final = ("MySQL", "PostgreSQL", "Microsoft SQL Server")
 
 FLAWS: Final = {
-    "the relational columns were measured by other people, on other machines": "confounding",
-    "one number is printed for each bar, of one run": "no uncertainty",
+    "the relational databases were measured by other people, on other machines": "confounding",
+    "each bar shows one number, from one run": "no uncertainty",
     "CPU seconds of user and system are added and called execution time": "another quantity",
-    "a cause is named, and only the effect was measured": "untested cause",
+    "the text names a cause, but only the effect was measured": "untested cause",
 }
 """Flaws of the five papers, each with its kind."""
 
 _KINDS: Final = tuple(FLAWS.values())
-_WHERE: Final = dict.fromkeys(
-    FLAWS, "ask: if all else were perfect, what could still not be concluded?"
-)
+_WHERE: Final = dict.fromkeys(FLAWS, "If all else were perfect: what could you still not conclude?")
+
+VERDICTS: Final = ("holds", "mostly holds", "does not hold", "mixed", "undecided")
 
 EXAMPLE: Final = """\
 id: drivers.my-own
@@ -59,7 +63,7 @@ compare: ratio
 quantity: {operation: find, role: client, metric: wall_time}
 a: {driver: mongoose}
 b: {driver: mongoclient}
-at: {attributes: 89, process: together, n: 1000}
+at: {attributes: 89, n: 1000}
 claimed: more
 margin: 1.10
 why_margin: a difference below a tenth would not change the choice of a library
@@ -93,24 +97,27 @@ def load_utilisation() -> pd.DataFrame:
 
 STATEMENTS: Final[dict[str, tuple[str, str, Callable[[Any], bool]]]] = {
     "A": (
-        "Of all six systems PostgreSQL takes the longest to update 1,000 comments (Table IV).",
+        "PostgreSQL takes the longest of all six systems to update 1,000 comments (Table IV).",
         "Table IV",
         lambda found: found["1000"].idxmax() == "PostgreSQL",
     ),
     "B": (
-        "Of all six systems CouchDB takes the shortest to insert, at every size (Table II).",
+        "CouchDB takes the shortest time of all six systems to insert, at every size (Table II).",
         "Table II",
         lambda found: bool((found.idxmin() == "CouchDB").all()),
     ),
     "C": (
-        "Of the three relational systems SQL Server deletes fastest, at every size (Table VI).",
+        (
+            "SQL Server deletes fastest of the three relational systems (MySQL, PostgreSQL, SQL"
+            " Server), at every size (Table VI)."
+        ),
         "Table VI",
         lambda found: bool((found.loc[list(RELATIONAL)].idxmin() == "Microsoft SQL Server").all()),
     ),
     "D": (
         (
-            "Couchbase and PostgreSQL update in about the same time, within a quarter, at every"
-            " size (Table IV)."
+            "At every size Couchbase and PostgreSQL differ by less than a quarter in their time to"
+            " update (Table IV)."
         ),
         "Table IV",
         lambda found: all(
@@ -118,22 +125,49 @@ STATEMENTS: Final[dict[str, tuple[str, str, Callable[[Any], bool]]]] = {
         ),
     ),
 }
-"""Statements, the table that each is about, and whether the table bears it out."""
+"""Statements, the table that each is about, and whether the table agrees."""
+
+TITLES: Final = {
+    "Table II": "Table II: how long does it take to insert comments?",
+    "Table IV": "Table IV: how long does it take to update comments?",
+    "Table VI": "Table VI: how long does it take to delete comments?",
+}
+"""What three tables of study crud's paper hold."""
+
+
+LINES: Final[dict[Any, str]] = {
+    "CouchDB": "C0o-",
+    "Couchbase": "C1s-",
+    "Microsoft SQL Server": "C2D-",
+    "MongoDB": "C3^-",
+    "MySQL": "C4v-",
+    "PostgreSQL": "C5P-",
+}
+"""The colour and the mark of each system, the same in all figures."""
+
+TICKS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
+"""Ticks of an axis of ratios that does not reach far; else they are 1, 2, 5, 10."""
 
 
 def draw_table(source: str) -> Figure:
     """Draw a table of study crud's paper: lines by system, both axes logarithmic."""
     found = load_table(source)
+    found = found.sort_values(found.columns[-1], ascending=False)
+    sizes = [int(n) for n in found.columns]
     with style.use_style():
-        figure, axes = plt.subplots(figsize=(6.8, 3), layout="constrained")
-        marks = "osD^vP"
-        for mark, (name, row) in zip(marks, found.iterrows(), strict=False):
-            axes.plot(
-                [int(n) for n in found.columns], row, f"{mark}-", mfc="none", ms=6, lw=1, label=name
-            )
+        figure, axes = plt.subplots(figsize=(6.8, 3.4), layout="constrained")
+        for name, row in found.iterrows():
+            axes.plot(sizes, row, LINES[name], mfc="none", ms=6, lw=1, label=name)
         axes.set(
-            xscale="log", yscale="log", xlabel="comments", ylabel="ms, as printed", title=source
+            title=TITLES[source],
+            xscale="log",
+            yscale="log",
+            xlabel="comments (log scale)",
+            ylabel="ms, as printed (log scale)",
+            xticks=sizes,
+            xticklabels=[f"{n:,}" for n in sizes],
         )
+        # The legend has the order of the lines' right ends.
         figure.legend(loc="outside right center")
     plt.close(figure)
     return figure
@@ -160,7 +194,7 @@ def _read_claim(text: str) -> Claim:
 
 
 def judge_claim(text: Any) -> pd.DataFrame:
-    """Return a claim's comparisons on the committed reference run, and how each stands to it.
+    """Return a claim's comparisons in the lesson's data, and whether each is for or against it.
 
     Parameters
     ----------
@@ -179,55 +213,113 @@ def judge_claim(text: Any) -> pd.DataFrame:
     return found[found["stands"] != "not run"][kept].reset_index(drop=True)
 
 
+@cache
+def judge_suite_claims() -> "pd.Series[str]":
+    """Return the verdict of each claim of the suite on the lesson's data, by the claim's name."""
+    return Analysis(load_means()).verdicts.set_index("id")["verdict"]
+
+
+def draw_verdicts() -> Figure:
+    """Draw how many claims of the suite have each verdict, on the lesson's data."""
+    counts = judge_suite_claims().value_counts().sort_values()
+    with style.use_style():
+        figure, axes = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
+        bars = axes.barh(counts.index, counts, color=style.BLUE)
+        axes.bar_label(bars, padding=3)
+        axes.set(
+            title=f"Verdicts on the {counts.sum()} claims of the five papers, on the lesson's data",
+            xlabel="claims",
+        )
+    plt.close(figure)
+    return figure
+
+
 def _compare(claim: Claim) -> pd.DataFrame:
     return compare_claims(select_rows(load_means(), study=claim.study), [claim])
 
 
 def draw_claim(text: Any) -> Figure | str:
-    """Draw the comparisons of a claim with its margin; a sentence where there is none."""
+    """Draw a claim's comparisons with margin and verdict; a sentence where there is none."""
+    if not isinstance(text, str):
+        return "Nothing is judged yet: write your claim first."
     try:
-        found, margin = (
-            judge_claim(text),
-            getattr(_read_claim(text), "margin", 1.1) if isinstance(text, str) else 1.1,
-        )
+        claim = _read_claim(text)
     except FormError as reason:
         return str(reason)
+    found = judge_claim(text)
     if found.empty:
-        return (
-            "Nothing judged yet: the text is still to be written, or nothing in the reference run"
-            " fits it."
+        return "The lesson's data have nothing for this claim."
+    if not isinstance(claim, MeasuredClaim) or not (found["low"] > 0).all():
+        return "This claim compares no ratios: lesson.judge_claim lists its comparisons."
+    names = []
+    for row in iterate_rows(found):
+        what = ", ".join(name for name in (row.label, row.language) if name)
+        names.append(
+            f"{what}: {row.stands}\n{row.ratio:.3g} ({row.low:.3g} to {row.high:.3g}),"
+            f" {row.blocks} blocks"
         )
-    names = (
-        found["label"].where(found["label"] != "", "the only comparison") + ", " + found["language"]
-    )
-    return draw_intervals(found.assign(what=names), margin)
+    with style.use_style():
+        figure, axes = plt.subplots(figsize=(7.4, 0.6 * len(found) + 1.3), layout="constrained")
+        axes.axvspan(
+            1 / claim.margin,
+            claim.margin,
+            color="#e8eef5",
+            label=f"too small to matter: within a factor of {claim.margin:g}",
+        )
+        axes.axvline(1, color=style.FAINT, lw=0.8)
+        rows = range(len(found))
+        axes.hlines(rows, found["low"], found["high"], color=style.BLUE, lw=2)
+        axes.plot(found["ratio"], rows, "o", color=style.BLUE)
+        axes.set(
+            title=f"Verdict: {_judge(claim)}",
+            xlabel="ratio a / b with 99 % interval (log scale)",
+            xscale="log",
+            yticks=rows,
+            yticklabels=names,
+            ylim=(len(found) - 0.5, -0.5),
+        )
+        left, right = axes.get_xlim()
+        is_narrow = TICKS[0] < left and right < TICKS[-1]
+        axes.xaxis.set_major_locator(
+            FixedLocator(TICKS) if is_narrow else LogLocator(subs=(1, 2, 5))
+        )
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        figure.legend(loc="outside lower center")
+    plt.close(figure)
+    return figure
 
 
-@check(2)
-def check_1(trial: Any, total: Any) -> Iterator[Part]:
-    """Check which row of a table cannot be true, and what it sums to."""
+def _judge(claim: Claim) -> str:
+    """Return a claim's verdict on the lesson's data, and how many comparisons are for it."""
+    verdict = judge_claims(_compare(claim), [claim]).iloc[0]
+    return f"{verdict['verdict']} ({verdict['words']})"
+
+
+@check(3)
+def check_1(trial: Any, total: Any, meant: Any) -> Iterator[Part]:
+    """Check which row of a table cannot be true, what it sums to, and which number was meant."""
     sums = load_utilisation().sum(axis=1)
-    off = f"{trial!r}: a machine's time is 100 %. In which row is more than that used?"
-    yield grade_choice(trial, str(sums.idxmax()), "trial", f"{trial}: more than there is.", off)
-    yield grade_number(
-        total,
-        float(sums.max()),
-        "total",
-        f"total: {sums.max():.2f} %.",
-        {},
-        "user and system of that row.",
-        within=1e-4,
-    )
+    wrong = str(sums.idxmax())
+    off = f"{trial!r}: a machine's time is 100 %. Which row is above that?"
+    well = f"trial: {wrong} is above 100 %."
+    yield grade_choice(trial, wrong, "trial", list(map(str, sums.index)), well, off)
+    well = f"total: {sums.max():.2f} %."
+    off = "user and system of that row."
+    yield grade_number(total, float(sums.max()), "total", well, {}, off, within=1e-4)
+    of_table_7 = load_samples("System CPU")[1][list(sums.index).index(wrong)]
+    printed = float(load_utilisation()["System CPU"][wrong])
+    hints = {printed / of_table_7: "that is the number of Table 5, which cannot be true."}
+    well = f"meant: {of_table_7:.2f} %. With it the row gives 100 %."
+    off = "System CPU of XML in the same trial, in Table 7."
+    yield grade_number(meant, of_table_7, "meant", well, hints, off, within=1e-4)
 
 
 @check(4)
 def check_2(holds: Any) -> Iterator[Part]:
-    """Check which statements the paper's own tables bear out."""
+    """Check which statements agree with the paper's own tables."""
     truth = {name: right(load_table(source)) for name, (_, source, right) in STATEMENTS.items()}
-    where = {
-        name: f"look at every column of {source} that it speaks of, once more."
-        for name, (_, source, _) in STATEMENTS.items()
-    }
+    where = dict.fromkeys(truth, "Look again at every size in its table.")
     yield from grade_sorting(holds, truth, (True, False), where)
 
 
@@ -242,7 +334,7 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
     """Check a student's claim: read, new, with a reasoned margin, and judged."""
     if not isinstance(text, str) or not text.strip():
         raise OpenTaskError(
-            "no answer yet: replace each ... in the cell above by your claim, a text in YAML."
+            "no answer yet: replace each ... in the cell above with your claim, a text in YAML."
         )
     claim = _read_claim(text)
     yield Part(True, f"{claim.id} is read: {claim.says}")
@@ -250,51 +342,41 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
     new = isinstance(claim, Ratio) and any(
         getattr(claim, name) != getattr(example, name) for name in ("quantity", "a", "b", "at")
     )
-    off = (
-        "it compares what the example compares (or is no ratio): change the quantity, the sides or"
-        " what they share."
-    )
-    yield grade(new, "it compares something else than the example does.", off)
+    off = "it makes the example's comparison again. Change the quantity, the sides or `at`."
+    yield grade(new, "it makes another comparison than the example.", off)
     why = getattr(claim, "why_margin", "")
-    off = (
-        "why_margin is the example's, or no reason: from what would you do otherwise does the"
-        " margin follow?"
-    )
+    off = "why_margin has no reason of your own: from which ratio on would you decide differently?"
     yield grade(
         len(why.split()) >= 5 and why != example.why_margin, "its margin has a reason.", off
     )
     found = judge_claim(text)
     if found.empty:
-        off = "nothing in the reference run fits it. lesson.list_levels(study) says what ran."
+        off = "the lesson's data have nothing for it. lesson.list_levels(study) lists what ran."
         yield Part(False, off)
         return
     if expected is ...:
         yield mark_open("expected")
         return
-    verdict = judge_claims(_compare(claim), [claim]).iloc[0]
-    said = f"{verdict['verdict']} ({verdict['words']})"
-    yield Part(True, f"judged: {said}. You expected {expected!r}.")
+    off = f"expected: {expected!r} is not one of {', '.join(VERDICTS)}."
+    well = f"judged: {_judge(claim)}. You expected {expected!r}."
+    yield grade(expected in VERDICTS, well, off)
 
 
 def list_levels(study: str) -> pd.DataFrame:
-    """Return a study's levels in the reference run: one row per column of its block means."""
+    """Return the levels that a claim on a study can name: one row per column of its block means."""
     rows = select_rows(load_means(), study=study)
+    # What each claim names, and what else differs between the cells of some study.
+    always = ("operation", "role", "metric", "language", "n")
     columns = (
-        "language",
-        "database",
-        "topology",
-        "model",
-        "driver",
-        "format",
-        "codec",
-        "n",
-        "operation",
-        "role",
-        "metric",
+        *always,
+        *("database", "topology", "model", "driver", "format", "codec"),
+        *("attributes", "case", "network", "process"),
     )
     by_column = {}
     for name in columns:
         levels = sorted(rows[name].dropna().unique())
-        if levels:
-            by_column[name] = ", ".join(map(str, levels))
+        if name in always or len(levels) > 1:
+            # Whole numbers are stored as floats where another study has no value.
+            texts = [f"{level:.0f}" if is_number(level) else str(level) for level in levels]
+            by_column[name] = ", ".join(texts)
     return pd.DataFrame.from_dict(by_column, orient="index", columns=["levels"])

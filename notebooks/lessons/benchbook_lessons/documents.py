@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 from lxml import etree
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from benchbook import codecs
 from benchbook.datasets import books
@@ -19,7 +21,6 @@ from benchbook.plots.points import iterate_rows
 from benchbook_lessons.feedback import (
     FormError,
     Part,
-    Predictions,
     call_function,
     check,
     grade,
@@ -27,6 +28,7 @@ from benchbook_lessons.feedback import (
     grade_separately,
     grade_sorting,
 )
+from benchbook_lessons.predictions import Predictions
 
 predict = Predictions
 
@@ -44,12 +46,12 @@ VALUES: Final[dict[str, Any]] = {
 FATES: Final = ("the same", "something else", "refused")
 _WHERE: Final = {
     "json": (
-        "JSON knows text, numbers, true, false, null, lists and objects. Which of these is it, and"
-        " is it equal?"
+        "JSON has text, numbers, true, false, null, lists and objects. Which of these comes back,"
+        " and is it equal?"
     ),
     "xml": (
-        "between two tags stands text, and only characters that XML 1.0 allows. What comes back,"
-        " without a schema?"
+        "Between two tags is text, of characters that XML 1.0 allows. What comes back, without a"
+        " schema?"
     ),
 }
 
@@ -94,14 +96,18 @@ def draw_parts(n: int = 10) -> Figure:
         for name, colour in zip(shares, (style.BLUE, "#d0d0d0", style.VERMILION), strict=True):
             axes.barh(shares.index, shares[name], left=left, color=colour, label=name)
             left += shares[name].to_numpy()
-        axes.set(xlabel="bytes a book", ylim=(1.5, -0.5))
+        axes.set(
+            title="The contents are equal: names, signs and blanks make the difference",
+            xlabel="bytes per book",
+            ylim=(1.5, -0.5),
+        )
         figure.legend(loc="outside lower center", ncols=3)
     plt.close(figure)
     return figure
 
 
 def time_codecs(n: int = 1_000, rounds: int = 7) -> pd.DataFrame:
-    """Return each codec's median time of a round trip of n books, in µs; codecs take turns."""
+    """Return each codec's median time of a round trip of n books, in µs; codecs alternate."""
     store, names = books.generate_bookstore(n, 1, 1), (*JSON_CODECS, *XML_CODECS)
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds + 1):
@@ -116,16 +122,21 @@ def time_codecs(n: int = 1_000, rounds: int = 7) -> pd.DataFrame:
 
 
 def draw_race(found: pd.DataFrame) -> Figure:
-    """Draw what `race` returned."""
+    """Draw what `time_codecs` returned."""
     with style.use_style():
         figure, axes = plt.subplots(figsize=(6.8, 2.2), layout="constrained")
-        colours = [style.get_series_style(format.upper()).colour for format in found["format"]]
-        axes.barh(
-            [f"{row.Index} ({row.format.upper()})" for row in iterate_rows(found)],
-            found["us"],
-            color=colours,
+        for at, row in enumerate(iterate_rows(found)):
+            look = style.get_series_style(row.format.upper())
+            axes.plot(row.us, at, look.marker, color=look.colour, ms=7)
+        axes.set(
+            title="Libraries of one format differ, too",
+            yticks=range(len(found)),
+            yticklabels=[f"{row.Index} ({row.format.upper()})" for row in iterate_rows(found)],
+            xlabel="round trip, µs (log scale)",
+            xscale="log",
+            ylim=(len(found) - 0.5, -0.5),
         )
-        axes.set(xlabel="round trip, µs (log scale)", xscale="log", ylim=(len(found) - 0.5, -0.5))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     plt.close(figure)
     return figure
 
@@ -162,8 +173,8 @@ def _reads(read: Callable[[str], dict[str, str]], text: str, record: dict[str, s
     try:
         back = read(text)
     except (ValueError, etree.XMLSyntaxError) as error:
-        return f"a real parser refuses it: {error}"
-    return "" if back == record else f"a real parser reads {back}"
+        return f"A real parser refuses it: {error}"
+    return "" if back == record else f"A real parser reads {back}"
 
 
 def _check_writer(
@@ -171,7 +182,8 @@ def _check_writer(
 ) -> Iterator[Part]:
     """Grade whether a record that a student's function writes is read back unchanged."""
     why = _reads(read, _text(write, record), record)
-    yield grade(not why, f"{about}: read back as it was.", f"{about}: {why}")
+    off = f"{about}: not read back as it was."
+    yield grade(not why, f"{about}: read back unchanged.", off, why)
 
 
 def _from_xml(text: str) -> dict[str, str]:
@@ -206,18 +218,18 @@ def check_2(to_xml: Any) -> Iterator[Part]:
         except ValueError:
             yield Part(
                 True,
-                "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.",
+                "a bell (U+0007) is refused with a ValueError: XML 1.0 has no escape for it.",
             )
         except Exception as error:
             off = (
-                f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is"
-                " wanted."
+                f"a bell (U+0007): raise a ValueError that says why. It was a"
+                f" {type(error).__name__}."
             )
             yield Part(False, off)
         else:
             off = (
-                "a bell (U+0007) was let through, and every parser will refuse the document. What"
-                " does XML 1.0 allow?"
+                "a bell (U+0007) was written, and every parser will refuse the document. What does"
+                " XML 1.0 allow?"
             )
             yield Part(False, off)
 
@@ -232,12 +244,12 @@ def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]
         for name in ("json", "xml")
     }
     off = (
-        "the difference of two documents' lengths over the difference of their books (of two digits"
-        " each)."
+        "(length of one document - length of another) / (books of one - books of the other), with"
+        " ids of two digits."
     )
     hints = {
         len(encode_bookstore(1, "json"))
-        / slopes["json"]: "that holds the bytes around the books, too."
+        / slopes["json"]: "that contains the bytes around the books, too."
     }
     yield grade_number(
         json_a_book,
@@ -260,10 +272,12 @@ def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]
     fixed = len(encode_bookstore(1, "xml")) - (slopes["xml"] - 1)
     well = f"xml_fixed: {fixed:g} bytes of declaration and root."
     off = (
-        "a document of one book, without its book (whose id is a digit shorter than that of the"
-        " tenth)."
+        "the length of a document of one book, less that book. (Its id has one digit, so it is one"
+        " byte shorter.)"
     )
-    yield grade_number(xml_fixed, fixed, "xml_fixed", well, {}, off, within=0.015)
+    short_ids = "the first nine books have an id of one digit. Use a document of one book."
+    hints = {(fixed - 9) / fixed: short_ids, (fixed - 1) / fixed: short_ids}
+    yield grade_number(xml_fixed, fixed, "xml_fixed", well, hints, off, within=0.003)
 
 
 @check(8)
@@ -273,7 +287,7 @@ def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
     def check_case(format: str, codec: str, answer: Any) -> Iterator[Part]:
         truth = {name: find_fate(codec, value) for name, value in VALUES.items()}
         for fates in grade_sorting(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
-            yield Part(fates.right, f"{format.upper()}, {fates.says}")
+            yield replace(fates, says=f"{format.upper()}, {fates.says}")
 
     yield from grade_separately(
         (check_case("json", "orjson", json_fate), check_case("xml", "lxml", xml_fate))
@@ -285,7 +299,9 @@ def check_5(smallest: Any, largest: Any, times: Any) -> Iterator[Part]:
     """Check the smallest and the largest ratio of an XML codec's time to a JSON codec's."""
     xml, json_us = (times.loc[times["format"] == format, "us"] for format in ("xml", "json"))
     low, high = xml.min() / json_us.max(), xml.max() / json_us.min()
-    off = "every XML codec over every JSON codec: which pair makes it least, which most?"
+    off = (
+        "divide each XML time by each JSON time: which pair gives the smallest, which the largest?"
+    )
     hints = {1 / low / low: "that is JSON over XML.", high / low: "that is the largest."}
     yield grade_number(
         smallest, low, "smallest", f"smallest: XML takes {low:.1f} times JSON's time.", hints, off
@@ -295,7 +311,7 @@ def check_5(smallest: Any, largest: Any, times: Any) -> Iterator[Part]:
         largest,
         high,
         "largest",
-        f"largest: {high:.0f} times. 'XML against JSON' is a range.",
+        f"largest: {high:.0f} times. 'XML against JSON' is a range of ratios.",
         hints,
         off,
     )

@@ -1,6 +1,10 @@
 """Lesson 5, effect size, margins and equivalence: from an interval and a margin to a verdict."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from datetime import date
 from itertools import count
 from math import exp, log, sqrt
 from typing import Any, Final, TypeAlias
@@ -19,16 +23,17 @@ from benchbook.plots.points import iterate_rows, select_rows
 from benchbook_lessons.feedback import (
     FormError,
     Part,
-    Predictions,
     call_function,
     check,
     grade,
+    grade_choice,
     grade_number,
     grade_separately,
     grade_sorting,
     read_number,
 )
-from benchbook_lessons.reference import load_means
+from benchbook_lessons.predictions import Predictions
+from benchbook_lessons.snapshot import load_means
 
 predict = Predictions
 KINDS: Final = ("for", "no difference that matters", "the opposite", "open")
@@ -40,15 +45,10 @@ _EXAMPLES: Final = {
     "open": [(0.8, 1.3, 1.1), (0.5, 4.0, 1.1), (0.97, 1.2, 1.1)],
 }
 _HINTS: Final = {
-    "for": (
-        "'more' is shown (the low end is above 1), and it may be so much that it matters (the high"
-        " end)."
-    ),
-    "no difference that matters": (
-        "the high end is below the margin, but not below 1: no difference that matters."
-    ),
-    "the opposite": "the whole interval is below 1: less is shown where more was claimed.",
-    "open": "the interval holds 1, and reaches beyond the margin: the data have not decided.",
+    "for": "The low end is above 1, and the high end is beyond the margin.",
+    "no difference that matters": "The high end is below the margin, but not below 1.",
+    "the opposite": "The whole interval is below 1.",
+    "open": "The interval contains 1 and reaches beyond the margin.",
 }
 
 _USUAL: Final = {
@@ -68,7 +68,7 @@ Each array has the shape (n,).
 
 
 def load_driver_pairs(factor: str, levels: tuple[str, str], **at: Any) -> Pairs:
-    """Return the times of a and b to handle 89 attributes in the reference run.
+    """Return the times of a and b to handle 89 attributes in the lesson's data.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def load_java_books() -> Pairs:
     )
 
 
-def load_moxy_books(operation: str) -> Pairs:
+def load_moxy_books() -> Pairs:
     """Return XML's (JAXB) and JSON's (MOXy) times of 1,000 books of case 2 in Java."""
     rows = select_rows(
         load_means(),
         study="bookstore",
         language="java",
         n=1_000,
-        operation=operation,
+        operation="round_trip",
         metric="wall_time",
         arm="a",
     )
@@ -115,6 +115,20 @@ def load_moxy_books(operation: str) -> Pairs:
         "format",
         ("xml", "json"),
     )
+
+
+def load_identical_books() -> Pairs:
+    """Return the times of JSON round trips of 1,000 books in Python, measured as b and as a."""
+    rows = select_rows(
+        load_means(),
+        study="bookstore",
+        language="python",
+        n=1_000,
+        operation="round_trip",
+        metric="wall_time",
+        format="json",
+    )
+    return _pair_blocks(select_cells(rows, arm="b"), "arm", ("b", "a"))
 
 
 def _pair_blocks(rows: pd.DataFrame, factor: str, levels: tuple[str, str]) -> Pairs:
@@ -138,7 +152,7 @@ def compute_ratio(pairs: Pairs) -> tuple[float, float, float]:
 
 
 def load_cases() -> pd.DataFrame:
-    """Return five comparisons of the reference run, with a claim of *more* and a margin of 1.10.
+    """Return five comparisons, for a claim of *more* with a margin of 1.10.
 
     Returns
     -------
@@ -153,22 +167,15 @@ def load_cases() -> pd.DataFrame:
         arm="a",
         language="node",
     )
-    identical = load_driver_pairs(
-        "arm", ("b", "a"), n=1_000, operation="find", driver="mongoclient", language="node"
-    )
-    update = load_driver_pairs(
-        "driver",
-        ("mongoengine", "pymongo"),
-        n=1_000,
-        operation="update",
-        arm="a",
-        language="python",
-    )
+    python = {"arm": "a", "language": "python"}
+    both = ("mongoengine", "pymongo")
+    delete = load_driver_pairs("driver", both, n=10_000, operation="delete", **python)
+    update = load_driver_pairs("driver", both, n=1_000, operation="update", **python)
     wanted = {
         "A": ("Mongoose / MongoClient, insert", mongoose),
-        "B": ("MongoClient / itself (A/A), find", identical),
-        "C": ("XML / JSON (JAXB / MOXy), both ways", load_moxy_books("round_trip")),
-        "D": ("XML / JSON (JAXB / MOXy), reading", load_moxy_books("unmarshal")),
+        "B": ("JSON by orjson / itself (A/A)", load_identical_books()),
+        "C": ("XML / JSON (JAXB / MOXy)", load_moxy_books()),
+        "D": ("mongoengine / pymongo, delete", delete),
         "E": ("mongoengine / pymongo, update", update),
     }
     rows = {}
@@ -180,47 +187,88 @@ def load_cases() -> pd.DataFrame:
     )
 
 
-def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
-    """Draw intervals of ratios with the region in which a difference does not matter."""
+_ONE_BLOCK: Final = """
+import json, time
+from benchbook import codecs
+from benchbook.datasets import books
+shop = books.generate_bookstore(1000, 1, 1)
+encode = codecs.load_codec("json").encode_bookstore
+for _ in range(20):
+    encode(shop)
+times = {"a": [], "b": []}
+for arm in "abba" * 50:
+    start = time.perf_counter_ns()
+    encode(shop)
+    times[arm].append(time.perf_counter_ns() - start)
+print(json.dumps(times))
+"""
+
+
+def measure_identical_arms(blocks: int) -> Pairs:
+    """Measure the same work as a and as b on this machine, in one fresh process per block."""
+    means = []
+    for _ in range(blocks):
+        command = [sys.executable, "-c", _ONE_BLOCK]
+        output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+        times = json.loads(output)
+        means.append((np.mean(times["a"]), np.mean(times["b"])))
+    first, second = np.array(means).T
+    return first, second, np.full(blocks, f"{date.today()}", object)
+
+
+def draw_own_blocks(pairs: Pairs) -> Figure:
+    """Draw the ratio a / b of each block of `measure_identical_arms`."""
+    first, second, _ = pairs
+    ratios = first / second
     with style.use_style():
-        figure, axes = plt.subplots(figsize=(7.2, 0.5 * len(table) + 1.1), layout="constrained")
-        axes.axvspan(
-            1 / margin,
-            margin,
-            color="#e8eef5",
-            label=f"does not matter: within a factor of {margin:g}",
+        figure, axes = plt.subplots(figsize=(7.2, 2.2), layout="constrained")
+        axes.axhline(1, color=style.INK, lw=1)
+        axes.plot(range(1, len(ratios) + 1), ratios, "o", color=style.BLUE)
+        axes.set(
+            title="a and b are the same program: how far is each block from 1?",
+            xlabel="block (a fresh process)",
+            xticks=range(1, len(ratios) + 1),
+            ylabel="time of a / time of b",
         )
-        axes.axvline(1, color=style.FAINT, lw=0.8)
-        left, right = (
-            min(0.8, max(0.4, table["low"].min())) / 1.02,
-            max(1.3, min(2.0, table["high"].max())) * 1.02,
-        )
+    plt.close(figure)
+    return figure
+
+
+def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
+    """Draw intervals of ratios, for a claim of *more*, with 1 and the margin as lines."""
+    with style.use_style():
+        figure, axes = plt.subplots(figsize=(7.2, 0.45 * len(table) + 1.3), layout="constrained")
+        axes.axvspan(1, margin, color="#e8eef5")
+        axes.axvline(1, color=style.INK, lw=1)
+        axes.axvline(margin, color=style.INK, lw=1, ls="--")
+        left = min(0.8, max(0.4, table["low"].min())) / 1.02
+        right = max(1.3, min(2.0, table["high"].max())) * 1.02
         for at, row in enumerate(iterate_rows(table)):
             axes.plot([row.low, row.high], [at, at], color=style.BLUE, lw=2)
             axes.plot(row.ratio, at, "o", color=style.BLUE)
-            # An estimate far away is only named: so the intervals near the margin stay readable.
-            if row.ratio > right:
-                axes.text(right, at, f"{row.ratio:.3g} (off the page) →", ha="right")
-            elif not left < row.ratio < right:
-                axes.text(left, at, f"← {row.ratio:.3g} (off the page)", ha="left")
-        axes.set(
-            yticks=range(len(table)),
-            yticklabels=[f"{row.Index}  {row.what}" for row in iterate_rows(table)],
-        )
-        axes.set(
-            xlabel="ratio with 99 % interval (log scale)",
-            xscale="log",
-            ylim=(len(table) - 0.5, -0.5),
-        )
+            # An interval far away is only written: so those near the margin stay readable.
+            words = f"{row.ratio:.3g} ({row.low:.3g} to {row.high:.3g})"
+            if row.low > right:
+                axes.text(right / 1.01, at, f"{words} →", ha="right", va="center_baseline")
+            elif row.high < left:
+                axes.text(left * 1.01, at, f"← {words}", ha="left", va="center_baseline")
         ticks = [
             tick
             for tick in (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
             if left <= tick <= right
         ]
+        axes.set(
+            title="Which intervals are above 1? Which are below the margin?\n"
+            f"(solid line: 1; dashed line: the margin, {margin:g}; shaded: too small to matter)",
+            yticks=range(len(table)),
+            yticklabels=[f"{row.Index}  {row.what}" for row in iterate_rows(table)],
+            xlabel="ratio with 99 % interval (log scale)",
+            xscale="log",
+            xlim=(left, right),
+            ylim=(len(table) - 0.5, -0.5),
+        )
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.set_xlim(left, right)
         axes.minorticks_off()
-        figure.legend(loc="outside lower center")
     plt.close(figure)
     return figure
 
@@ -228,21 +276,26 @@ def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
 @check(4)
 def check_1(ratio: Any, low: Any, high: Any, inverse_high: Any) -> Iterator[Part]:
     """Check a ratio of geometric means with its interval, and the upper end of its inverse."""
+    xml, json, _ = load_java_books()
     estimate, *ends = compute_ratio(load_java_books())
-    hints = {1 / estimate**2: "that is JSON over XML."}
-    off = (
-        "differences of logarithms, block by block; their mean and interval; then exp of all three."
-    )
+    hints = {
+        1 / estimate**2: "that is JSON over XML.",
+        xml.mean() / json.mean() / estimate: (
+            "that is the ratio of the arithmetic means: the slowest blocks count most in it."
+        ),
+        exp(np.mean(np.log(xml) - np.log(json))) / estimate: (
+            "that is exp of the plain mean. compute_interval uses the days: take its .estimate."
+        ),
+        log(estimate) / estimate: "that is still a logarithm: take exp.",
+    }
+    off = "take the differences of the logarithms, their mean and interval; then exp of all three."
     yield grade_number(
         ratio, estimate, "ratio", f"ratio: {estimate:.2f}.", hints, off, within=0.001
     )
     for name, given, end in zip(("low", "high"), (low, high), ends, strict=True):
         hints = {log(end) / end: "that is still a logarithm: take exp."}
         yield grade_number(given, end, name, f"{name}: {end:.2f}.", hints, off, within=0.002)
-    well = (
-        "inverse_high: the inverse's ends are the ends' inverses. On the plain scale that fails:"
-        " try it."
-    )
+    well = "inverse_high: it is 1 over the other end. Without logarithms that does not work."
     hints = {
         ends[0]
         / ends[1]: "that is its low end: which end of XML/JSON becomes the high end of JSON/XML?"
@@ -266,22 +319,24 @@ def check_2(verdict: Any) -> Iterator[Part]:
         verdicts = [call_function(verdict, *example) for example in examples]
         for given in verdicts:
             if given not in KINDS:
-                raise FormError(f"{given!r} is none of {', '.join(KINDS)}.")
+                raise FormError(f"{given!r} is not one of {', '.join(KINDS)}.")
         off = _HINTS[kind]
         for (low, high, margin), given in zip(examples, verdicts, strict=True):
             if given != kind:
-                off = f"{low:g} to {high:g}, margin {margin:g}: {given}? {off}"
+                off = f"{low:g} to {high:g}, margin {margin:g}: not {given!r}. {off}"
                 break
         yield grade(set(verdicts) == {kind}, f"{kind}: all {len(examples)} intervals.", off)
 
     yield from grade_separately(check_case(kind, examples) for kind, examples in _EXAMPLES.items())
 
 
-def _judge_row(row: Any) -> str:
-    """Judge a claim of more, with a margin of 1.1, by a comparison."""
-    if row.high < 1.1:
-        return "the opposite" if row.high < 1 else "no difference that matters"
-    return "for" if row.low > 1 else "open"
+def judge_interval(low: float, high: float, margin: float = 1.1) -> str:
+    """Return which of `KINDS` an interval is for a claim of more."""
+    if high < 1:
+        return "the opposite"
+    if high < margin:
+        return "no difference that matters"
+    return "for" if low > 1 else "open"
 
 
 @check(5)
@@ -290,14 +345,24 @@ def check_3(said: Any) -> Iterator[Part]:
     table = load_cases()
     where = {
         row.Index: (
-            f"its interval is {row.low:.2f} to {row.high:.2f}, the margin 1.1: which ends lie"
-            " beyond what?"
+            f"Its interval is {row.low:.2f} to {row.high:.2f}, the margin 1.1: where do the two"
+            " ends lie?"
         )
         for row in iterate_rows(table)
     }
-    yield from grade_sorting(
-        said, {row.Index: _judge_row(row) for row in iterate_rows(table)}, KINDS, where
-    )
+    truth = {row.Index: judge_interval(row.low, row.high) for row in iterate_rows(table)}
+    yield from grade_sorting(said, truth, KINDS, where)
+
+
+def compute_spreads() -> tuple[float, float]:
+    """Return the standard deviation of the log ratio of comparison B, in two designs.
+
+    First as measured: a and b alternate in one process. Then a of one process is compared with b
+    of the next.
+    """
+    first, second, _ = load_identical_books()
+    b, a = np.log(first), np.log(second)
+    return float(np.std(b - a, ddof=1)), float(np.std(b[1:] - a[:-1], ddof=1))
 
 
 def count_needed_blocks(sd: float, margin: float) -> int:
@@ -315,10 +380,11 @@ def count_needed_blocks(sd: float, margin: float) -> int:
 @check(3)
 def check_4(blocks_needed: Any) -> Iterator[Part]:
     """Check a function that returns how many blocks an equivalence takes."""
+    together, apart = compute_spreads()
     cases: Sequence[tuple[str, float, float]] = (
-        ("bookstore, arms by turns", 0.028, 1.1),
-        ("bookstore, arms in processes apart", 0.383, 1.1),
-        ("a smaller margin", 0.124, 1.02),
+        ("a and b alternate in one process", round(together, 3), 1.1),
+        ("a and b run in two processes", round(apart, 3), 1.1),
+        ("a smaller margin", 0.12, 1.02),
     )
 
     def check_case(about: str, sd: float, margin: float) -> Iterator[Part]:
@@ -326,18 +392,37 @@ def check_4(blocks_needed: Any) -> Iterator[Part]:
         found = read_number(
             call_function(blocks_needed, sd, margin), f"blocks_needed({sd}, {margin})"
         )
+        # What comes out by three well-known mistakes.
+        plain_margin = next(
+            n
+            for n in count(MIN_BLOCKS)
+            if compute_t_quantile(n - 1, 0.995) * sd / sqrt(n) <= margin - 1
+        )
         normal = next(n for n in count(MIN_BLOCKS) if 2.58 * sd / sqrt(n) <= log(margin))
-        if found == normal != truth:
-            hint = (
-                "with few blocks 2.58 is too small: take Student's quantile for n - 1 degrees of"
-                " freedom."
-            )
-        else:
-            hint = (
-                f"the half-width, quantile times {sd} over the root of n, must be at most"
-                f" log({margin})."
-            )
-        says = f"{about} (SD {sd}, margin {margin}): {found:,.0f} is not it; {hint}"
-        yield grade(found == truth, f"{about}: {truth:,} blocks.", says)
+        hints = {
+            truth - 1: "One block is missing: is the last n tested?",
+            normal: "2.58 is too small for few blocks: take Student's quantile for n - 1.",
+            plain_margin: "sd is of logarithms: compare it with log(margin), not with margin - 1.",
+        }
+        hint = hints.get(int(found), "Write: quantile * sd / sqrt(n) <= log(margin).")
+        if found < MIN_BLOCKS:
+            hint = f"Begin with n = {MIN_BLOCKS}: fewer blocks have no interval."
+        says = f"{about} (sd {sd}, margin {margin}): not {found:,.0f}."
+        well = f"{about} (sd {sd}, margin {margin}): {truth:,} blocks."
+        yield grade(found == truth, well, says, hint)
 
     yield from grade_separately(check_case(*case) for case in cases)
+
+
+@check(3)
+def check_5(low: Any, high: Any, said: Any, pairs: Pairs) -> Iterator[Part]:
+    """Check the interval of the student's own A/A check, and what it means for a claim of more."""
+    _, *ends = compute_ratio(pairs)
+    off = "compute_interval of np.log(a) - np.log(b), with the days; then exp."
+    for name, given, end in zip(("my_low", "my_high"), (low, high), ends, strict=True):
+        hints = {log(end) / end: "that is still a logarithm: take exp."}
+        yield grade_number(given, end, name, f"{name}: {end:.3f}.", hints, off, within=0.0005)
+    truth = judge_interval(*ends)
+    well = f"my_verdict: {truth}."
+    off = f"{said!r}: compare {ends[0]:.3f} to {ends[1]:.3f} with 1 and with the margin 1.1."
+    yield grade_choice(said, truth, "my_verdict", KINDS, well, off)

@@ -1,14 +1,16 @@
-"""Feedback of checks, with hints where an answer is wrong; and predictions with their outcomes."""
+"""Checks of answers: what is right, what is wrong and where to look, never the solution."""
 
+import _thread
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from html import escape
 from math import isclose, isfinite
 from numbers import Real
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -27,10 +29,18 @@ class Part:
 
     right: bool | None
     says: str
+    hint: str = ""  # shown once per task, however many parts have it
 
 
 class FormError(Exception):
-    """An answer does not have the form that was asked for, so its contents cannot be graded."""
+    """An answer does not have the form that was asked for, so its contents cannot be graded.
+
+    `cause` is the same for all errors that one mistake makes; a check shows the first of them.
+    """
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause or message
 
 
 class OpenTaskError(Exception):
@@ -45,7 +55,7 @@ class Feedback:
     """
 
     def __init__(self, task: str, parts: Iterable[Part], points: int) -> None:
-        self.task, self.parts, self.points = task, tuple(parts), points
+        self.task, self.parts, self.points = task, tuple(_show_hints_once(parts)), points
 
     @property
     def earned(self) -> int:
@@ -83,6 +93,18 @@ class Feedback:
             return _GREEN
         wrong = any(part.right is False for part in self.parts)
         return _RED if wrong else _GREY
+
+
+def _show_hints_once(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts with their hint in the message, or a reference to the same hint above."""
+    shown: set[str] = set()
+    for part in parts:
+        if not part.hint:
+            yield part
+            continue
+        hint = "(The hint is the same.)" if part.hint in shown else part.hint
+        shown.add(part.hint)
+        yield replace(part, says=f"{part.says} {hint}", hint="")
 
 
 def _render_part(part: Part) -> str:
@@ -137,11 +159,12 @@ def _iterate_values(answer: Any) -> Iterator[Any]:
     if isinstance(answer, Mapping | list | tuple):
         for value in answer.values() if isinstance(answer, Mapping) else answer:
             yield from _iterate_values(value)
-    elif not isinstance(answer, pd.DataFrame):
+    elif not isinstance(answer, pd.DataFrame | np.ndarray):
         yield answer
 
 
-def _is_open(guess: Any) -> bool:
+def is_open(guess: Any) -> bool:
+    """Return whether an answer or a prediction is still ``...``, wholly or in part."""
     return any(value is ... for value in _iterate_values(guess))
 
 
@@ -150,20 +173,21 @@ def _describe_error(reason: Exception) -> Part:
     if isinstance(reason, OpenTaskError | FormError):
         return Part(None if isinstance(reason, OpenTaskError) else False, str(reason))
     where = f"{type(reason).__name__}: {reason}"
-    return Part(False, f"could not be looked at to the end. It stopped with {where}")
+    return Part(False, f"could not be graded to the end. It stopped with {where}")
 
 
-def grade_separately(looks: Iterable[Iterator[Part]]) -> Iterator[Part]:
+def grade_separately(gradings: Iterable[Iterator[Part]]) -> Iterator[Part]:
     """Yield the parts of several gradings; an error in one of them does not stop the others."""
-    already: set[Part] = set()
-    for look in looks:
+    shown: set[str] = set()
+    for grading in gradings:
         try:
-            yield from look
+            yield from grading
         except Exception as reason:
-            refused = _describe_error(reason)
-            if refused not in already:  # a function without a body fails each grading alike
-                yield refused
-            already.add(refused)
+            cause = reason.cause if isinstance(reason, FormError) else str(reason)
+            # One mistake in a function stops each grading alike: one message is enough.
+            if cause not in shown:
+                yield _describe_error(reason)
+            shown.add(cause)
 
 
 def mark_open(name: str) -> Part:
@@ -171,18 +195,22 @@ def mark_open(name: str) -> Part:
     return Part(None, f"{name}: no answer yet by this name.")
 
 
-def grade(right: Any, well: str, off: str) -> Part:
-    """Return a part with the message `well` when right, else `off`, which says where to look."""
-    return Part(bool(right), well if right else off)
+def grade(right: Any, well: str, off: str, hint: str = "") -> Part:
+    """Return a part with the message `well` when right; else `off`, and where to look."""
+    return Part(True, well) if right else Part(False, off, hint)
 
 
-def grade_choice(value: Any, right: str, name: str, well: str, off: str) -> Part:
-    """Return a part for a text that was to be chosen among a few."""
-    return (
-        mark_open(name)
-        if value is ...
-        else grade(isinstance(value, str) and value == right, well, off)
-    )
+def grade_choice(
+    value: Any, right: str, name: str, choices: Sequence[str], well: str, off: str
+) -> Part:
+    """Return a part for a text that was to be chosen among a few, in any case of letters."""
+    allowed = {choice.lower() for choice in choices}
+    if value is ...:
+        return mark_open(name)
+    given = value.strip().lower() if isinstance(value, str) else value
+    if given not in allowed:
+        return Part(False, f"{name}: {shorten(value)} is not one of {', '.join(choices)}.")
+    return grade(given == right.lower(), well, off)
 
 
 class _TimeLimitExceeded(BaseException):
@@ -203,13 +231,23 @@ def _time_limit() -> Iterator[None]:
     def interrupt(*_: object) -> None:
         raise _TimeLimitExceeded
 
-    handler = signal.signal(signal.SIGALRM, interrupt)
-    timer = signal.setitimer(signal.ITIMER_REAL, CALL_LIMIT_S)
+    # Windows has no alarm. A simulated Ctrl-C ends a loop there, but not a long sleep.
+    has_alarm = hasattr(signal, "setitimer")
+    number = signal.SIGALRM if has_alarm else signal.SIGINT
+    handler = signal.signal(number, interrupt)
+    if has_alarm:
+        timer = signal.setitimer(signal.ITIMER_REAL, CALL_LIMIT_S)
+    else:
+        thread = Timer(CALL_LIMIT_S, _thread.interrupt_main)
+        thread.start()
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, handler)
+        if has_alarm:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+        else:
+            thread.cancel()
+        signal.signal(number, handler)
 
 
 def call_function(function: Any, *arguments: Any) -> Any:
@@ -220,42 +258,54 @@ def call_function(function: Any, *arguments: Any) -> Any:
     """
     if not callable(function):
         raise FormError(
-            f"this should be a function, and is {type(function).__name__}: hand over its name"
-            " without brackets."
+            f"this should be a function, and is {type(function).__name__}: write its name without"
+            " brackets."
         )
+    name = getattr(function, "__name__", "the function")
     try:
         with _time_limit():
             found = function(*arguments)
     except _TimeLimitExceeded:
         raise FormError(
-            f"{function.__name__} did not end within {CALL_LIMIT_S} seconds and was stopped: "
-            "does each of its loops come to an end?"
+            f"{name} did not end within {CALL_LIMIT_S} seconds and was stopped: does each of its"
+            " loops come to an end?"
         ) from None
     except Exception as error:
-        given = ", ".join(map(_shorten, arguments))
-        raise FormError(
-            f"{function.__name__}({given}) stopped with {type(error).__name__}: {error}"
-        ) from error
+        given = ", ".join(map(shorten, arguments))
+        why = f"{type(error).__name__}: {error}"
+        message = f"{name}({given}) stopped{_find_line(function, error)} with {why}"
+        raise FormError(message, cause=f"{name}: {why}") from error
     if found is None or found is ...:
         raise OpenTaskError(
-            f"{function.__name__} returns nothing yet: write its body, and return the result."
+            f"{name} returns nothing yet: write its body, and return the result (None is no"
+            " result)."
         )
     return found
 
 
-def _shorten(value: Any) -> str:
+def _find_line(function: Any, error: Exception) -> str:
+    """Return the line of a student's notebook cell that raised an error, as words."""
+    code = getattr(function, "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if code and frame.filename == code.co_filename]
+    return f" in line {lines[-1]} of its cell" if lines else ""
+
+
+def shorten(value: Any) -> str:
+    """Return a value as Python writes it, in at most 60 characters."""
     text = repr(value).replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, of any numeric type."""
     return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
 def read_number(value: Any, name: str) -> float:
     """Return an answer as a number; raises `FormError` when it is not one."""
-    if not _is_number(value):
-        raise FormError(f"{name} should be a number, and is {_shorten(value)}.")
+    if not is_number(value):
+        raise FormError(f"{name} should be a number, and is {shorten(value)}.")
     return float(value)
 
 
@@ -287,7 +337,7 @@ def grade_number(
         Messages for well-known mistakes, by the factor on the truth that each leads to (1000: a
         wrong unit).
     off
-        The message for any other number, after "too large" or "too small".
+        The hint for any other number, after "too large" or "too small".
     """
     if value is ...:
         return mark_open(name)
@@ -300,7 +350,8 @@ def grade_number(
     for factor, hint in hints.items():
         if isclose(found, truth * factor, rel_tol=within):
             return Part(False, f"{name}: {hint}")
-    return Part(False, f"{name} is too {'large' if found > truth else 'small'}: {off}")
+    side = "large" if found > truth else "small"
+    return Part(False, f"{name} is too {side}:", off)
 
 
 def read_dictionary(answer: Any, names: Iterable[str], wanted: str) -> dict[str, Any]:
@@ -321,91 +372,13 @@ def grade_sorting(
         right = truth[name]
         # A computed answer may be numpy's True.
         given = given.item() if isinstance(given, np.generic) else given
+        given = given.strip().lower() if isinstance(given, str) else given
         if given is ...:
             yield mark_open(name)
         elif not any(type(given) is type(kind) and given == kind for kind in allowed):
             yield Part(
-                False, f"{name}: {_shorten(given)} is none of {', '.join(map(repr, allowed))}."
+                False, f"{name}: {shorten(given)} is not one of {', '.join(map(repr, allowed))}."
             )
         else:
-            yield grade(
-                given == right, f"{name}: right, {right}.", f"{name}: not {given!r}. {where[name]}"
-            )
-
-
-class Predictions:
-    """A student's predictions, written down before anything ran."""
-
-    def __init__(self, **guesses: Any) -> None:
-        self.guesses = guesses
-
-    def _repr_html_(self) -> str:
-        left = [name.replace("_", " ") for name, guess in self.guesses.items() if _is_open(guess)]
-        if left:
-            return (
-                "<b>Before you run on</b>, write a number in place of each <code>...</code> "
-                f"({escape(', '.join(left))}). A guess made afterwards teaches nothing; "
-                "a wrong one made before teaches most."
-            )
-        try:
-            guesses = {name.replace("_", " "): guess for name, guess in self.guesses.items()}
-            written = [f"{name} {read_number(guess, name):g}" for name, guess in guesses.items()]
-        except FormError as reason:
-            return (
-                f"<b>Before you run on</b>: {escape(str(reason))} Leave out units and quotation"
-                " marks."
-            )
-        return f"Written down: {escape(', '.join(written))}."
-
-    def compare(self, **found: float) -> "Outcomes":
-        """Return the predictions with the measured values of the same names."""
-        return Outcomes(self.guesses, found)
-
-
-class Outcomes:
-    """Predictions with the measured values."""
-
-    def __init__(self, guesses: Mapping[str, Any], found: Mapping[str, float]) -> None:
-        self.rows = [
-            (name.replace("_", " "), guesses.get(name, ...), value) for name, value in found.items()
-        ]
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            f"{name}: predicted {self._guess(guess)}, found {value:.3g}"
-            for name, guess, value in self.rows
-        )
-
-    @staticmethod
-    def _guess(guess: Any) -> str:
-        if _is_open(guess):
-            return "nothing"
-        return f"{float(guess):g}" if _is_number(guess) else _shorten(guess)
-
-    @staticmethod
-    def _verdict(guess: Any, value: float) -> str:
-        if _is_open(guess):
-            return "write it down first, next time"
-        if not _is_number(guess):
-            return "a number was expected"
-        if not (guess > 0 and value > 0):
-            return ""
-        factor = max(float(guess) / value, value / float(guess))
-        return (
-            "very near"
-            if factor < 1.25
-            else f"off by a factor of {factor:.3g}: what did you leave out?"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = "".join(self._render_row(*row) for row in self.rows)
-        names = ("", "you predicted", "it came out", "")
-        head = "".join(f"<th>{name}</th>" for name in names)
-        return f"<table><tr>{head}</tr>{rows}</table>"
-
-    def _render_row(self, name: str, guess: Any, value: float) -> str:
-        text = "<td style='text-align:left'>{}</td>"
-        return (
-            f"<tr>{text.format(escape(name))}<td>{escape(self._guess(guess))}</td>"
-            f"<td><b>{value:.3g}</b></td>{text.format(escape(self._verdict(guess, value)))}</tr>"
-        )
+            off = f"{name}: not {given!r}."
+            yield grade(given == right, f"{name}: right, {right}.", off, where[name])

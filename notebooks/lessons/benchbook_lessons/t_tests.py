@@ -1,6 +1,7 @@
 """Lesson 4, t-tests: study tcp's printed samples, its five p-values, and a misprint in one."""
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from numbers import Real
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from scipy import stats
 
 from benchbook.analysis.published import load_published_numbers
@@ -17,7 +19,6 @@ from benchbook.plots.points import iterate_rows
 from benchbook_lessons.feedback import (
     FormError,
     Part,
-    Predictions,
     call_function,
     check,
     grade,
@@ -28,36 +29,40 @@ from benchbook_lessons.feedback import (
     read_dictionary,
     read_number,
 )
+from benchbook_lessons.predictions import Predictions
 
 predict = Predictions
 MEASURES: Final = tuple(tcp_samples.MEASURES)
 OBJECTS: Final = tuple(tcp_samples.TRIALS)
 """How many objects each of the five trials sent."""
 
+SPREADS: Final = ("the clock", "the machine", "the sizes")
+"""What the spread of a sample may come from."""
+
 STATEMENTS: Final = {
     "A": ("With p = 0.47, JSON and XML use the same user CPU.", False),
     "B": (
         (
-            "If there were no difference, a t as large as this or larger would come up in about 47"
-            " % of such tests."
+            "If there were no difference, about 47 % of such tests would give a t at least as far"
+            " from 0 as this one, on either side."
         ),
         True,
     ),
     "C": ("The probability that there is no difference is 0.47.", False),
-    "D": ("A p of 0.0033 means a larger difference than one of 0.01.", False),
-    "E": ("With five values a side, a large true difference may well give p > 0.05.", True),
+    "D": ("A p of 0.0033 means a larger difference than a p of 0.01.", False),
+    "E": ("With five values per side, even a large true difference can give p > 0.05.", True),
 }
 """What is said of p-values, and whether it follows."""
 
 _WHERE: Final = {
     "A": (
-        "what would p be for two values a side that differ by a factor of two? Absence of evidence"
-        " is something else."
+        "What would p be for two values per side that differ by a factor of two? A large p does not"
+        " show that two things are equal."
     ),
-    "B": "read the definition of a p-value in the glossary again, word by word.",
-    "C": "is p computed by taking 'no difference' for granted, or does it say how likely that is?",
-    "D": "t has three ingredients: the difference, the spread and the number of values.",
-    "E": "look at User CPU of JSON: what does the first trial do to the spread?",
+    "B": "Read the definition of a p-value in the glossary again, word by word.",
+    "C": "p is computed as if there were no difference. Can it say how likely that is?",
+    "D": "t has three parts: the difference, the spread and the number of values.",
+    "E": "Look at User CPU of JSON: what does the first trial do to the spread?",
 }
 
 
@@ -94,7 +99,8 @@ def load_table_8() -> "pd.Series[Any]":
 def draw_samples() -> Figure:
     """Draw the two samples of each measure of Table 7."""
     with style.use_style():
-        figure, axes = plt.subplots(1, len(MEASURES), figsize=(8.4, 2.6), layout="constrained")
+        figure, axes = plt.subplots(1, len(MEASURES), figsize=(8.4, 2.8), layout="constrained")
+        figure.suptitle("Five trials per format: which samples are far apart?")
         for panel, measure in zip(axes, MEASURES, strict=True):
             for at, (name, values) in enumerate(
                 zip(("JSON", "XML"), load_samples(measure), strict=True)
@@ -103,6 +109,64 @@ def draw_samples() -> Figure:
                 panel.plot([at] * 5, values, look.marker, color=look.colour, ms=5, alpha=0.7)
             panel.set(title=measure, xticks=[0, 1], xticklabels=["JSON", "XML"], xlim=(-0.5, 1.5))
             panel.set_ylabel({"Total Time": "ms", "Average Time": "ms"}.get(measure, "%"))
+    plt.close(figure)
+    return figure
+
+
+def list_splits(measure: str) -> NDArray[np.float64]:
+    """Return XML's mean less JSON's for every split of the ten values into two fives.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (252,), in the unit of the measure. The first is the split as it was measured.
+    """
+    json, xml = load_samples(measure)
+    values = np.array([*json, *xml])
+    differences = []
+    for chosen in combinations(range(len(values)), len(json)):
+        taken = values[list(chosen)]
+        others = np.delete(values, chosen)
+        differences.append(others.mean() - taken.mean())
+    return np.array(differences)
+
+
+def mark_far_splits(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which differences are at least as far from 0 as the first, the measured one."""
+    distances = np.abs(differences)
+    # Rounding must not separate equal differences.
+    far: NDArray[np.bool_] = distances >= distances[0] * (1 - 1e-9)
+    return far
+
+
+def compute_split_share(measure: str) -> float:
+    """Return the share of splits whose difference is at least as far from 0 as the measured one."""
+    return float(mark_far_splits(list_splits(measure)).mean())
+
+
+def draw_splits(measures: tuple[str, ...] = ("User CPU", "System CPU")) -> Figure:
+    """Draw what the difference of the means would be if the labels JSON and XML meant nothing."""
+    with style.use_style():
+        figure, panels = plt.subplots(
+            1, len(measures), figsize=(8.4, 3.0), sharey=True, layout="constrained"
+        )
+        for axes, measure in zip(panels, measures, strict=True):
+            differences = list_splits(measure)
+            is_far = mark_far_splits(differences)
+            axes.hist(
+                [differences[~is_far], differences[is_far]],
+                31,
+                stacked=True,
+                color=["#c9c9c9", style.VERMILION],
+                label=["nearer to 0 than measured", "at least as far from 0"],
+            )
+            axes.axvline(differences[0], color=style.INK, lw=1.5, label="measured")
+            axes.set(
+                title=f"{measure}: {is_far.mean():.1%} of the splits are orange",
+                xlabel="mean of XML - mean of JSON, percentage points",
+            )
+        panels[0].set_ylabel("number of splits")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     plt.close(figure)
     return figure
 
@@ -117,19 +181,13 @@ def check_1(t: Any) -> Iterator[Part]:
             read_number(call_function(t, a, b), "t(a, b)"),
         )
         if np.isclose(found, -truth):
-            hint = "the sign is the other way round: positive when the first mean is larger."
+            hint = "The sign is wrong: t is positive when the first mean is larger."
         elif np.isclose(found, stats.ttest_ind(a, b, equal_var=False).statistic):
-            hint = "that is Welch's: it does not pool the variances."
+            hint = "That is Welch's t: it does not pool the variances."
         else:
-            hint = (
-                "the variances divide by n - 1; pooled they are weighted by n - 1; then come 1/n of"
-                " both sides."
-            )
-        yield grade(
-            np.isclose(found, truth),
-            f"{about}: t = {truth:.3f}.",
-            f"{about}: {found:.3f}, and {hint}",
-        )
+            hint = "Divide each variance by n - 1 (ddof=1), weigh it by n - 1, then use 1/n + 1/m."
+        well = f"{about}: t = {truth:.3f}."
+        yield grade(np.isclose(found, truth), well, f"{about}: not {found:.3f}.", hint)
 
     pairs = (
         ("two samples of five", [5.0, 7, 6, 8, 9], [1.0, 3, 2, 5, 4]),
@@ -149,9 +207,9 @@ def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     def numbers() -> Iterator[Part]:
         given = read_dictionary(p, MEASURES, "its p-value")
         for row in iterate_rows(meant):
-            welch = "that is Welch's test; the paper made Student's."
+            welch = "that is Welch's test; the paper used Student's."
             hints = {row.p_welch / row.p: welch, 0.5: "two-sided is twice that."}
-            off = "stats.ttest_ind(json, xml).pvalue of the five values a side."
+            off = "stats.ttest_ind(json, xml).pvalue, of five values per side."
             yield grade_number(
                 given[row.measure],
                 row.p,
@@ -164,9 +222,9 @@ def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     yield from grade_separately(
         [numbers()]
     )  # where p is not a dictionary, the other answer is still graded
-    well = "one of five does not agree: System CPU."
-    off = f"{does_not_agree!r}: round your p-values as far as the printed ones, and compare again."
-    yield grade_choice(does_not_agree, "System CPU", "does_not_agree", well, off)
+    well = "does_not_agree: System CPU, the only one of the five."
+    off = f"{does_not_agree!r}: round your p-values to the printed digits, and compare again."
+    yield grade_choice(does_not_agree, "System CPU", "does_not_agree", MEASURES, well, off)
 
 
 def _read_numbers(read: Any, texts: list[str]) -> list[float]:
@@ -193,7 +251,7 @@ def check_3(read: Any) -> Iterator[Part]:
     def three() -> Iterator[Part]:
         found, asked = (
             _read_numbers(read, ["1.5", "2,25", "3"]),
-            "how many values does a comma-separated file have at '2,25'?",
+            "how many values are '2,25' in a comma-separated file?",
         )
         off = f"of '1.5', '2,25' and '3' it returns {found}: {asked}"
         yield grade(found == [1.5, 2.0, 25.0, 3.0], "'2,25' becomes two values.", off)
@@ -224,29 +282,23 @@ def check_4(ratio: Any, low: Any, high: Any, what: Any) -> Iterator[Part]:
     plain = float(np.mean(xml) / np.mean(json)) / truth
     hints: dict[float, str] = {
         1 / truth**2: "that is JSON over XML.",
-        plain: "that is the ratio of the arithmetic means: the largest size rules it.",
+        plain: "that is the ratio of the arithmetic means: the largest size counts most.",
     }
-    off = (
-        "stats.ttest_rel of the logarithms, trial by trial: each sent the same number of objects;"
-        " then np.exp."
-    )
+    off = "use stats.ttest_rel of the logarithms (trials of one size are a pair), then np.exp."
     yield grade_number(ratio, truth, "ratio", f"ratio: {truth:.1f}.", hints, off, within=0.002)
     for at, (name, given) in enumerate((("low", low), ("high", high))):
         end = paired[at]
         hints = {
-            unpaired[at] / end: "that is of unpaired samples: what belongs together here?",
-            narrow[at] / end: "that is of a 95 % interval; a 99 % one is wanted.",
+            unpaired[at] / end: "that is of unpaired samples: which values are pairs here?",
+            narrow[at] / end: "that is of a 95 % interval: compute the 99 % one.",
         }
         yield grade_number(given, end, name, f"{name}: {end:.1f}.", hints, off, within=0.005)
-    says = (
-        "the spread in that test is mostly the sizes that the authors chose, not an error of"
-        " measurement."
-    )
+    well = "what: the authors chose the sizes, and the sizes make the spread."
     off = (
-        f"{what!r}: print samples('Total Time') beside OBJECTS. Why do the five values of one side"
-        " differ so much?"
+        f"{what!r}: print lesson.load_samples('Total Time') and lesson.OBJECTS. Why do the five"
+        " values of one side differ so much?"
     )
-    yield grade_choice(what, "the sizes", "what", says, off)
+    yield grade_choice(what, "the sizes", "what", SPREADS, well, off)
 
 
 @check(5)

@@ -10,14 +10,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from scipy import stats
 
-from benchbook.analysis.study_means import select_cells
+from benchbook.analysis.steadiness import find_steady_state
 from benchbook.plots import style
-from benchbook.plots.points import select_rows
 from benchbook_lessons.feedback import (
+    OpenTaskError,
     Part,
-    Predictions,
     call_function,
     check,
     grade,
@@ -26,8 +26,10 @@ from benchbook_lessons.feedback import (
     grade_sorting,
     read_dictionary,
     read_number,
+    shorten,
 )
-from benchbook_lessons.reference import load_repetitions, select_main_host
+from benchbook_lessons.predictions import Predictions
+from benchbook_lessons.snapshot import load_round_trips
 
 predict = Predictions
 
@@ -54,46 +56,31 @@ USERS: Final = {
 """Users, and which time answers their question."""
 
 
-def load_java_round_trips(n: int) -> pd.DataFrame:
-    """Return the reference run's Java round trips of case 1: ``format, block, repetition, us``."""
-    rows = select_main_host(
-        select_rows(load_repetitions("bookstore", "java"), n=n, case=1, arm="a")
-    )
-    rows = select_cells(
-        rows, json_codec="jackson", process="together", keys="paper", binding="once", sink="file"
-    )
-    rows = select_rows(rows, cell_id=list(rows["cell_id"].unique()[:1]))
-    rows = rows.assign(us=rows["value"] / 1e3)[["format", "block", "repetition", "us"]]
-    return rows.sort_values(["format", "block", "repetition"], ignore_index=True)
+def load_blocks(n: int, format: str) -> list[NDArray[np.float64]]:
+    """Return a Java process's 100 round trips of `n` books, in µs, for each block.
 
-
-def load_blocks(n: int, format: str) -> list[Any]:
-    """Return the 100 repetitions of each block, one array per block, in µs."""
-    found = load_java_round_trips(n)
-    return [
-        block["us"].to_numpy() for _, block in found[found["format"] == format].groupby("block")
-    ]
+    JSON and XML of a block ran in the same process.
+    """
+    rows = load_round_trips(language="java", n=n, format=format)
+    return [block["us"].to_numpy() for _, block in rows.groupby("block")]
 
 
 def draw(n: int = 1) -> Figure:
     """Draw every block's repetitions in their order."""
-    found = load_java_round_trips(n)
     with style.use_style():
-        figure, axes = plt.subplots(1, 2, figsize=(7.4, 3), sharey=True, layout="constrained")
+        figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True, layout="constrained")
         for panel, format in zip(axes, ("json", "xml"), strict=True):
-            look = style.get_series_style(format.upper())
-            for _, block in found[found["format"] == format].groupby("block"):
-                panel.plot(
-                    block["repetition"] + 1, block["us"], color=look.colour, lw=0.8, alpha=0.7
-                )
-            panel.set(
-                title=f"{format.upper()}, n = {n:,}",
-                xlabel="repetition",
-                xscale="log",
-                yscale="log",
-            )
-        axes[0].set_ylabel("round trip, µs")
-        figure.suptitle("Fresh Java processes, one line per process")
+            colour = style.get_series_style(format.upper()).colour
+            blocks = load_blocks(n, format)
+            for times in blocks:
+                count = np.arange(1, len(times) + 1)
+                panel.plot(count, times / 1e3, color=colour, lw=0.8, alpha=0.7)
+                panel.plot(1, times[0] / 1e3, "o", color=colour, ms=4)
+            panel.set(title=format.upper(), xlabel="repetition", xscale="log", yscale="log")
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_major_formatter("{x:g}")
+        axes[0].set_ylabel("round trip, ms")
+        figure.suptitle(f"The first round trip is slow in each of {len(blocks)} Java processes")
     plt.close(figure)
     return figure
 
@@ -111,16 +98,27 @@ def time_fresh_processes(processes: int = 4, books: int = 1, codec: str = "xsdat
 
 
 def draw_fresh(found: pd.DataFrame) -> Figure:
-    """Draw the times that `time_fresh_processes` returned."""
+    """Draw the times that `time_fresh_processes` returned, one line per process."""
     with style.use_style():
-        figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+        figure, axes = plt.subplots(figsize=(7.4, 2.8), layout="constrained")
         for _, rows in found.groupby("process"):
-            axes.plot(
-                rows["repetition"] + 1, rows["us"], "o-", color=style.BLUE, ms=3, lw=0.7, alpha=0.6
-            )
-        axes.set(xlabel="repetition in its process", ylabel="marshalling, µs", yscale="log")
+            count = rows["repetition"] + 1
+            axes.plot(count, rows["us"], "o-", color=style.BLUE, ms=3, lw=0.7, alpha=0.6)
+            axes.plot(count.iloc[0], rows["us"].iloc[0], "o", color=style.VERMILION, ms=6)
+        axes.set(
+            title="Your Python processes: the large dot is the first repetition of each",
+            xlabel="repetition",
+            ylabel="marshalling, µs",
+            yscale="log",
+        )
+        axes.yaxis.set_major_formatter("{x:,g}")
     plt.close(figure)
     return figure
+
+
+def compute_first_over_last(n: int) -> float:
+    """Return the first repetition over the last, for JSON: the median of the blocks."""
+    return float(np.median([row[0] / row[-1] for row in load_blocks(n, "json")]))
 
 
 def compute_first_share(n: int) -> float:
@@ -134,11 +132,11 @@ def check_1(share: Any) -> Iterator[Part]:
 
     def four() -> Iterator[Part]:
         found = read_number(call_function(share, [6.0, 1.0, 1.0, 2.0]), "share([6, 1, 1, 2])")
-        says = f"of 6, 1, 1, 2 it returns {found:g}: the sum of all is 10."
+        says = f"of 6, 1, 1, 2 it returns {found:g}. The sum of all is 10."
         if np.isclose(found, 6 / 4):
             says = (
-                "of 6, 1, 1, 2 it returns the first over the sum of the others; all are wanted"
-                " below the line."
+                "of 6, 1, 1, 2 it returns the first over the sum of the others. Divide by the"
+                " sum of all, the first included."
             )
         yield grade(np.isclose(found, 0.6), "of 6, 1, 1, 2 the first is 60 %.", says)
 
@@ -155,9 +153,9 @@ def check_1(share: Any) -> Iterator[Part]:
         )
         yield grade(
             np.isclose(found, truth),
-            f"of a real block at n = 1: {truth:.0%}, where 1 % would be its due.",
-            f"of a real block it returns {found:g}: is it still the first value over the sum, for"
-            " an array?",
+            f"of a real block at n = 1: {truth:.0%}. A fair share is 1 %.",
+            f"of a real block it returns {found:g}, and should return {truth:.3g}. Does your"
+            " function work for an array?",
         )
 
     yield from grade_separately((four(), equal(), real()))
@@ -177,12 +175,12 @@ def check_2(ratio: Any) -> Iterator[Part]:
     given = read_dictionary(ratio, wanted, "XML's ratio to JSON")
     truths = {name: _compute_ratio(1, which) for name, which in wanted.items()}
     for name, truth in truths.items():
-        hints = {1 / truth**2: "that is JSON over XML: the other way round."}
+        hints = {1 / truth**2: "that is JSON over XML. Exchange the two."}
         for other, ratio_of_other in truths.items():
             if other != name:
                 hints[ratio_of_other / truth] = f"that is the ratio of {other!r}."
         off = (
-            "take each block's mean of these repetitions, then stats.gmean(xml) /"
+            "take the mean of these repetitions in each block, then stats.gmean(xml) /"
             " stats.gmean(json)."
         )
         yield grade_number(
@@ -191,7 +189,7 @@ def check_2(ratio: Any) -> Iterator[Part]:
             name,
             f"{name}: {truth:.2f}.",
             hints,
-            f"for {name!r} {off}",
+            off,
             within=0.005,
         )
 
@@ -199,9 +197,7 @@ def check_2(ratio: Any) -> Iterator[Part]:
 @check(4)
 def check_3(time: Any) -> Iterator[Part]:
     """Check which time answers whose question."""
-    where = (
-        "How many repetitions has this process before its life ends, or its user has the answer?"
-    )
+    where = "How many repetitions does this process run before its user has the answer?"
     yield from grade_sorting(time, USERS, ("cold", "steady"), dict.fromkeys(USERS, where))
 
 
@@ -213,38 +209,66 @@ def check_4(steady_mean: Any) -> Iterator[Part]:
     cold = flat * np.where(np.arange(60) < 12, 5.0, 1.0)
     late = flat * np.where(np.arange(60) < 45, 1.0, 2.0)
 
-    def check_steady(about: str, row: Any, truth: float, hint: str) -> Iterator[Part]:
-        found = call_function(steady_mean, row)
+    def check_steady(about: str, times: Any, truth: float, hint: str) -> Iterator[Part]:
+        found = call_function(steady_mean, times)
         if isinstance(found, float) and np.isnan(found):
-            off = (
-                f"{about}: there is a steady state, and no number came out. Look at .start, not at"
-                " .shape."
-            )
-            yield Part(False, off)
+            off = f"{about}: there is a steady state, but your function returns nan."
+            is_flat = find_steady_state(times).start == 0
+            hint = ".start is 0 here, which is not None: compare with `is None`."
+            yield Part(False, off, hint if is_flat else "Look at .start, not at .shape.")
             return
         off = f"{about}: {read_number(found, about):.1f} is not its mean. {hint}"
         yield grade(np.isclose(found, truth, rtol=2e-3), f"{about}: {truth:.1f}.", off)
 
-    def check_unsteady(about: str, row: Any) -> Iterator[Part]:
-        found = call_function(steady_mean, row)
+    def check_unsteady(about: str, times: Any) -> Iterator[Part]:
+        try:
+            found = call_function(steady_mean, times)
+        except OpenTaskError:
+            # A function without a body returns None for a flat series, too.
+            call_function(steady_mean, flat)
+            found = None
         off = (
-            f"{about}: {found!r} came out. steadiness finds no steady state; what is honest to"
-            " return then?"
+            f"{about}: your function returns {shorten(found)}. There is no steady state, so the"
+            " answer is float('nan')."
         )
         yield grade(
             isinstance(found, float) and np.isnan(found),
-            f"{about}: no number, and none is made up.",
+            f"{about}: no number, and that is right.",
             off,
         )
 
-    start = "steadiness(row).start says where it settles."
+    start = "find_steady_state(times).start is the first repetition of the steady state."
     yield from grade_separately(
         (
-            check_steady(
-                "a row that is flat", flat, flat.mean(), "nothing has to be left out here."
-            ),
+            check_steady("a flat series", flat, flat.mean(), "Nothing has to be left out here."),
             check_steady("twelve slow repetitions first", cold, cold[12:].mean(), start),
-            check_unsteady("a row that changes late", late),
+            check_unsteady("a series that changes late", late),
             check_unsteady("ten repetitions", flat[:10]),
         )
     )
+
+
+def compute_cold_over_steady(found: pd.DataFrame) -> float:
+    """Return how many times the steady time the first repetition takes, over some processes.
+
+    The steady time of a process is the median of its last 20 repetitions. The ratio is the
+    geometric mean over the processes.
+    """
+    ratios = []
+    for _, rows in found.groupby("process"):
+        times = rows.sort_values("repetition")["us"]
+        ratios.append(times.iloc[0] / times.tail(20).median())
+    return float(stats.gmean(ratios))
+
+
+@check(1)
+def check_5(cold_over_steady: Any, found: pd.DataFrame) -> Iterator[Part]:
+    """Check the ratio of the cold to the steady time in the student's own processes."""
+    truth = compute_cold_over_steady(found)
+    hints = {1 / truth**2: "that is steady over cold. Exchange the two."}
+    off = (
+        "for each process divide the first time by the median of the last 20, then take"
+        " stats.gmean of the ratios."
+    )
+    well = f"cold_over_steady: {truth:.1f} times, in your own processes."
+    yield grade_number(cold_over_steady, truth, "cold_over_steady", well, hints, off)

@@ -1,0 +1,74 @@
+"""The lessons' own data, in ``notebooks/lessons/data``: a fixed part of the reference run.
+
+Lessons read nothing else that was measured before, so their numbers stay when the reference run
+grows. ``python -m tools.lesson_data`` makes these files.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from benchbook import paths
+from benchbook.analysis.block_means import compute_block_means
+from benchbook.plots.points import select_rows
+
+ROUND_TRIPS_FILE: Final = "round_trips.parquet"
+MEANS_FILE: Final = "block_means.parquet"
+STORES_FILE: Final = "stores.parquet"
+
+
+def find_folder() -> Path:
+    """Return the folder of the lessons' data."""
+    return paths.notebooks() / "lessons" / "data"
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
+    table = pd.read_parquet(find_folder() / name)
+    # The files have seven digits, to be small.
+    return table.astype(dict.fromkeys(table.select_dtypes("float32"), "float64"))
+
+
+def load_round_trips(**levels: object) -> pd.DataFrame:
+    """Return single round trips of study bookstore.
+
+    Parameters
+    ----------
+    levels
+        Of ``language`` (java, python), ``n`` (books) and ``format`` (json, xml).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``language, n, format, block, repetition, us``. A block is a fresh process.
+    """
+    return select_rows(_read(ROUND_TRIPS_FILE), **levels)
+
+
+@cache
+def load_means() -> pd.DataFrame:
+    """Return block means of all studies, as `compute_block_means` returns them."""
+    stored = _read(MEANS_FILE)
+    # No wait of these blocks timed out, so each mean is its own lower bound.
+    return compute_block_means(stored.assign(at_least=stored["value"], environment=None))
+
+
+def load_stores(table: str) -> pd.DataFrame:
+    """Load the measurements of lesson 7 that machines without servers show.
+
+    Parameters
+    ----------
+    table
+        ``mapper``, ``replication`` or ``durability``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``driver, operation, metric, durability, repetition, ms``; a column that the table does not
+        need is absent.
+    """
+    rows = _read(STORES_FILE)
+    chosen = rows[rows["table"] == table].dropna(axis="columns", how="all")
+    return chosen.drop(columns="table").reset_index(drop=True)

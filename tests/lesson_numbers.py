@@ -1,0 +1,579 @@
+"""The numbers in the lessons' texts: what makes each of them.
+
+`HELD` has expressions: a template, and the value or values that fill it. They come from the
+lessons' data, from what the papers print, from a formula, from the code or from the notebooks.
+A template without braces is a statement: its expression must be true. `lesson_constants`
+has the numbers that nothing makes.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from math import comb
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
+from benchbook.datasets import persons
+from benchbook.studies.catalogue import SLUGS
+from benchbook_lessons import (
+    clocks,
+    critique,
+    documents,
+    drift,
+    effects,
+    feedback,
+    t_tests,
+    warm_up,
+)
+from checkout import ROOT
+from lesson_facts import (
+    CLASS,
+    COMMENT_BYTES,
+    CRUD_MS,
+    PERCENT,
+    TCP_MS,
+    TEACHERS,
+    are_blocks_slow,
+    are_ratios_near_one,
+    are_some_never_steady,
+    compute_false_alarms,
+    compute_half_widths,
+    compute_independent_interval,
+    compute_insert_rate,
+    compute_minutes,
+    compute_p,
+    compute_printed_ratio,
+    compute_size,
+    compute_size_ratio,
+    compute_time_ratios,
+    compute_width,
+    compute_xml_ratio,
+    count_blocks,
+    count_books,
+    count_design_blocks,
+    count_extreme_splits,
+    count_faster_firsts,
+    count_higher_trials,
+    count_java_repetitions,
+    count_largest_day,
+    count_looks,
+    count_marshallings,
+    count_printed_objects,
+    count_read_values,
+    do_times_still_fall,
+    does_the_eighth_stand_out,
+    does_the_first_stand_out,
+    find_answer,
+    find_cell_limit,
+    find_class_sizes,
+    find_couchbase_times,
+    find_oldest_python,
+    find_plan,
+    find_printed_minutes,
+    find_printed_p,
+    find_printed_size,
+    find_printed_times,
+    find_records,
+    find_sizes,
+    find_system_shares,
+    find_user_shares,
+    format_comparison,
+    format_span,
+    is_a_block_alike,
+    is_all_nearest_to_the_paper,
+    is_it_the_order,
+    is_memory_alike,
+    is_model_claim_undecided,
+    list_minutes,
+    list_stars,
+    load_case,
+    load_sample,
+    percent,
+    read_default,
+    read_margin,
+    read_minutes,
+    sum_points,
+    word,
+)
+
+HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
+    "1_units_and_clocks": [
+        ("a small object of {} fields", lambda: len(persons.generate_people(1, 1).records[0])),
+        (
+            "A program sleeps for 50 ms",
+            lambda: "time.sleep(0.05)" in inspect.getsource(clocks.time_actions),
+        ),
+        ("Here are {} times", lambda: word(len(clocks.load_paper_numbers()))),
+        ("measures {} clocks of this computer", lambda: word(len(clocks.CLOCKS))),
+        ("Here are {} actions", lambda: word(len(clocks.WHERE))),
+        ("Which of the {} numbers contain", lambda: word(len(clocks.time_encoding(10)))),
+        ("The paper prints {:g} ms for {:,} inserts into CouchDB", lambda: (CRUD_MS, 1_000)),
+        (
+            "{:,} comments of {:,} bytes in {:g} ms are {:.0f} MB/s, and {:g} µs per HTTP request",
+            lambda: (1_000, COMMENT_BYTES, CRUD_MS, compute_insert_rate(), CRUD_MS),
+        ),
+        (
+            "then it is {:.1f} MB/s and {:g} ms per request",
+            lambda: (compute_insert_rate() / 1e3, CRUD_MS),
+        ),
+        (
+            "The time for 100,000 inserts gives nearly the same rate",
+            lambda: bool(np.isclose(compute_insert_rate(100_000), compute_insert_rate(), rtol=0.1)),
+        ),
+        ("The rate of {:.0f} MB/s", compute_insert_rate),
+        ("it leaves {:g} µs per HTTP request", lambda: CRUD_MS),
+    ],
+    "2_warm_up": [
+        ("What does a mean of {} repetitions contain", count_java_repetitions),
+        ("how much of a mean of {} they make up", count_java_repetitions),
+        ("printed means of {} repetitions", count_java_repetitions),
+        ("into JSON and back, {} times", count_java_repetitions),
+        ("If all were equal, it would be {:g}", lambda: 1 / count_java_repetitions()),
+        ("with one array of {} times per block", count_java_repetitions),
+        (
+            "XML has a second peak near the same repetition in every process",
+            does_the_eighth_stand_out,
+        ),
+        (
+            "In the first repetition XML is *faster* than JSON, in most of the processes.",
+            lambda: count_faster_firsts() > len(warm_up.load_blocks(1, "xml")) / 2,
+        ),
+        (
+            "In the last 50 it takes more than twice as long",
+            lambda: 2 < compute_xml_ratio(50) < 2.5,
+        ),
+        ("The paper prints {} µs for XML and {} µs for JSON at one book", find_printed_times),
+        ("a ratio of {:.1f}", compute_printed_ratio),
+        (
+            "Fresh Python processes on your computer now turn one book into XML, {} times",
+            count_marshallings,
+        ),
+        ("in Java the times still fall after dozens of repetitions", do_times_still_fall),
+        ("that repetition alone takes {} of", lambda: percent(warm_up.compute_first_share(1))),
+        ("the total time of {}", count_java_repetitions),
+        ("The ratio of `all` is nearest", is_all_nearest_to_the_paper),
+        (
+            "With 10 the first repetition rules it, so the ratio falls",
+            lambda: compute_xml_ratio(0, 1) < compute_xml_ratio(0, 10) < compute_xml_ratio(0),
+        ),
+        (
+            "With 10,000 repetitions the steady part rules the mean",
+            lambda: compute_xml_ratio(0) < compute_xml_ratio(50),
+        ),
+        (
+            "a mean of few repetitions can be mostly cold start",
+            lambda: warm_up.compute_first_share(1) > 0.5,
+        ),
+        ("Some series are never steady", are_some_never_steady),
+    ],
+    "3_blocks_and_drift": [
+        (
+            "How many values do {1} repetitions in each of {0} processes give",
+            lambda: tuple(map(word, count_blocks())),
+        ),
+        ("There are {} blocks of {} repetitions", lambda: tuple(map(word, count_blocks()))),
+        ("all {0} repetitions as {0} values", lambda: np.prod(count_blocks())),
+        (
+            "the means of the {} blocks as {} values",
+            lambda: (word(count_blocks()[0]), count_blocks()[0]),
+        ),
+        ("Here are JSON round trips of {:,} books", count_books),
+        ("This suite has {} intervals and no others", lambda: PERCENT),
+        ("I use {} intervals from the start", lambda: PERCENT),
+        ("So the {} interval has fewer false alarms than", lambda: PERCENT),
+        ("And a {} interval?", lambda: PERCENT),
+        ("blocks 15 to 19 are slow together", lambda: are_blocks_slow(15, 19)),
+        ("Of {} intervals", lambda: PERCENT),
+        ("in a class of {} none, or one", lambda: word(CLASS)),
+        ("half-width of the {} **interval**", lambda: PERCENT),
+        (
+            "simulates {} days of {} blocks",
+            lambda: tuple(
+                word(read_default(drift.simulate_daily_looks, name)) for name in ("days", "a_day")
+            ),
+        ),
+        (
+            "the p-values after 3, 4, … {} blocks",
+            lambda: read_default(drift.simulate_peeks, "most"),
+        ),
+        (
+            "turns the same {:,} books into JSON",
+            lambda: read_default(drift.measure_arms, "books_each"),
+        ),
+        ("An hour has time for {} runs", lambda: 3600 // 20),
+        ("which takes {} minutes", lambda: 20 * 3 * 2 * 20 // 60),
+        ("not over {}, and get a ratio", lambda: 20 * 3),
+        ("More often than 5 % and {}, because", lambda: percent(1 - CONFIDENCE)),
+        (
+            "there are several looks: {} and {}",
+            lambda: tuple(
+                percent(drift.simulate_daily_looks(2_000, level)) for level in (0.95, CONFIDENCE)
+            ),
+        ),
+        ("It is the order.", is_it_the_order),
+        (
+            'A machine that drifts makes two identical programs differ "significantly"',
+            lambda: compute_false_alarms("a" * 30 + "b" * 30, "welch") > 0.5,
+        ),
+        ("Repetitions in one process resemble each other", is_a_block_alike),
+    ],
+    "4_t_tests": [
+        ("a table of {} p-values", lambda: word(len(t_tests.MEASURES))),
+        (
+            "sent {:,} to {:,} objects to a server",
+            lambda: (t_tests.OBJECTS[0], t_tests.OBJECTS[-1]),
+        ),
+        (
+            "It tested {} measures, with {} trials per format",
+            lambda: (word(len(t_tests.MEASURES)), word(len(t_tests.OBJECTS))),
+        ),
+        (
+            "any {} of the {} values could have the label",
+            lambda: (word(len(t_tests.OBJECTS)), word(2 * len(t_tests.OBJECTS))),
+        ),
+        ("There are {} such splits", lambda: comb(2 * len(t_tests.OBJECTS), len(t_tests.OBJECTS))),
+        ("In *System CPU* {} splits are orange", lambda: word(count_extreme_splits("System CPU"))),
+        ("Can the orange share of {} values ever", lambda: word(2 * len(t_tests.OBJECTS))),
+        (
+            "gives {0} values of JSON and {0} of XML",
+            lambda: word(len(t_tests.load_samples("Memory")[0])),
+        ),
+        ('("{}" agrees with anything smaller.)', lambda: find_printed_p("Average Time")),
+        (
+            "The {0} values of one side are {0} *different sizes*, {1:,} to {2:,} objects",
+            lambda: (word(len(t_tests.OBJECTS)), t_tests.OBJECTS[0], t_tests.OBJECTS[-1]),
+        ),
+        ("The test treats them as {} measurements", lambda: word(len(t_tests.OBJECTS))),
+        ("User CPU has p = {:.2f}", lambda: compute_p("User CPU")),
+        (
+            "With XML the system used about {} % of the machine's time, with JSON about {} %:"
+            " {} times as much",
+            find_system_shares,
+        ),
+        (
+            "and more in each of the {} trials",
+            lambda: word(int(np.less(*load_sample("System CPU")).sum())),
+        ),
+        (
+            "In {} of {} trials JSON had the *higher* user CPU",
+            lambda: (word(count_higher_trials()), word(len(t_tests.OBJECTS))),
+        ),
+        ("{} to {} %, where XML had {} to {} %", find_user_shares),
+        ("The first trial, at {:.0f} %,", lambda: load_sample("User CPU")[0, 0]),
+        ("Memory differed by less than one percentage point", is_memory_alike),
+        ("XML's run is {} to {} times as long", lambda: format_span(compute_time_ratios())),
+        (
+            "chance alone makes {} of the splits",
+            lambda: percent(t_tests.compute_split_share("User CPU")),
+        ),
+        (
+            "so 2 of {} ({}) is the smallest share",
+            lambda: (comb(10, 5), percent(2 / comb(10, 5), 1)),
+        ),
+    ],
+    "5_effects": [
+        (
+            "Java turns 10,000 books into bytes and back",
+            lambda: "n=10_000" in inspect.getsource(effects.load_java_books),
+        ),
+        (
+            "updates 1,000 records in MongoDB",
+            lambda: (
+                '"driver", both, n=1_000, operation="update"'
+                in inspect.getsource(effects.load_cases)
+            ),
+        ),
+        ("From block to block it varies by {}", lambda: percent(find_plan()[0])),
+        ("the ratio is 1 ± {}", lambda: percent(find_plan()[1] - 1)),
+        ("gives a {} interval, and needs at least {} blocks", lambda: (PERCENT, word(MIN_BLOCKS))),
+        (
+            "Here it is {:.2f}: less than {} longer does not matter",
+            lambda: (read_margin(), percent(read_margin() - 1)),
+        ),
+        ("the margin is {:.2f}", read_margin),
+        ("Which of the {} are", lambda: word(len(effects.load_cases()))),
+        (
+            "B and D both have a large p.",
+            lambda: min(load_case("B")["p"], load_case("D")["p"]) > 0.05,
+        ),
+        (
+            "returns one of the {} answers as a text",
+            lambda: word(len(effects.KINDS)),
+        ),
+        ("shows that *a* does not take {} longer", lambda: percent(read_margin() - 1)),
+        (
+            "The first two standard deviations are measured",
+            lambda: "together, apart = compute_spreads()" in inspect.getsource(effects.check_4),
+        ),
+        (
+            "One of the two designs needs far fewer blocks",
+            lambda: 3 * count_design_blocks()[0] < count_design_blocks()[1],
+        ),
+        (
+            "the interval is about twice as wide as it would be for independent blocks",
+            lambda: 1.7 < compute_width(6) / compute_width(6, days=6) < 2.3,
+        ),
+        ("If they take 20 % longer, that adds {:g} ms", lambda: 10 * 2 * 0.2),
+        (
+            "In {:g} blocks the mapper took {:.2f} times the driver's time to update. The {}"
+            " interval is {:.2f} to {:.2f}",
+            lambda: (
+                load_case("E")["blocks"],
+                load_case("E")["ratio"],
+                PERCENT,
+                load_case("E")["low"],
+                load_case("E")["high"],
+            ),
+        ),
+        ("it costs less than would matter to us", lambda: load_case("E")["high"] < 1.2),
+        ("another mapper took {:.0f} times as long (case A)", lambda: load_case("A")["ratio"]),
+        ("A, C and E have stars", lambda: list_stars() == ["A", "C", "E"]),
+        ("B and D have no star", lambda: list_stars() == ["A", "C", "E"]),
+        ("C is the opposite, and E is small", lambda: find_answer("C") == "the opposite"),
+        ("and their ratios are near 1", lambda: are_ratios_near_one("B", "D")),
+        (
+            "only B shows that *a* does not take 10 % longer",
+            lambda: (find_answer("B"), find_answer("D")) == (effects.KINDS[1], "open"),
+        ),
+        (
+            "D could still be {:.2f} or {:.2f}",
+            lambda: (load_case("D")["high"], load_case("D")["low"]),
+        ),
+        (
+            "The interval of E contains 1",
+            lambda: load_case("E")["low"] < 1 < load_case("E")["high"],
+        ),
+        ("because {} of its {} blocks are of one day", count_largest_day),
+        (
+            "With independent blocks it would be {:.2f} to {:.2f}",
+            compute_independent_interval,
+        ),
+        (
+            "with a thousand blocks on one day the interval is still more than half as wide as"
+            " with six",
+            lambda: compute_width(1_000) > compute_width(6) / 2,
+        ),
+    ],
+    "6_json_and_xml": [
+        (
+            "a title of {} characters and an author of {} characters",
+            lambda: (len(documents.make_book()["title"]), len(documents.make_book()["author"])),
+        ),
+        ("the slowest of {} XML libraries", lambda: word(len(documents.XML_CODECS))),
+        ("The paper prints {} and {}", lambda: tuple(map(find_printed_size, ("XML", "JSON")))),
+        ("Here are {} values", lambda: word(len(documents.VALUES))),
+        (
+            "{} JSON libraries and {} XML libraries",
+            lambda: (word(len(documents.JSON_CODECS)), word(len(documents.XML_CODECS))),
+        ),
+        ("XML has {:.1f} times the bytes of JSON", compute_size_ratio),
+        (
+            "compressed, the two are nearly equal",
+            lambda: compute_size_ratio(packed=True) < 1.1,
+        ),
+        (
+            "10,000 books take {:.2f} MB and {:.2f} MB",
+            lambda: tuple(compute_size(10_000, name) for name in ("xml", "json")),
+        ),
+        ("XML has only {:.2f} times the bytes of JSON", lambda: compute_size_ratio(packed=True)),
+        (
+            "Compression removes most of this difference",
+            lambda: compute_size_ratio(packed=True) - 1 < (compute_size_ratio() - 1) / 2,
+        ),
+        ("2**53: the last bit is lost", lambda: float(2**53 + 1) == 2**53),
+    ],
+    "7_stores": [
+        ("the same records of {} attributes", lambda: effects._USUAL["attributes"]),
+        ("One call inserts all {} records", lambda: find_records(1)),
+        ("Here {} comments are written", lambda: find_records(2)),
+        (
+            "Couchbase's time for 10,000 inserts: {} ms without a replica, and {} ms with one",
+            lambda: find_couchbase_times(10_000),
+        ),
+        ("For 100,000 inserts both are {} ms", lambda: find_couchbase_times(100_000)[0]),
+        (
+            "For 100,000 inserts both are",
+            lambda: len(set(find_couchbase_times(100_000))) == 1,
+        ),
+    ],
+    "8_reading_critically": [
+        ("what the {} papers print", lambda: word(len(SLUGS))),
+        ("all {} papers printed numbers", lambda: word(len(SLUGS))),
+        ("the claims of the {} papers", lambda: word(len(SLUGS))),
+        ("`total`: the sum of its {} numbers", lambda: word(critique.load_utilisation().shape[1])),
+        (
+            "Here are {} tables of the paper",
+            lambda: word(len({source for _, source, _ in critique.STATEMENTS.values()})),
+        ),
+        ("Below them are {} statements", lambda: word(len(critique.STATEMENTS))),
+        ("Here are {} findings from the papers", lambda: word(len(critique.FLAWS))),
+        (
+            "Mongoose took {0} times MongoClient's time ({3} blocks, "
+            + PERCENT
+            + " interval {1} to {2})",
+            lambda: format_comparison(0),
+        ),
+        ("it took {0} times ({3} blocks, {1} to {2})", lambda: format_comparison(1)),
+        ("Its rows are the trials 1 to {}", lambda: len(t_tests.OBJECTS)),
+        ("the table's {:g} ms for {:,} inserts into CouchDB", lambda: (CRUD_MS, 1_000)),
+        ("my claim is *undecided*", is_model_claim_undecided),
+    ],
+    "class_board.py": [
+        ("ratio a / b, with {} interval", lambda: PERCENT),
+    ],
+    "clocks.py": [
+        ("The paper prints {}: it did not round", find_printed_minutes),
+        ("right, more than an hour", lambda: TCP_MS > 3_600_000),
+        ("{:,} objects decoded from XML by a server", count_printed_objects),
+        ("{:,} comments of {:,} bytes inserted", lambda: (1_000, COMMENT_BYTES)),
+    ],
+    "critique.py": [
+        (
+            "PostgreSQL takes the longest of all {} systems",
+            lambda: word(len(critique.load_table("Table IV"))),
+        ),
+        (
+            "CouchDB takes the shortest time of all {} systems",
+            lambda: word(len(critique.load_table("Table II"))),
+        ),
+        ("of the {} relational systems", lambda: word(len(critique.RELATIONAL))),
+        ("the claims of the {} papers", lambda: word(len(SLUGS))),
+        ("ratio a / b with {} interval", lambda: PERCENT),
+        (
+            "differ by less than a quarter in their time to update",
+            lambda: "0.8 <= float(x) <= 1.25" in inspect.getsource(critique),
+        ),
+    ],
+    "documents.py": [
+        (
+            "The contents are equal",
+            lambda: documents.count_parts(10)["contents"].nunique() == 1,
+        ),
+    ],
+    "drift.py": [
+        (
+            "do {} repetitions of a block say {} times as much",
+            lambda: (word(count_blocks()[1]),) * 2,
+        ),
+        ("half of (high - low) of the {} interval", lambda: PERCENT),
+        ("alarm_rate of {} looks", count_looks),
+        ("with {} looks it returns", count_looks),
+        ("{} looks: ", count_looks),
+        ("Repetitions of one block resemble each other", is_a_block_alike),
+    ],
+    "effects.py": [
+        ("ratio with {} interval", lambda: PERCENT),
+        ("{:.2f} is too small for few blocks", lambda: stats.norm.ppf(0.5 + CONFIDENCE / 2)),
+    ],
+    "t_tests.py": [
+        ("With p = {:.2f}, JSON and XML use the same", lambda: compute_p("User CPU")),
+        ("about {} of such tests", lambda: percent(compute_p("User CPU"))),
+        (
+            "The probability that there is no difference is {:.2f}",
+            lambda: compute_p("User CPU"),
+        ),
+        ("A p of {} means a larger", lambda: find_printed_p("Total Time")),
+        ("With {} values per side", lambda: word(len(t_tests.OBJECTS))),
+        ("Why do the {} values of one side", lambda: word(len(t_tests.OBJECTS))),
+        ("{} trials per format:", lambda: word(len(t_tests.OBJECTS)).capitalize()),
+        ("of {} values per side.", lambda: word(len(t_tests.OBJECTS))),
+        ("the only one of the {}", lambda: word(len(t_tests.MEASURES))),
+        (
+            "XML's {} trials become {} values",
+            lambda: (word(len(t_tests.OBJECTS)), word(count_read_values())),
+        ),
+        ("XML's {} trials become", lambda: word(len(t_tests.OBJECTS))),
+        ("that is of a 95 % interval: compute the {} one", lambda: PERCENT),
+    ],
+    "warm_up.py": [
+        (
+            "The first round trip is slow in each of",
+            does_the_first_stand_out,
+        ),
+    ],
+    "teaching.md": [
+        ("has {} lessons of", lambda: word(len(TEACHERS))),
+        (
+            "lessons of {} to {} minutes",
+            lambda: (min(list_minutes()), max(list_minutes())),
+        ),
+        ("what {} of them need", lambda: word(len(TEACHERS) - 1)),
+        (
+            "| `make lessons` | all but the seventh | {} | {} |",
+            lambda: find_sizes("lessons"),
+        ),
+        (
+            "| `make lab` | all {} | {} | {} |",
+            lambda: (word(len(TEACHERS)), *find_sizes("lab")),
+        ),
+        *(
+            (
+                f"](../notebooks/lessons/{path.name}) | {{}} |",
+                partial(read_minutes, number),
+            )
+            for number, path in enumerate(TEACHERS, 1)
+        ),
+        ("say what a mean of {} repetitions holds", count_java_repetitions),
+        ("Ten and a quarter hours in all", lambda: sum(list_minutes()) == 10.25 * 60),
+        ("one lesson per week, for {} weeks", lambda: word(len(TEACHERS))),
+        ("in a slot of {} minutes", lambda: max(list_minutes())),
+        (
+            "Of the {} points of Lesson 4 a right copy gets {}. You give the other {}",
+            lambda: (
+                sum_points(4, "code") + sum_points(4, "markdown"),
+                sum_points(4, "code"),
+                sum_points(4, "markdown"),
+            ),
+        ),
+        ("needs Python {} or newer", find_oldest_python),
+        (
+            "about two minutes | The times are estimated for a connection of 50 Mbit/s",
+            lambda: 60 < compute_minutes("lab", 50) * 60 + 30 < 120,
+        ),
+        (
+            "about a minute |",
+            lambda: 40 < compute_minutes("lessons", 50) * 60 + 10 < 75,
+        ),
+        (
+            "is stopped after ten minutes",
+            lambda: "timeout 600 " in (ROOT / "docs" / "teaching.md").read_text(),
+        ),
+        ("A check stops a function after {} seconds", lambda: feedback.CALL_LIMIT_S),
+        ("nbgrader stops a cell after {}.", find_cell_limit),
+        ("## A class of {}", lambda: word(CLASS)),
+        ("for one | for {} |", lambda: word(CLASS)),
+        (
+            "| download of `make lessons` | {} | {} GB; {} minutes on 50 Mbit/s",
+            lambda: (find_sizes("lessons")[0], *find_class_sizes()[:2]),
+        ),
+        (
+            "| on disk | {} | {} GB on a shared disk",
+            lambda: (find_sizes("lessons")[1], find_class_sizes()[2]),
+        ),
+        ("**Without {} downloads.**", lambda: CLASS),
+        ("±{} by repetition, ±{} by block", compute_half_widths),
+        (
+            "its p is small, and its interval contains 1",
+            lambda: load_case("E")["p"] < 0.05 and find_answer("E") == "open",
+        ),
+        (
+            "B and D: two large p, and only B shows that *a* does not take 10 % longer",
+            lambda: (
+                not {"B", "D"} & set(list_stars())
+                and (find_answer("B"), find_answer("D")) == (effects.KINDS[1], "open")
+            ),
+        ),
+        (
+            "{} laptops are {} hosts",
+            lambda: (word(CLASS).capitalize(), word(CLASS)),
+        ),
+    ],
+    "glossary.md": [
+        ("({} confidence interval)", lambda: PERCENT),
+        ("in {} of experiments", lambda: PERCENT),
+    ],
+}
+"""Templates and the expressions that fill them, by the name of a text."""
