@@ -654,6 +654,7 @@ def broken_everywhere(a: list[float], b: list[float]) -> float:
 def test_a_choice_is_right_in_any_case_of_letters_and_a_wrong_name_is_named():
     assert t_tests.check_2(P_VALUES, "system cpu").passed
     assert "'cpu' is not one of" in str(t_tests.check_2(P_VALUES, "cpu"))
+    assert "['System CPU'] is not one of" in str(t_tests.check_2(P_VALUES, ["System CPU"]))
 
 
 def test_the_class_board_draws_all_results_and_names_each_damaged_file(

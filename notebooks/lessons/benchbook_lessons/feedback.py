@@ -207,7 +207,7 @@ def grade_choice(
     allowed = {choice.lower() for choice in choices}
     if value is ...:
         return mark_open(name)
-    given = value.strip().lower() if isinstance(value, str) else value
+    given = value.strip().lower() if isinstance(value, str) else ""
     if given not in allowed:
         return Part(False, f"{name}: {shorten(value)} is not one of {', '.join(choices)}.")
     return grade(given == right.lower(), well, off)
