@@ -1,8 +1,5 @@
 """Lesson 5, effect size, margins and equivalence: from an interval and a margin to a verdict."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import count
@@ -32,6 +29,7 @@ from benchbook_lessons.feedback import (
     grade_sorting,
     read_number,
 )
+from benchbook_lessons.fresh_process import run_code
 from benchbook_lessons.predictions import Predictions
 from benchbook_lessons.snapshot import load_means
 
@@ -83,52 +81,28 @@ def load_driver_pairs(factor: str, levels: tuple[str, str], **at: Any) -> Pairs:
 
 def load_java_books() -> Pairs:
     """Return XML's and JSON's times of 10,000 books of case 1 in the paper's Java."""
-    rows = select_rows(
-        load_means(),
-        study="bookstore",
-        language="java",
-        n=10_000,
-        operation="round_trip",
-        metric="wall_time",
-        arm="a",
-    )
-    return _pair_blocks(
-        select_cells(select_rows(rows, codec=["jaxb", "jackson"]), case=1),
-        "format",
-        ("xml", "json"),
-    )
+    rows = _select_round_trips(language="java", n=10_000, arm="a", codec=["jaxb", "jackson"])
+    return _pair_blocks(select_cells(rows, case=1), "format", ("xml", "json"))
 
 
 def load_moxy_books() -> Pairs:
     """Return XML's (JAXB) and JSON's (MOXy) times of 1,000 books of case 2 in Java."""
-    rows = select_rows(
-        load_means(),
-        study="bookstore",
-        language="java",
-        n=1_000,
-        operation="round_trip",
-        metric="wall_time",
-        arm="a",
-    )
-    return _pair_blocks(
-        select_cells(select_rows(rows, codec=["jaxb", "moxy"]), case=2, json_codec="moxy"),
-        "format",
-        ("xml", "json"),
-    )
+    rows = _select_round_trips(language="java", n=1_000, arm="a", codec=["jaxb", "moxy"])
+    cells = select_cells(rows, case=2, json_codec="moxy")
+    return _pair_blocks(cells, "format", ("xml", "json"))
 
 
 def load_identical_books() -> Pairs:
     """Return the times of JSON round trips of 1,000 books in Python, measured as b and as a."""
-    rows = select_rows(
-        load_means(),
-        study="bookstore",
-        language="python",
-        n=1_000,
-        operation="round_trip",
-        metric="wall_time",
-        format="json",
-    )
+    rows = _select_round_trips(language="python", n=1_000, format="json")
     return _pair_blocks(select_cells(rows, arm="b"), "arm", ("b", "a"))
+
+
+def _select_round_trips(**levels: Any) -> pd.DataFrame:
+    """Return study bookstore's block means of the round trip's time at some levels."""
+    return select_rows(
+        load_means(), study="bookstore", operation="round_trip", metric="wall_time", **levels
+    )
 
 
 def _pair_blocks(rows: pd.DataFrame, factor: str, levels: tuple[str, str]) -> Pairs:
@@ -208,9 +182,7 @@ def measure_identical_arms(blocks: int) -> Pairs:
     """Measure the same work as a and as b on this machine, in one fresh process per block."""
     means = []
     for _ in range(blocks):
-        command = [sys.executable, "-c", _ONE_BLOCK]
-        output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        times = json.loads(output)
+        times = run_code(_ONE_BLOCK)
         means.append((np.mean(times["a"]), np.mean(times["b"])))
     first, second = np.array(means).T
     return first, second, np.full(blocks, f"{date.today()}", object)
@@ -276,8 +248,9 @@ def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
 @check(4)
 def check_1(ratio: Any, low: Any, high: Any, inverse_high: Any) -> Iterator[Part]:
     """Check a ratio of geometric means with its interval, and the upper end of its inverse."""
-    xml, json, _ = load_java_books()
-    estimate, *ends = compute_ratio(load_java_books())
+    pairs = load_java_books()
+    xml, json, _ = pairs
+    estimate, *ends = compute_ratio(pairs)
     hints = {
         1 / estimate**2: "that is JSON over XML.",
         xml.mean() / json.mean() / estimate: (

@@ -1,8 +1,5 @@
 """Lesson 2, warm-up and cold start: the first repetitions, and which question they answer."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -28,6 +25,7 @@ from benchbook_lessons.feedback import (
     read_number,
     shorten,
 )
+from benchbook_lessons.fresh_process import run_code
 from benchbook_lessons.predictions import Predictions
 from benchbook_lessons.snapshot import load_round_trips
 
@@ -89,10 +87,7 @@ def time_fresh_processes(processes: int = 4, books: int = 1, codec: str = "xsdat
     """Time 40 marshallings in each of some fresh Python processes: ``process, repetition, us``."""
     found = []
     for process in range(processes):
-        command = [sys.executable, "-c", _FRESH, str(books), codec]
-        times = json.loads(
-            subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        )
+        times = run_code(_FRESH, str(books), codec)
         found += [(process, index, time / 1e3) for index, time in enumerate(times)]
     return pd.DataFrame(found, columns=["process", "repetition", "us"])
 
