@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from benchbook.servers import launcher
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
 from cases import Case, Deployed, Opened
 from checkout import ROOT
+from mounts import mount_memory
 from order import Scheduler, sort_items
 from shared_servers import LOCAL, is_given, is_here, skip_without
 
@@ -180,19 +180,13 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Yield a temporary folder with a file system of `SIZE_MB`."""
     folder = Path(tempfile.mkdtemp(prefix="test-disk-"))
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "tmpfs", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
-    if mounted is None or mounted.returncode:
+    try:
+        with mount_memory(folder, f"size={SIZE_MB}m,mode=755", "small"):
+            monkeypatch.setenv("TMPDIR", str(folder))
+            monkeypatch.setattr(tempfile, "tempdir", str(folder))
+            yield folder
+    finally:
         folder.rmdir()
-        pytest.skip(
-            "a small file system cannot be mounted:"
-            f" {mounted.stderr.strip() if mounted else 'needs root'}"
-        )
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-    folder.rmdir()
 
 
 @pytest.fixture(params=filter(is_here, LOCAL))

@@ -30,6 +30,7 @@ from benchbook.servers import launcher
 from benchbook.servers.programs import AvailableServer, MissingServer
 from benchbook.studies import cell
 from checkout import ROOT
+from mounts import mount_memory
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -496,11 +497,8 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     """Yield a disk that takes 16 KB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a small file system cannot be mounted")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
+    with mount_memory(disk, "size=16k", "small"):
+        yield disk
 
 
 @pytest.mark.parametrize(

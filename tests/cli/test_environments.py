@@ -18,6 +18,7 @@ from benchbook import cli
 from benchbook.cli import command
 from benchbook.files.inputs import InputError
 from benchbook.measure import limits
+from mounts import mount_memory
 
 BENCHBOOK = Path(sys.executable).with_name("benchbook")
 
@@ -225,11 +226,8 @@ def test_a_working_folder_that_does_not_exist_is_named(
 def read_only_folder(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "read only"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a read-only file system cannot be mounted")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with mount_memory(folder, "ro", "read-only"):
+        yield folder
 
 
 @pytest.mark.parametrize("arguments", [["explore", "--no-open"], ["ask", "{file}", "json-or-xml"]])
