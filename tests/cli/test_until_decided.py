@@ -198,6 +198,21 @@ def test_a_block_that_an_earlier_pass_left_incomplete_is_replaced_by_another() -
     assert following(30, elsewhere) == {(0, kind) for kind in pair.cells}
 
 
+def test_the_block_in_which_most_comparisons_can_be_completed_comes_first() -> None:
+    cells = plan()
+    comparisons = [comparison for comparison in read(cells) if comparison.cells]
+    machine = Machine()
+    machine([next(cell for cell in cells if cell.combination in comparisons[0].cells)])
+    means = analyse(cells).means
+
+    def choose(hours: int) -> set[int]:
+        later = machine.time + pd.Timedelta(hours=hours)
+        return {cell.block for cell in choose_next_block(cells, comparisons, means, later)}
+
+    assert choose(0) == {0}, "a block that was begun is ended first"
+    assert choose(2) == {1}, "one comparison is complete in block 0 and needs another block"
+
+
 def test_a_spent_budget_ends_the_run_and_the_next_run_continues() -> None:
     machine = Machine()
     start = machine.time

@@ -198,9 +198,12 @@ def choose_next_block(
     comparisons: Iterable[ComparisonCells],
     means: pd.DataFrame,
     now: pd.Timestamp,
-    previous: int = -1,
+    visited: Collection[int] = (),
 ) -> list[Cell]:
     """Return the cells to run in the next block, in the plan's order; an empty list for none.
+
+    The next block is one that was begun within the last hour, else the one in which the most
+    comparisons can be completed.
 
     Two cells share a block if they ran in the same pass over it. If an earlier pass ended before it
     ran both, they can no longer share this block, and use another.
@@ -216,36 +219,44 @@ def choose_next_block(
         other hosts are ignored.
     now
         When the block would begin.
-    previous
-        The number of the previous block.
+    visited
+        The blocks that this run is through with.
     """
     finished, current = _find_passes(cells, means, now)
-    blocks = sorted({cell.block for cell in cells})
+    blocks = {cell.block for cell in cells}
     needed = {comparison.cells for comparison in comparisons}
     shared = _count_shared_blocks(needed, blocks, finished)
     identical = find_identical_cells(cells)
+    runnable = {(cell.combination, cell.block) for cell in cells if not cell.missing}
     new_pass = _Pass(now, f"{name_host()} {now:%Y-%m-%d}")
-    for block in blocks:
-        # The cells that complete a comparison in this block, if it may have another block today.
-        block_pass = current.get(block, new_pass)
-        chosen: set[Combination] = set()
-        for comparison in needed:
-            missing = {cell for cell in comparison if (cell, block) not in finished}
-            passes = [finished[cell, block] for cell in comparison - missing]
-            is_of_this_pass = all(one.begun == block_pass.begun for one in passes)
-            count = shared[comparison, block_pass.machine_day]
-            if block > previous and is_of_this_pass and count < MAX_BLOCKS_PER_DAY:
-                chosen |= missing
 
-        # Their studies' A/A checks.
-        measured = {study for study, _ in chosen}
+    best: tuple[bool, int] = (False, 0)
+    cells_of_best: set[tuple[Combination, int]] = set()
+    for block in sorted(blocks - {*visited}):
+        # The comparisons that may have another block today, and can have this one.
+        block_pass = current.get(block, new_pass)
+        completed = []
+        for comparison in needed:
+            passes = [finished.get((cell, block), block_pass) for cell in comparison]
+            is_of_this_pass = all(one.begun == block_pass.begun for one in passes)
+            if is_of_this_pass and shared[comparison, block_pass.machine_day] < MAX_BLOCKS_PER_DAY:
+                completed.append(comparison)
+
+        # Their cells, and those of their studies' A/A checks.
+        chosen = {(cell, block) for cell in frozenset().union(*completed)} - finished.keys()
+        measured = {study for (study, _), _ in chosen}
         for pair, study in identical.items():
             if study in measured:
-                chosen |= {cell for cell in pair if (cell, block) not in finished}
-        of_block = [cell for cell in cells if cell.block == block and not cell.missing]
-        if any(cell.combination in chosen for cell in of_block):
-            return [cell for cell in of_block if cell.combination in chosen]
-    return []
+                chosen |= {(cell, block) for cell in pair} - finished.keys()
+
+        rank = (block in current, len(completed))
+        if chosen & runnable and rank > best:
+            best, cells_of_best = rank, chosen
+    return [
+        cell
+        for cell in cells
+        if not cell.missing and (cell.combination, cell.block) in cells_of_best
+    ]
 
 
 def _find_passes(
@@ -306,15 +317,15 @@ def run_until_decided(
     now
         Returns the time.
     """
-    analysis, failures, block = analyse(), Counter[Combination](), -1
+    analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     while left_s() > 0:
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
         undecided = select_undecided(comparisons, analysis)
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
-        chosen = choose_next_block(cells, wanted, analysis.means, now(), block)
+        chosen = choose_next_block(cells, wanted, analysis.means, now(), visited)
         if not chosen:
             break
         failures.update(cell.combination for cell in run_cells(chosen))
-        block = chosen[0].block
+        visited.add(chosen[0].block)
         analysis = analyse()
     return analysis
