@@ -4,10 +4,11 @@ import json
 import re
 import sys
 from dataclasses import replace
-from math import isnan, nan
+from math import exp, isnan, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from pydantic import TypeAdapter
@@ -19,6 +20,8 @@ from benchbook.analysis.claim_comparisons import compare_claims, judge_compariso
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.forecast import compute_half_width, compute_spread, forecast_outcomes
+from benchbook.analysis.intervals import compute_interval
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import (
     VERDICTS,
@@ -460,3 +463,65 @@ def test_a_gap_divides_one_ratio_at_two_levels():
     )
     found = judge_stated(stated, row(1.2, 1.5, name=stated.id, language="java"))
     assert (found.a, found.b) == ("(xml / json) at n=10000", "at n=1000")
+
+
+def compare_blocks(ratio: float, noise: float, days: int = 2, per_day: int = 3) -> Comparison:
+    """Return a comparison of blocks that vary by some noise about a ratio."""
+    drawn = np.random.default_rng(7).normal(size=days * per_day)
+    values = np.log(ratio) + noise * (drawn - drawn.mean()) / drawn.std(ddof=1)
+    interval = compute_interval(values, np.repeat(np.arange(days), per_day))
+    return row(
+        estimate=exp(interval.estimate),
+        low=nan if isnan(interval.low) else exp(interval.low),
+        high=nan if isnan(interval.high) else exp(interval.high),
+        error=interval.error,
+        blocks=interval.blocks,
+        machine_days=interval.machine_days,
+        stands="open",
+    )
+
+
+def judge(*rows: Comparison) -> ClaimVerdict:
+    return judge_stated(claim(), *rows)
+
+
+def test_the_half_width_of_a_forecast_is_that_of_the_interval_of_these_blocks() -> None:
+    one = compare_blocks(1.3, 0.2, days=3, per_day=3)
+    reach = compute_half_width(compute_spread(one), one.blocks, one.machine_days)
+    assert one.estimate * exp(reach) == pytest.approx(one.high)
+    assert one.estimate / exp(reach) == pytest.approx(one.low)
+
+
+def test_the_days_that_a_claim_needs_are_the_fewest_that_decide_it() -> None:
+    one = compare_blocks(1.25, 0.2)
+    assert judge(one).needs == "needs about 2 more machine-days"
+    assert forecast_outcomes([one], 1) == {"open": 1}
+    assert forecast_outcomes([one], 2) == {"for": 1}
+    noisier = judge(compare_blocks(1.25, 0.4)).needs
+    assert int(noisier.split()[2]) > 2
+
+
+def test_a_ratio_near_no_difference_is_decided_against_its_claim_where_days_suffice() -> None:
+    one = compare_blocks(1.0, 0.1)
+    days = next(days for days in range(1, 9) if forecast_outcomes([one], days) == {"against": 1})
+    assert judge(one).needs.startswith(f"needs about {days} more machine-day")
+
+
+def test_what_no_affordable_number_of_days_decides_says_so() -> None:
+    assert judge(compare_blocks(1.01, 1.0)).needs == "will not be decided: parity within 5 %"
+    assert judge(compare_blocks(1.3, 3.0)).needs == "needs more than 20 machine-days of 3 blocks"
+
+
+def test_too_few_blocks_for_an_interval_are_counted_as_blocks() -> None:
+    one = compare_blocks(1.3, 0.1, days=1, per_day=3)
+    assert judge(one).needs == "needs 2 more blocks"
+
+
+def test_a_comparison_without_an_interval_gets_the_spread_of_the_others() -> None:
+    short = compare_blocks(1.3, 0.1, days=1, per_day=2)
+    assert forecast_outcomes([short], 3) == {"open": 1}, "it is unknown"
+    assert forecast_outcomes([short, compare_blocks(1.3, 0.05)], 3) == {"for": 2}
+
+
+def test_a_decided_claim_needs_nothing() -> None:
+    assert judge(row(1.2, 1.4, stands="for", blocks=6, machine_days=2)).needs == ""

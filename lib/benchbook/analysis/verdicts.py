@@ -23,6 +23,14 @@ from benchbook.analysis.claims import (
     name_level,
 )
 from benchbook.analysis.comparisons import Comparison, Outcome, TableRow
+from benchbook.analysis.forecast import (
+    BLOCKS_PER_DAY,
+    MAX_DAYS,
+    PARITY_WITHIN,
+    are_alike,
+    forecast_outcomes,
+)
+from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import format_level
 from benchbook.text.number_format import format_count
 
@@ -86,6 +94,7 @@ class ClaimVerdict(TableRow):
     size: str = ""  # ``as printed``, ``larger`` or ``smaller`` than that
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
     why: str = ""  # why it is not comparable or did not run, and what would change that
+    needs: str = ""  # what would decide it, if it is undecided
 
     @property
     def is_only_noisy(self) -> bool:
@@ -289,8 +298,22 @@ def _judge_language(
         size=_compare_size(head),
         in_the_paper=claim.in_the_paper,
         why="; ".join(reasons),
+        needs=_describe_need(ran) if verdict == "undecided" else "",
         **{name: getattr(head, name) for name in of_headline},
     )
+
+
+def _describe_need(ran: Sequence[Comparison]) -> str:
+    """Return the machine-days that would decide a claim if its estimates and spreads stay."""
+    if all(isnan(row.low) for row in ran):
+        missing = MIN_BLOCKS - max(row.blocks for row in ran)
+        return f"needs {format_count(missing, 'more block')}" if missing > 0 else ""
+    for days in range(1, MAX_DAYS + 1):
+        if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
+            return f"needs about {format_count(days, 'more machine-day')}"
+    if are_alike(ran):
+        return f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
+    return f"needs more than {MAX_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"
 
 
 def _compare_size(row: Comparison) -> str:

@@ -7,17 +7,15 @@ would exclude "no difference".
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, isnan, log, sqrt
+from math import exp, isnan, log
 from typing import Final, Literal, TypeAlias
 
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.intervals import CONFIDENCE, ICC, MIN_BLOCKS, compute_t_quantile
+from benchbook.analysis.forecast import PARITY_WITHIN, compute_half_width, compute_spread
+from benchbook.analysis.intervals import MIN_BLOCKS
 
 ALIKE_WITHIN: Final = 1.1
 """Two levels are alike when the interval of their ratio lies within this factor."""
-
-PARITY_WITHIN: Final = 1.05
-"""No number of blocks decides which of two levels is faster when their ratio is within this."""
 
 MAX_BLOCKS: Final = 30
 """The most blocks of one machine-day, in all, that a user is asked for."""
@@ -104,27 +102,14 @@ def estimate_need(row: Comparison) -> Need:
     if distance <= log(PARITY_WITHIN):
         return Need(parity=True)
 
-    # The spread of one block, from the standard error and the weight of those that ran.
-    weight = row.machine_days * _weigh_day(row.blocks / row.machine_days)
-    spread = row.error * sqrt(weight)
-
     # More blocks on the same day are cheap, but they share what the day has in common.
+    spread = compute_spread(row)
     if row.machine_days == 1:
         for blocks in range(row.blocks + 1, MAX_BLOCKS + 1):
-            if _compute_half_width(spread, blocks, 1) < distance:
+            if compute_half_width(spread, blocks, 1) < distance:
                 return Need(blocks=blocks - row.blocks)
     for more_days in range(1, MAX_DAYS + 1):
         blocks = row.blocks + more_days * MIN_BLOCKS
-        if _compute_half_width(spread, blocks, row.machine_days + more_days) < distance:
+        if compute_half_width(spread, blocks, row.machine_days + more_days) < distance:
             return Need(days=more_days)
     return Need()
-
-
-def _weigh_day(blocks: float) -> float:
-    """Return the weight of a machine-day's mean, in independent blocks."""
-    return blocks / (1 + ICC / (1 - ICC) * blocks)
-
-
-def _compute_half_width(spread: float, blocks: int, days: int) -> float:
-    error = spread / sqrt(days * _weigh_day(blocks / days))
-    return compute_t_quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * error

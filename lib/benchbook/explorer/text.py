@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.forecast import PARITY_WITHIN
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.explorer.precision import (
     ALIKE_WITHIN,
-    PARITY_WITHIN,
     Need,
     classify_level,
     compute_detectable_ratio,

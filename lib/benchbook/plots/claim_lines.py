@@ -79,7 +79,7 @@ class ClaimLine:
     """The parts of a claim's line, in their order; texts, empty where there is nothing to say."""
 
     verdict: str  # ``holds``
-    counts: str  # ``10 of 10 for``
+    counts: str  # ``10 of 10 for``, and what an undecided claim needs
     says: str  # the claim in a sentence
     here: str  # ``5.2 (5.0 to 5.4)``: the ratio with its interval, or a difference with its unit
     printed: str  # the paper's ratio, ``5.67``
@@ -109,7 +109,7 @@ def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
         measured = f"{format_count(claim.blocks, 'block')}, {days}"
     return ClaimLine(
         verdict=claim.verdict,
-        counts=claim.words,
+        counts=f"{claim.words}; {claim.needs}" if claim.needs else claim.words,
         says=claim.says.rstrip("."),
         here=here,
         printed="" if isnan(claim.published) else format_number(claim.published),

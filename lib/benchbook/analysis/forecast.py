@@ -1,0 +1,87 @@
+"""Forecasts: how many further machine-days would decide an undecided claim.
+
+Begin with `forecast_outcomes`, which `benchbook.analysis.verdicts` asks for one day after another.
+It takes the estimate and the spread of the blocks that ran for the true ones.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import exp, isnan, log, sqrt
+from statistics import median
+from typing import Final
+
+from benchbook.analysis.claim_comparisons import judge_comparison
+from benchbook.analysis.comparisons import Comparison, Outcome
+from benchbook.analysis.intervals import CONFIDENCE, ICC, compute_t_quantile
+
+BLOCKS_PER_DAY: Final = 3
+"""Blocks of a further machine-day: more of them tell little."""
+
+MAX_DAYS: Final = 20
+"""The most further machine-days that a forecast looks ahead."""
+
+PARITY_WITHIN: Final = 1.05
+"""Sides whose ratio is within this factor count as equally fast."""
+
+
+def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]:
+    """Return the number of comparisons with each outcome after further machine-days.
+
+    Parameters
+    ----------
+    rows
+        The comparisons of one claim that ran. One without an interval gets the median spread of the
+        others.
+    days
+        The number of further machine-days, each of `BLOCKS_PER_DAY` blocks.
+    """
+    rows = [*rows]
+    spreads = [compute_spread(row) for row in rows if not isnan(row.error)]
+    if not spreads:
+        return Counter(row.stands for row in rows)
+    usual = median(spreads)
+    outcomes = Counter[Outcome]()
+    for row in rows:
+        spread = usual if isnan(row.error) else compute_spread(row)
+        blocks = row.blocks + days * BLOCKS_PER_DAY
+        reach = compute_half_width(spread, blocks, row.machine_days + days)
+        if row.kind == "ratio":
+            low, high = (row.estimate * exp(sign * reach) for sign in (-1, 1))
+        else:
+            low, high = row.estimate - reach, row.estimate + reach
+        outcomes[judge_comparison(replace(row, low=low, high=high))] += 1
+    return outcomes
+
+
+def are_alike(rows: Sequence[Comparison]) -> bool:
+    """Whether the open comparisons are ratios within `PARITY_WITHIN` of no difference."""
+    ratios = [row.estimate / row.than for row in rows if row.stands == "open"]
+    kinds = {row.kind for row in rows}
+    return kinds == {"ratio"} and all(abs(log(ratio)) <= log(PARITY_WITHIN) for ratio in ratios)
+
+
+def compute_half_width(spread: float, blocks: int, days: int) -> float:
+    """Return half the width of an interval.
+
+    Parameters
+    ----------
+    spread
+        The standard deviation of one block, as a logarithm or in a unit.
+    blocks
+        The number of blocks on all machine-days.
+    days
+        The number of machine-days.
+    """
+    error = spread / sqrt(days * _weigh_day(blocks / days))
+    return compute_t_quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * error
+
+
+def compute_spread(row: Comparison) -> float:
+    """Return the standard deviation of one block, from the standard error and the weights."""
+    return row.error * sqrt(row.machine_days * _weigh_day(row.blocks / row.machine_days))
+
+
+def _weigh_day(blocks: float) -> float:
+    """Return the weight of a machine-day's mean, in independent blocks."""
+    return blocks / (1 + ICC / (1 - ICC) * blocks)
