@@ -21,7 +21,7 @@ from benchbook.servers import errors, launcher, programs
 from benchbook.servers.address import name_url_variable
 from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import AvailableServer, make_runnable
-from shared_servers import LOCAL, explain_missing, find_present_server, skip_without
+from shared_servers import explain_missing, find_present_server, skip_without
 from tools import artefacts, fetched_servers
 
 LINUX = pytest.mark.skipif(
@@ -221,12 +221,12 @@ HOW = {
     "postgresql": ("has no initdb nor pg_basebackup", "conda install"),
     "mysql": ("mysqld is MariaDB", "tools.fetched_servers"),
     "mariadb": ("has no mariadb-install-db", "apt-get install mariadb-server"),
-    "couchdb": ("no node on PATH", "conda install"),
-    "rethinkdb": ("no node on PATH", "rethinkdb.com/docs/install"),
+    "couchdb": ("no couchdb here that runs", "Apache's own package"),
+    "rethinkdb": ("no rethinkdb here that runs", "rethinkdb.com/docs/install"),
 }
 
 
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize("name", HOW)
 def test_a_missing_server_has_a_reason_and_a_remedy(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
