@@ -12,6 +12,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Final
 
 from benchbook.files.inputs import InputError
+from benchbook.own_data.inference import read_datetime
 from benchbook.own_data.opened_file import (
     FileDescription,
     KeyCheck,
@@ -36,7 +37,6 @@ from benchbook.own_data.text_table import (
     open_table,
     quote_sql,
 )
-from benchbook.own_data.text_values import read_datetime
 from benchbook.schema import Document, Field
 from benchbook.text.number_format import format_count
 

@@ -10,7 +10,7 @@ distinguish them.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from itertools import chain, islice
 from types import NoneType
 from typing import Any, Final, TypeVar
@@ -25,7 +25,6 @@ from benchbook.own_data.opened_file import (
     OpenedFile,
     write_key,
 )
-from benchbook.own_data.text_values import CUT_NOTE, TextColumn, has_microseconds, read_datetime
 from benchbook.schema import Document, Field, FieldType, Record
 
 _CHUNK_RECORDS: Final = 1_000
@@ -43,6 +42,7 @@ _HIGHEST: Final = 2**63 - 1
 _EXACT: Final = 2**53
 """Up to this number every integer is a double."""
 
+CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 _TOO_LARGE_NOTE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
 _MIXED_NOTE: Final = "differs in kind from place to place: it is kept as JSON has it."
 
@@ -243,7 +243,7 @@ class _Column:
         self.count = 0  # values that are not null
         self.nulls = 0
         self.types: set[type] = set()
-        self.texts = TextColumn(has_dates=is_top)
+        self.texts = _TextColumn(has_dates=is_top)
         self.is_exact = True  # all integers are doubles
         self.is_cut = False  # a moment has microseconds
         self._low = self._high = 0
@@ -305,6 +305,66 @@ class _Column:
             return True
         inner = [part for part in (self._documents, self._items) if part is not None]
         return any(part.has_large() for part in inner)
+
+
+class _TextColumn:
+    """What is known of the texts at one place of a file."""
+
+    def __init__(self, *, has_dates: bool) -> None:
+        self.may_be_days = self.may_be_moments = has_dates
+        self.is_cut = False  # a moment has microseconds
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Take texts into account."""
+        if self.may_be_days:
+            self.may_be_days = _are_days(texts)
+        if self.may_be_moments:
+            moments = _read_moments(texts)
+            self.may_be_moments = bool(moments)
+            self.is_cut = self.is_cut or any(map(has_microseconds, moments))
+
+    def find_type(self) -> FieldType:
+        """Return the narrowest type for all texts."""
+        if self.may_be_days:
+            return "date"
+        return "datetime" if self.may_be_moments else "string"
+
+
+def read_datetime(value: Any) -> datetime:
+    """Return a moment, or its ISO 8601 text, in UTC and cut to milliseconds."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError(value)
+    moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def has_microseconds(moment: datetime) -> bool:
+    """Return whether a moment is finer than milliseconds."""
+    return moment.microsecond % 1000 > 0
+
+
+def _are_days(texts: Sequence[str]) -> bool:
+    """Return whether all texts are days as 2024-03-18."""
+    try:
+        days = [*map(date.fromisoformat, texts)]
+    except ValueError:
+        return False
+    return [*map(date.isoformat, days)] == [*texts]
+
+
+def _read_moments(texts: Sequence[str]) -> list[datetime]:
+    """Return the moments that texts are; none if one is not, or has no zone."""
+    try:
+        moments = [*map(datetime.fromisoformat, texts)]
+        if not all(moment.tzinfo for moment in moments):
+            return []
+        # In UTC the first or the last may be beyond the years 1 to 9999.
+        for moment in (min(moments), max(moments)):
+            moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return []
+    return moments
 
 
 def _is_double(value: int) -> bool:

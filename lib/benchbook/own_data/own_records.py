@@ -1,21 +1,30 @@
 """A user's records in place of a study's: their file as a `Dataset` with an inferred schema.
 
-`record_files` finds the format's reader, which reads the records and finds their types.
+`record_files` finds the format's reader, which reads the records and finds their types. What it
+found is kept: in memory by the file's state, and of a large file on disk by the file's content.
 """
 
+import hashlib
+import importlib.metadata
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
+from benchbook import paths
 from benchbook.datasets.dataset import Dataset, hash_records
 from benchbook.datasets.streams import ColumnDraws
+from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
-from benchbook.own_data.description_store import load_description, store_description
 from benchbook.own_data.opened_file import (
     FileDescription,
     LoadedRecords,
+    OpenedFile,
     ReportProgress,
     ignore_progress,
 )
@@ -32,6 +41,12 @@ ONE_RECORD_NOTE: Final = "It is one record."
 CHANGED_REASON: Final = (
     "has changed since the cell was planned: run again, for with other records it is another cell"
 )
+
+_MIN_STORED_BYTES: Final = 2**20
+"""The size from which a file's description is stored; a smaller file is read at once."""
+
+_DESCRIPTIONS: Final[dict[tuple[str, ...], tuple[FileDescription, str]]] = {}
+"""The descriptions and digests of files, by their path and state: a plan asks once per cell."""
 
 
 def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
@@ -54,17 +69,18 @@ def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = No
     sha256
         The expected digest of the file's bytes, in hexadecimal; None: any.
     """
-    own = OwnFile(path)
-    if sha256 not in (None, own.file.sha256):
-        raise InputError(str(own.file.path), CHANGED_REASON)
-    records = own.load(n).records
+    file = open_file(path)
+    if sha256 not in (None, file.sha256):
+        raise InputError(str(file.path), CHANGED_REASON)
+    description = _describe(file)
+    records = _load(file, description, n).records
     if n is not None:
         rounds = -(-n // len(records))
         repeated = [*records]
         for turn in range(1, rounds):
             repeated += [{**record, "_id": f"{record['_id']}-{turn}"} for record in records]
         records = repeated[:n]
-    return Dataset(name_dataset(path), own.schema, records, hash_records(records))
+    return Dataset(name_dataset(path), _make_schema(description), records, hash_records(records))
 
 
 def describe_file(path: str | Path, report: ReportProgress = ignore_progress) -> FileDescription:
@@ -77,19 +93,17 @@ def describe_file(path: str | Path, report: ReportProgress = ignore_progress) ->
     report
         Called with the share that has been read, if the file must be read.
     """
-    description, _ = _describe(path, report)
-    return description
+    return _describe_once(path, report)[0]
 
 
 def digest_file(path: str | Path) -> str:
     """Return the SHA-256, in hexadecimal, of a file's bytes; raises as `read_dataset`."""
-    _, sha256 = _describe(path)
-    return sha256
+    return _describe_once(path)[1]
 
 
 def load_file(path: str | Path, count: int | None = None) -> "PlannedRecords":
     """Return the first records of a file, for a plan's checks; see `forget_records`."""
-    return _load_once(count, *_identify_file(path))
+    return _load_once(count, *_identify(path))
 
 
 def forget_records() -> None:
@@ -126,47 +140,7 @@ class PlannedRecords:
         return self.lines[number % len(self.lines)]
 
 
-class OwnFile:
-    """A user's file in memory."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.file = open_file(path)
-        self._reader = find_reader(self.file)
-        self._description: FileDescription | None = None
-
-    def describe(self, report: ReportProgress = ignore_progress) -> FileDescription:
-        """Return the description that is stored for the file's content, or a new one."""
-        if self._description is None:
-            self._description = load_description(self.file)
-        if self._description is None:
-            self._description = self._reader.describe(self.file, report)
-            if self._description.records == 1:
-                notes = ONE_RECORD_NOTE, *self._description.notes
-                self._description = replace(self._description, notes=notes)
-            if self.file.compression:
-                packed = f"{self._description.format} in {self.file.compression}"
-                self._description = replace(self._description, format=packed)
-            store_description(self.file, self._description)
-        return self._description
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of its records, with their key."""
-        return Schema(COLLECTION, (Field("_id", "string"), *self.describe().schema))
-
-    def load(self, count: int | None) -> LoadedRecords:
-        """Return the first records, each with an ``_id``."""
-        description = self.describe()
-        loaded = self._reader.load(self.file, description, count)
-        if description.has_keys:
-            return loaded
-        # A record's key is the same, however many are loaded.
-        keys = ColumnDraws(0, self.file.path.stem, description.records).ids()
-        keyed = zip(keys, loaded.records, strict=False)
-        return replace(loaded, records=[{"_id": key, **record} for key, record in keyed])
-
-
-def _identify_file(path: str | Path) -> tuple[str, ...]:
+def _identify(path: str | Path) -> tuple[str, ...]:
     """Return a file's path and state; while both are the same, it need not be read again."""
     try:
         stat = split_options(path)[0].stat()
@@ -178,30 +152,83 @@ def _identify_file(path: str | Path) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _open_once(path: str, *_: str) -> OwnFile:
-    return OwnFile(path)
+def _open_once(path: str, *_: str) -> OpenedFile:
+    return open_file(path)
 
 
 @lru_cache(maxsize=8)
-def _load_once(count: int | None, *state: str) -> PlannedRecords:
-    own = _open_once(*state)
-    loaded = own.load(count)
-    return PlannedRecords(own.schema, loaded.records, loaded.lines)
+def _load_once(count: int | None, *identity: str) -> PlannedRecords:
+    file = _open_once(*identity)
+    description = _describe(file)
+    loaded = _load(file, description, count)
+    return PlannedRecords(_make_schema(description), loaded.records, loaded.lines)
 
 
-_DESCRIPTIONS: Final[dict[tuple[str, ...], tuple[FileDescription, str]]] = {}
-"""The descriptions and digests of files, by their path and state.
-
-A plan asks for them once a cell. They stay when `forget_records` frees the records.
-"""
-
-
-def _describe(
+def _describe_once(
     path: str | Path, report: ReportProgress = ignore_progress
 ) -> tuple[FileDescription, str]:
     """Return the description of a file, and its digest; it is read if its state has changed."""
-    state = _identify_file(path)
-    if state not in _DESCRIPTIONS:
-        own = _open_once(*state)
-        _DESCRIPTIONS[state] = own.describe(report), own.file.sha256
-    return _DESCRIPTIONS[state]
+    identity = _identify(path)
+    if identity not in _DESCRIPTIONS:
+        file = _open_once(*identity)
+        _DESCRIPTIONS[identity] = _describe(file, report), file.sha256
+    return _DESCRIPTIONS[identity]
+
+
+def _describe(file: OpenedFile, report: ReportProgress = ignore_progress) -> FileDescription:
+    """Return the description that is stored for the file's content, or a new one."""
+    is_large = len(file.data) >= _MIN_STORED_BYTES
+    if is_large:
+        with suppress(OSError, ValueError):
+            return _adapt_json().validate_json(_locate_description(file).read_bytes())
+    description = find_reader(file).describe(file, report)
+    if description.records == 1:
+        description = replace(description, notes=(ONE_RECORD_NOTE, *description.notes))
+    if file.compression:
+        packed = f"{description.format} in {file.compression}"
+        description = replace(description, format=packed)
+    if is_large:
+        with suppress(OSError):
+            text = _adapt_json().dump_json(description).decode()
+            suite_files.write_file(_locate_description(file), text)
+    return description
+
+
+@cache
+def _adapt_json() -> TypeAdapter[FileDescription]:
+    # It takes 40 ms, and only large files need it.
+    return TypeAdapter(FileDescription)
+
+
+def _locate_description(file: OpenedFile) -> Path:
+    # The suffix is part of how a file is recognised.
+    parts = [file.sha256, file.suffix, sorted(file.options.items()), _digest_code()]
+    name = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return paths.results() / ".own" / "described" / f"{name}.json"
+
+
+@cache
+def _digest_code() -> str:
+    """Return a digest of all code that describes files, and of its libraries' versions."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    for name in ("duckdb", "orjson", "pyarrow"):
+        digest.update(importlib.metadata.version(name).encode())
+    return digest.hexdigest()
+
+
+def _load(file: OpenedFile, description: FileDescription, count: int | None) -> LoadedRecords:
+    """Return the first records, each with an ``_id``."""
+    loaded = find_reader(file).load(file, description, count)
+    if description.has_keys:
+        return loaded
+    # A record's key is the same, however many are loaded.
+    keys = ColumnDraws(0, file.path.stem, description.records).ids()
+    keyed = zip(keys, loaded.records, strict=False)
+    return replace(loaded, records=[{"_id": key, **record} for key, record in keyed])
+
+
+def _make_schema(description: FileDescription) -> Schema:
+    """Return the schema of a file's records, with their key."""
+    return Schema(COLLECTION, (Field("_id", "string"), *description.schema))

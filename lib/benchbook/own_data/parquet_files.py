@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchbook.files.inputs import InputError
 from benchbook.files.parquet import TooLargeError, check_size
-from benchbook.own_data.inference import Inference, SampledColumn, load_records
+from benchbook.own_data.inference import CUT_NOTE, Inference, SampledColumn, load_records
 from benchbook.own_data.opened_file import (
     MAX_BYTES,
     FileDescription,
@@ -28,7 +28,6 @@ from benchbook.own_data.opened_file import (
     ReportProgress,
     ignore_progress,
 )
-from benchbook.own_data.text_values import CUT_NOTE
 
 _SAMPLED_ROWS: Final = 10_000
 """Rows of which some values are read at a time, when a file is described."""

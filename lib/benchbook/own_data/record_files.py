@@ -8,12 +8,14 @@ import codecs
 import hashlib
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 from benchbook.files.inputs import InputError, read_bytes
 from benchbook.own_data import delimited_files, json_files, parquet_files, xml_files
-from benchbook.own_data.compression import unpack
 from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile, RecordReader
 from benchbook.own_data.other_formats import refuse_other_formats, refuse_other_texts
 from benchbook.own_data.text_encoding import ENCODINGS
@@ -39,6 +41,8 @@ _JSON_RECORD: Final = re.compile(r'(\[\s*)?\{\s*"[^"\n]*"\s*:|\[\s*\[\s*["0-9-]'
 _TABLE_HEAD: Final = re.compile(r'(?:"[^"\n]*"|\w[^"\n,;|\t:]*)[,;|\t][^\n]*\n')
 """The first line of a table, and hardly of JSON: a name, and a delimiter."""
 _PEEKED_BYTES: Final = 4096
+_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The name of each compression by a file's first bytes."""
 
 
 def open_file(path: str | Path) -> OpenedFile:
@@ -51,9 +55,33 @@ def open_file(path: str | Path) -> OpenedFile:
     if file.is_dir():
         raise InputError(str(file), "is a folder: give one of its files")
     packed = read_bytes(file, MAX_BYTES)
-    data, compression = unpack(file, packed)
+    data, compression = _unpack(file, packed)
     sha256 = hashlib.sha256(packed).hexdigest()
     return OpenedFile(file, data, options, sha256, compression)
+
+
+def _unpack(path: Path, data: bytes) -> tuple[bytes, str]:
+    """Return a file's content, and the name of its compression; empty if it has none.
+
+    Raises `InputError` when it is damaged. A small file may unpack to any size: there is a limit.
+    """
+    name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
+    if not name:
+        return data, ""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), name) as stream:
+            for part in iter(partial(stream.read, 2**20), b""):
+                size += len(part)
+                if size > MAX_BYTES:
+                    why = f"unpacks to more than {MAX_BYTES:,} bytes: take some of its records"
+                    raise InputError(str(path), why)
+                parts.append(part)
+    except (OSError, pa.ArrowException) as error:
+        why = f"is damaged or cut off: as {name} it cannot be unpacked ({error})"
+        raise InputError(str(path), why) from error
+    return b"".join(parts), name
 
 
 def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from benchbook.own_data.inference import CUT_NOTE, has_microseconds, read_datetime
 from benchbook.own_data.opened_file import ReportProgress
 from benchbook.own_data.text_table import fetch_rows, quote_sql
-from benchbook.own_data.text_values import CUT_NOTE, has_microseconds, read_datetime
 from benchbook.schema import FieldType
 from benchbook.text.number_format import format_count
 
@@ -78,7 +78,6 @@ _GROUPS: Final[dict[str, frozenset[Kind]]] = {
     "days": frozenset({"date"}),
     "moments": _MOMENTS,
 }
-_INEXACT: Final = "holds fractions, and integers that a double does not hold: it is kept as text"
 _MIN_SHARE: Final = 0.5
 """The share of a column's values from which one that is kept as text is worth a note."""
 
@@ -207,6 +206,7 @@ class KindCounts:
     examples: dict[Kind, str] = field(default_factory=dict)
     absent_marks: dict[str, int] = field(default_factory=dict)
     texts: int = 0  # values, if the column is one of texts
+    has_inexact: bool = False  # a whole number that a double does not hold
 
     @property
     def present(self) -> int:
@@ -217,9 +217,10 @@ class KindCounts:
         """Return whether all present values, of which there are some, are of these kinds."""
         return self.present > 0 and self.counts.keys() - {"absent"} <= kinds
 
-    def has(self, kind: Kind) -> bool:
-        """Return whether some value is of a kind."""
-        return self.counts.get(kind, 0) > 0
+    @property
+    def are_fractions(self) -> bool:
+        """Whether all present values are numbers, some of them with fractions."""
+        return self.are_all(_NUMERIC) and self.counts.get("float", 0) > 0
 
 
 @dataclass
@@ -246,15 +247,13 @@ class TypedColumns:
             report(len(kinds) / len(columns))
         written = [column for column in columns if kinds[column.cell].are_all(_MOMENTS)]
         finer = self._read_moments(written)
-        mixed = [column for column in columns if _is_mixed(kinds[column.cell])]
-        inexact = self._find_inexact(mixed)
         types: dict[str, FieldType | None] = {}
         reasons: dict[str, str] = {}
         for column in columns:
             cell = column.cell
-            types[cell] = _choose_type(kinds[cell], cell in finer, cell in inexact)
+            types[cell] = _choose_type(kinds[cell], cell in finer)
             if types[cell] == "string":
-                reasons[cell] = _INEXACT if cell in inexact else _explain_text(kinds[cell])
+                reasons[cell] = _explain_text(kinds[cell])
         unclear = [column for column in columns if reasons.get(column.cell) == ""]
         reasons |= self._find_similar(unclear, kinds)
         for column in columns:
@@ -303,19 +302,6 @@ class TypedColumns:
                     finer[cell] = finer[cell] or has_microseconds(datetime.fromisoformat(text))
         return finer
 
-    def _find_inexact(self, columns: Sequence[TableColumn]) -> set[str]:
-        """Return the columns with whole numbers that doubles do not hold exactly."""
-        inexact = set()
-        for batch in split_columns(self.connection, columns):
-            number = _write_number(batch.sample.trimmed, self.decimal)
-            is_large = f"abs(try_cast({number} AS DOUBLE)) > 1e15"
-            large = f"{is_large} AND regexp_full_match({number}, '{_INTEGER}')"
-            query = f"SELECT DISTINCT place, {number} FROM ({batch.texts}) WHERE {large}"
-            for place, text in self.connection.execute(query).fetchall():
-                if len(text) >= 400 or int(text) != float(text):
-                    inexact.add(batch.columns[place].cell)
-        return inexact
-
     def _find_similar(
         self, columns: Sequence[TableColumn], kinds: Mapping[str, KindCounts]
     ) -> dict[str, str]:
@@ -344,13 +330,7 @@ class TypedColumns:
         return reasons
 
 
-def _is_mixed(kinds: KindCounts) -> bool:
-    """Return whether all values are numbers, some with fractions and some without."""
-    has_integer = kinds.has("integer") or kinds.has("large")
-    return kinds.are_all(_NUMERIC) and kinds.has("float") and has_integer
-
-
-def _choose_type(kinds: KindCounts, are_moments: bool, is_inexact: bool) -> FieldType | None:
+def _choose_type(kinds: KindCounts, are_moments: bool) -> FieldType | None:
     if not kinds.present:
         return None
     for single in ("integer", "boolean", "date"):
@@ -358,15 +338,15 @@ def _choose_type(kinds: KindCounts, are_moments: bool, is_inexact: bool) -> Fiel
             return single
     if are_moments:
         return "datetime"
-    if kinds.are_all(_NUMERIC) and kinds.has("float") and not is_inexact:
-        return "float"
-    return "string"
+    return "float" if kinds.are_fractions and not kinds.has_inexact else "string"
 
 
 def _explain_text(kinds: KindCounts) -> str:
     """Return why a column that is mostly another type is kept as text; empty if it is not."""
     if kinds.are_all(frozenset({"integer", "large"})):
         return "holds integers beyond 2^63, which few stores hold: they are kept as text"
+    if kinds.are_fractions:
+        return "holds fractions, and integers that a double does not hold: it is kept as text"
     for name, group in _GROUPS.items():
         alike = sum(kinds.counts.get(kind, 0) for kind in group)
         others = [kind for kind in kinds.counts if kind not in {*group, "absent"}]
@@ -389,7 +369,7 @@ def guess_decimal_mark(
             if places:
                 marked = ColumnBatch(connection, [batch.columns[place] for place in places])
                 for kinds in count_kinds(marked, mark).values():
-                    fractions[mark] += kinds.are_all(_NUMERIC) and kinds.has("float")
+                    fractions[mark] += kinds.are_fractions
     return "," if fractions[","] > fractions["."] else "."
 
 
@@ -404,7 +384,10 @@ def count_kinds(batch: ColumnBatch, decimal: DecimalMark) -> dict[str, KindCount
         is_number = f"({is_number} OR (place IN {(*places, -1)} AND {is_grouped}))"
     query = f"""
         SELECT place, kind, CASE WHEN kind = 'absent' THEN value END AS mark,
-            sum(rows), sum(rows) FILTER (is_text), arg_min(value, position)
+            sum(rows), sum(rows) FILTER (is_text), arg_min(value, position),
+            bool_or(kind IN ('integer', 'large') AND abs(try_cast(number AS DOUBLE)) > 1e15
+                AND coalesce(try_cast(number AS HUGEINT)
+                    <> try_cast(try_cast(number AS DOUBLE) AS HUGEINT), true))
         FROM (
             SELECT *, {value} AS value, {_write_number(value, decimal)} AS number,
                 {batch.sample.text} IS NOT NULL AS is_text, CASE
@@ -424,11 +407,13 @@ def count_kinds(batch: ColumnBatch, decimal: DecimalMark) -> dict[str, KindCount
             FROM ({batch.distinct_texts}))
         GROUP BY place, kind, mark ORDER BY place, kind, min(position)"""
     found = {column.cell: KindCounts() for column in batch.columns}
-    for place, kind, mark, rows, texts, example in batch.connection.execute(query).fetchall():
+    for row in batch.connection.execute(query).fetchall():
+        place, kind, mark, rows, texts, example, is_inexact = row
         kinds = found[batch.columns[place].cell]
         kinds.counts[kind] = kinds.counts.get(kind, 0) + int(rows)
         kinds.examples.setdefault(kind, example)
         kinds.texts += int(texts or 0)
+        kinds.has_inexact = kinds.has_inexact or bool(is_inexact)
         if mark:
             kinds.absent_marks[mark] = int(rows)
     return found

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,12 @@ END_ROW: Final = "\x02end\x02"
 _NO_TEXT: Final = "\x02missing\x02"
 """What is NULL besides missing cells: no text, so that an empty cell is an empty text."""
 
-_PEEKED_BYTES: Final = 2**18
+_PEEKED_BYTES: Final = 2**20
+_MAX_SAMPLED_ROWS: Final = 20_000
 _PEEKED_ROWS: Final = 200
+_MIN_ALIKE: Final = 0.5
+"""The share of rows with the same width, up to which blanks may be the delimiter."""
+
 _BATCH_ROWS: Final = 10_000
 _NUMBER: Final = re.compile(r"[+-]?[0-9]*[.,]?[0-9]+([eE][+-]?[0-9]+)?")
 
@@ -166,69 +171,42 @@ class TextTable:
                 yield rows.line_num + self.first_line - 1
 
     def _find_dialect(self) -> Dialect:
-        """Return the dialect that DuckDB finds; it does not try blanks."""
-        self._write_copy(Dialect(self.delimiter, 1))
-        delimiter, width = self._sniff(is_strict=True)
-        if width == 1:
-            # Its quotes may be written in another way.
-            delimiter, width = self._sniff(is_strict=False)
-        if width == 1 and not self.delimiter:
+        """Return the delimiter by which most rows at the beginning have the same width."""
+        if self.delimiter:
+            rows = self._peek_rows(self.delimiter)
+            return Dialect(self.delimiter, max(map(len, rows), default=1))
+        best, found = (0.0, 0), Dialect(",", 1)
+        for delimiter in ",;\t|":
+            rows = self._peek_rows(delimiter)
+            widths = Counter(len(row) for row in rows if row[1:])
+            if widths:
+                # Of equal shares, the one whose first row is wider.
+                score = max(widths.values()) / len(rows), len(rows[0])
+                if score > best:
+                    best, found = score, Dialect(delimiter, max(widths))
+        if best[0] <= _MIN_ALIKE:
             width = self._count_blank_columns()
             if width > 1:
                 return Dialect(" ", width)
-            return self._split_first_line()
-        first = self._split_first_line()
-        if not self.delimiter and first.delimiter != delimiter and self._are_alike(first):
-            return first
-        return Dialect(delimiter, width)
-
-    def _sniff(self, *, is_strict: bool) -> tuple[str, int]:
-        """Return the delimiter and the number of columns that DuckDB finds in a sample."""
-        import duckdb
-
-        options = {
-            "quote": "'\"'",
-            "escape": "'\"'",
-            "header": "false",
-            "all_varchar": "true",
-            "null_padding": "true",
-            "strict_mode": str(is_strict),
-            "max_line_size": self._line_size,
-        }
-        if self.delimiter:
-            options["delim"] = quote_sql(self.delimiter)
-        source = f"sniff_csv({quote_sql(str(self.copy))}, {_list_options(options)})"
-        try:
-            found = self.fetch(f"SELECT Delimiter, len(Columns) FROM {source}")[0]
-        except duckdb.Error:
-            return self.delimiter or ",", 1
-        return found[0], found[1]
-
-    def _split_first_line(self) -> Dialect:
-        """Return the dialect with which the first line has most columns."""
-        widths = {}
-        for delimiter in ",;\t|":
-            widths[delimiter] = len(next(iter(self._peek_rows(delimiter)), ()))
-        found = max(widths, key=lambda delimiter: widths[delimiter])
-        return Dialect(found, max(widths[found], 1))
-
-    def _are_alike(self, dialect: Dialect) -> bool:
-        """Return whether all rows at the beginning have the same number of columns, above one."""
-        widths = {len(row) for row in self._peek_rows(dialect.delimiter)}
-        return widths == {dialect.width} and dialect.width > 1
+        return found
 
     def _peek_rows(self, delimiter: str) -> list[list[str]]:
         """Return the rows at the beginning that are not blank."""
         csv.field_size_limit(MAX_BYTES)
         head = self.data[:_PEEKED_BYTES].decode(errors="replace")
+        if delimiter == " ":
+            head = re.sub(r"(?m)[ \t]+$", "", head)
+            head = re.sub(r"[ \t]+", " ", head)
         lines = io.StringIO(head, newline="")
         reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        return [row for row in islice(reader, _PEEKED_ROWS) if row]
+        rows = [row for row in islice(reader, _MAX_SAMPLED_ROWS) if row]
+        # The last row may be cut off.
+        return rows[:-1] if len(self.data) > _PEEKED_BYTES and rows[1:] else rows
 
     def _count_blank_columns(self) -> int:
         """Return the number of columns between blanks; 1 if blanks are part of the texts."""
-        rows = self._peek_rows(" ") or [[]]
-        widths = {len([*filter(None, row)]) for row in rows[1:]}
+        rows = self._peek_rows(" ")[:_PEEKED_ROWS] or [[]]
+        widths = {len(row) for row in rows[1:]}
         width = max(widths, default=1)
         if len(widths) != 1 or len(rows[0]) not in (width, width - 1):
             return 1
