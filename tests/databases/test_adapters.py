@@ -53,7 +53,8 @@ from benchbook.schema import Field, Schema, UnfitError
 from benchbook.servers import launcher
 from benchbook.servers.address import read_login
 from benchbook.servers.deployment import Deployment, Node, Topology, name_fresh_database
-from benchbook.studies.cell_database import CellDatabase, call_each, make_change
+from benchbook.studies.cell_database import CellDatabase, call_each
+from benchbook.studies.update import make_change
 from cases import (
     CASES,
     COMMENTS,

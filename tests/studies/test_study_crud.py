@@ -19,7 +19,8 @@ from benchbook.schema import Field, Schema, UnfitError
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, Deployment
 from benchbook.servers.launcher import name_product
 from benchbook.studies import crud
-from benchbook.studies.cell_database import WrongContentsError, find_text_path, make_change
+from benchbook.studies.cell_database import WrongContentsError
+from benchbook.studies.update import find_text_path, make_change
 from cases import MET, PAIRED
 from shared_servers import (
     Announce,

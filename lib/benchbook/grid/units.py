@@ -93,7 +93,7 @@ UNITS: Final = {
     "databases": Unit(
         (
             *("databases/adapter.py", "databases/catalogue.py", "databases/server_adapter.py"),
-            "studies/cell_database.py",
+            *("studies/cell_database.py", "studies/update.py"),
         ),
         ("servers",),
         ("orjson",),

@@ -67,15 +67,17 @@ from benchbook.studies.cell_database import (
     CellDatabase,
     RecordCheck,
     ReplicaLostError,
-    UpdateCheck,
     call_each,
+    open_database,
+    run_mongodb_in_language,
+    write_until_replicated,
+)
+from benchbook.studies.update import (
+    UpdateCheck,
     change_text,
     find_text_path,
     make_change,
-    open_database,
     read_text,
-    run_mongodb_in_language,
-    write_until_replicated,
 )
 
 if TYPE_CHECKING:

@@ -56,12 +56,11 @@ from benchbook.studies.cell import (
 from benchbook.studies.cell_database import (
     CellDatabase,
     RecordCheck,
-    UpdateCheck,
     call_each,
-    make_change,
     open_databases,
     run_mongodb_in_language,
 )
+from benchbook.studies.update import UpdateCheck, make_change
 
 if TYPE_CHECKING:
     import pandas as pd
