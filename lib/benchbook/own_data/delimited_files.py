@@ -43,9 +43,6 @@ from benchbook.text.number_format import format_count
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
 DECIMALS: Final[Mapping[str, DecimalMark]] = {"point": ".", "comma": ","}
 
-_HEAD_ROWS: Final = 200
-"""Rows among which the header is searched."""
-
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 Cells = Sequence[str | None]
@@ -99,15 +96,18 @@ def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
     Raises `InputError`, with file and line, when it cannot be read.
     """
     with open_table(file, DELIMITERS.get(file.options.get("delimiter", ""), "")) as table:
+        # Take the text apart into cells.
         report(0.1)
         dialect = table.read_cells()
         report(0.5)
+        # Find the names, and keep the rows that are records.
         header = _find_header(table)
         _drop_rows(table, header)
         _check_widths(table, header)
         names = header.complete_names()
         if len(names) == 1 and "delimiter" not in file.options:
             table.note("It has one column: if it has others, state #delimiter=, as tab or pipe.")
+        # Find the types of the columns, as all their values allow.
         columns = find_columns(table.connection, names)
         has_keys = _check_keys(table, columns)
         decimal = DECIMALS.get(file.options.get("decimal", ""))
@@ -116,6 +116,7 @@ def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
             is_comma = dialect.delimiter == ","
             decimal = "." if is_comma else guess_decimal_mark(table.connection, columns)
         known, notes = _type_columns(table, header, columns, decimal, report)
+        # Keep what `load` needs to read the same records again.
         typed = {field.path for field in known} | ({"_id"} if has_keys else set())
         layout = TableLayout(
             dialect,
@@ -143,6 +144,7 @@ def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
 
 def load(file: OpenedFile, description: FileDescription, count: int | None) -> LoadedRecords:
     """Return the first records of a file of delimited text, typed by its description."""
+    # What `describe` kept: the layout, and SQL for each column's type.
     stated = json.loads(description.dialect["layout"])
     layout = TableLayout(**{**stated, "dialect": Dialect(**stated["dialect"])})
     types = {field.name: field.type for field in description.schema}
@@ -153,7 +155,7 @@ def load(file: OpenedFile, description: FileDescription, count: int | None) -> L
     values = [
         column.convert(types.get(column.name, "string"), layout.decimal) for column in columns
     ]
-    moments = [name for name in names if types.get(name) == "datetime"]
+    moments = {name for name in names if types.get(name) == "datetime"}
     with open_table(file, layout.dialect.delimiter) as table:
         # They take seconds for thousands of columns, and nothing here needs them.
         slow = "common_subexpressions,expression_rewriter,statistics_propagation"
@@ -163,28 +165,20 @@ def load(file: OpenedFile, description: FileDescription, count: int | None) -> L
         kept = f"position >= {layout.records_start} AND NOT ({layout.dropped})"
         limit = "" if count is None else f"LIMIT {count}"
         query = f"SELECT {', '.join(['position', *values])} FROM ({numbered}) WHERE {kept} {limit}"
-        positions, records = _fetch_records(table, query, names)
-        for record in records:
-            for name in moments:
-                if name in record:
-                    record[name] = read_datetime(record[name])
+        # A value that is absent has no field.
+        positions: list[int] = []
+        records: list[Document] = []
+        for position, *row in fetch_rows(table.connection, query):
+            positions.append(position)
+            pairs = zip(names, row, strict=True)
+            record = {name: value for name, value in pairs if value is not None}
+            for name in moments & record.keys():
+                record[name] = read_datetime(record[name])
+            records.append(record)
         return LoadedRecords(records, table.find_lines(layout.dialect, positions))
 
 
 READER: Final = RecordReader(describe, load)
-
-
-def _fetch_records(
-    table: TextTable, query: str, names: Sequence[str]
-) -> tuple[list[int], list[Document]]:
-    """Return the first column of a query's rows, and a record of the others."""
-    positions: list[int] = []
-    records: list[Document] = []
-    for position, *values in fetch_rows(table.connection, query):
-        positions.append(position)
-        pairs = zip(names, values, strict=True)
-        records.append({name: value for name, value in pairs if value is not None})
-    return positions, records
 
 
 def _find_header(table: TextTable) -> Header:
@@ -192,9 +186,10 @@ def _find_header(table: TextTable) -> Header:
 
     Lines before it are passed over: a title, a source, or comments that begin with #.
     """
-    rows: Sequence[Cells] = table.fetch(f"SELECT * FROM cells ORDER BY rowid LIMIT {_HEAD_ROWS}")
+    rows: Sequence[Cells] = table.fetch("SELECT * FROM cells ORDER BY rowid LIMIT 200")
     if not rows:
         raise InputError(str(table.path), "holds no record")
+    # Comments before it, and then rows that are narrower than most.
     comments = _count_comments(rows)
     start = comments
     has_row_names = _has_row_names(rows[comments:])
@@ -202,6 +197,7 @@ def _find_header(table: TextTable) -> Header:
         usual = _find_usual_width(rows[comments:])
         while _measure_width(rows[start]) < usual:
             start += 1
+        # A row of numbers is a record: then the header is the first row, with fewer names.
         is_record = all(_NUMBER.fullmatch(cell) for cell in rows[start] if cell)
         if start > comments and (is_record or not rows[start + 1 :]):
             # The names of the last columns are empty, or missing.
@@ -305,11 +301,15 @@ def _drop_rows(table: TextTable, header: Header) -> None:
 
 def _check_widths(table: TextTable, header: Header) -> None:
     """Raise `InputError` at a row with more values than names; note rows that are short."""
+    # A row with more values than names has none to give them.
     names = len(header.names)
-    behind = _find_last_value(range(names, table.dialect.width + 1))
+    places = range(table.dialect.width, names - 1, -1)
+    values = (f"CASE WHEN trim(c{place}) <> '' THEN {place + 1} END" for place in places)
+    behind = f"coalesce({', '.join(values)}, NULL)"
     rows = f"SELECT rowid, {behind} FROM cells WHERE {behind} IS NOT NULL ORDER BY rowid LIMIT 1"
     for row, last in table.fetch(rows):
         raise table.build_error(row, _explain_width(table, last, names))
+    # The last values of a short row are absent.
     named = max((place for place, name in enumerate(header.names) if name), default=0)
     is_short = f"c{named} IS NULL"
     short = table.count_rows(is_short)
@@ -333,12 +333,6 @@ def _is_empty(dialect: Dialect) -> str:
     cells = ", ".join(f"c{place}" for place in range(dialect.width + 1))
     # Most rows have a first value.
     return f"CASE WHEN trim(c0) <> '' THEN false ELSE trim(concat({cells})) = '' END"
-
-
-def _find_last_value(places: Sequence[int]) -> str:
-    """Return the SQL of the number of the last cell with a value; NULL if there is none."""
-    cells = (f"CASE WHEN trim(c{place}) <> '' THEN {place + 1} END" for place in reversed(places))
-    return f"coalesce({', '.join(cells)}, NULL)"
 
 
 def _check_keys(table: TextTable, columns: Sequence[TableColumn]) -> bool:

@@ -16,8 +16,6 @@ from typing import Any, Final
 from benchbook.schema import Document
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UUID_SUBTYPE: Final = 4
-_UUID_BYTES: Final = 16
 
 _NESTED: Final = (dict, list)
 """The types of values that may hold others: the rest needs no call."""
@@ -136,68 +134,65 @@ def _read_binary(value: Document) -> str:
         encoded, subtype = binary["base64"], binary["subType"]
     content = base64.b64decode(encoded, validate=True)
     number = subtype if isinstance(subtype, int) else int(subtype, 16)
-    if number == _UUID_SUBTYPE and len(content) == _UUID_BYTES:
+    # Subtype 4 is a UUID.
+    if number == 4 and len(content) == 16:
         return str(uuid.UUID(bytes=content))
     return str(encoded)
 
 
-def _read_timestamp(value: Document) -> str:
-    return (_EPOCH + timedelta(seconds=value["$timestamp"]["t"])).isoformat()
-
-
-def _read_expression(value: Document) -> str:
-    """Return a regular expression as programs write it."""
-    if "$regex" in value:
-        pattern, options = value["$regex"], value.get("$options", "")
-    else:
-        given = value["$regularExpression"]
-        pattern, options = given["pattern"], given["options"]
-    return f"/{pattern}/{options}"
-
-
-def _read_pointer(value: Document) -> Document:
-    pointer = value["$dbPointer"]
-    return {"ref": pointer["$ref"], "id": pointer["$id"]}
-
-
 _Reader = Callable[[Document], object]
 
-_MAIN: Final = "$oid is taken as text, $date as a moment, numbers as numbers."
-_DECIMAL: Final = "decimal numbers are taken as the nearest double."
-_BINARY: Final = "bytes are taken as base64 text, UUIDs as text."
-_TIMESTAMP: Final = "$timestamp is taken as the moment of its second, without its counter."
-_EXPRESSION: Final = "regular expressions are taken as text, /pattern/options."
-_ENDS: Final = "$minKey and $maxKey are taken as the texts MinKey and MaxKey."
-_CODE: Final = "$code and $symbol are taken as text, $code with $scope as a document."
-_POINTER: Final = "$dbPointer is taken as a document."
-_UNDEFINED: Final = "$undefined is taken as null."
-
-_MEANINGS: Final[tuple[tuple[str, _Reader, str], ...]] = (
-    ("$oid", _read_text, _MAIN),
-    ("$date", _read_date, _MAIN),
-    ("$numberInt", _read_integer, _MAIN),
-    ("$numberLong", _read_integer, _MAIN),
-    ("$numberDouble", _read_number, _MAIN),
-    ("$numberDecimal", _read_number, _DECIMAL),
-    ("$binary", _read_binary, _BINARY),
-    ("$binary $type", _read_binary, _BINARY),
-    ("$uuid", _read_text, _BINARY),
-    ("$timestamp", _read_timestamp, _TIMESTAMP),
-    ("$regularExpression", _read_expression, _EXPRESSION),
-    ("$regex", _read_expression, _EXPRESSION),
-    ("$regex $options", _read_expression, _EXPRESSION),
-    ("$minKey", lambda value: "MinKey", _ENDS),
-    ("$maxKey", lambda value: "MaxKey", _ENDS),
-    ("$symbol", _read_text, _CODE),
-    ("$code", _read_text, _CODE),
-    ("$code $scope", lambda value: {"code": value["$code"], "scope": value["$scope"]}, _CODE),
-    ("$undefined", lambda value: None, _UNDEFINED),
-    ("$dbPointer", _read_pointer, _POINTER),
-)
 _PREFIX: Final = "MongoDB's Extended JSON: "
-_READERS: Final = {
-    frozenset(names.split()): (read, f"{_PREFIX}{note}") for names, read, note in _MEANINGS
+_MAIN: Final = "$oid is taken as text, $date as a moment, numbers as numbers."
+_MEANINGS: Final[dict[str, dict[str, _Reader]]] = {
+    _MAIN: {
+        "$oid": _read_text,
+        "$date": _read_date,
+        "$numberInt": _read_integer,
+        "$numberLong": _read_integer,
+        "$numberDouble": _read_number,
+    },
+    "decimal numbers are taken as the nearest double.": {"$numberDecimal": _read_number},
+    "bytes are taken as base64 text, UUIDs as text.": {
+        "$binary": _read_binary,
+        "$binary $type": _read_binary,
+        "$uuid": _read_text,
+    },
+    "$timestamp is taken as the moment of its second, without its counter.": {
+        "$timestamp": lambda value: (
+            _EPOCH + timedelta(seconds=value["$timestamp"]["t"])
+        ).isoformat()
+    },
+    "regular expressions are taken as text, /pattern/options.": {
+        "$regularExpression": lambda value: "/{pattern}/{options}".format_map(
+            value["$regularExpression"]
+        ),
+        "$regex": lambda value: f"/{value['$regex']}/",
+        "$regex $options": lambda value: f"/{value['$regex']}/{value['$options']}",
+    },
+    "$minKey and $maxKey are taken as the texts MinKey and MaxKey.": {
+        "$minKey": lambda value: "MinKey",
+        "$maxKey": lambda value: "MaxKey",
+    },
+    "$code and $symbol are taken as text, $code with $scope as a document.": {
+        "$symbol": _read_text,
+        "$code": _read_text,
+        "$code $scope": lambda value: {"code": value["$code"], "scope": value["$scope"]},
+    },
+    "$dbPointer is taken as a document.": {
+        "$dbPointer": lambda value: {
+            "ref": value["$dbPointer"]["$ref"],
+            "id": value["$dbPointer"]["$id"],
+        }
+    },
+    "$undefined is taken as null.": {"$undefined": lambda value: None},
 }
+"""For each note, the names that an object has, and what returns its value."""
+
+_READERS: Final[dict[frozenset[str], tuple[_Reader, str]]] = {}
+for _note, _meanings in _MEANINGS.items():
+    for _names, _read in _meanings.items():
+        _READERS[frozenset(_names.split())] = _read, f"{_PREFIX}{_note}"
 _SIMPLEST: Final = (
     re.compile(rb'\{[ \t]*"\$(?:oid|date)"[ \t]*:[ \t]*("[^"\\\n]*")[ \t]*\}'),
     re.compile(rb'\{[ \t]*"\$number(?:Int|Long)"[ \t]*:[ \t]*"(0|-?[1-9][0-9]*)"[ \t]*\}'),

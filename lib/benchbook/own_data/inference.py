@@ -44,7 +44,6 @@ _EXACT: Final = 2**53
 
 CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 _TOO_LARGE_NOTE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
-_MIXED_NOTE: Final = "differs in kind from place to place: it is kept as JSON has it."
 
 Row = TypeVar("Row")
 
@@ -131,7 +130,8 @@ class Inference:
             kind = self._find_scalar_type(path, column)
             if kind != "json":
                 return Field("", kind)
-            self.notes[f"{path} {_MIXED_NOTE}"] = None
+            why = "differs in kind from place to place: it is kept as JSON has it."
+            self.notes[f"{path} {why}"] = None
         if column.has_large():
             self.notes[f"{path} holds {_TOO_LARGE_NOTE}"] = None
         return Field("", "json")

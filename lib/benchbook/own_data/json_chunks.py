@@ -24,9 +24,6 @@ MAX_DEPTH: Final = 100
 """Levels of the deepest nesting of a record: MongoDB's limit."""
 
 _CHUNK_BYTES: Final = 2**20
-_MAX_ATTEMPTS: Final = 64
-"""Places that are tried for the end of an array's chunk."""
-
 _BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _FIRST: Final = re.compile(rb"(?:\s*(\n))?([ \t]*)\{")
 _NEXT_ON_LINE: Final = re.compile(rb"\},[ \t\r]*(\n[ \t]*)\{")
@@ -71,6 +68,7 @@ class JsonChunks:
         if self.closing == "}":
             yield from cut_into_chunks(self._read_exactly(position, line))
             return
+        # Each chunk ends where a record does; orjson reads it, or Python's parser from there on.
         separator = self._find_separator()
         is_last = not self.closing and position == len(self.data)
         while not is_last:
@@ -111,7 +109,7 @@ class JsonChunks:
         # The brackets of whole records are balanced, mostly also those in texts.
         checked, depth = position, 0
         places = _BETWEEN.finditer(self.data, position + _CHUNK_BYTES)
-        for _, place in zip(range(_MAX_ATTEMPTS), places, strict=False):
+        for _, place in zip(range(64), places, strict=False):
             end = place.start() + 1
             piece = self.data[checked:end]
             depth += piece.count(b"{") + piece.count(b"[") - piece.count(b"}") - piece.count(b"]")
@@ -127,9 +125,11 @@ class JsonChunks:
         text = self._extended.rewrite(text)
         if not separator:
             return self._parse_one_line(text, line, is_last=is_last)
+        # One piece per record, cut at the line breaks before them.
         first, *rest = text.split(separator + b"{")
         pieces = [first, *(b"{" + piece for piece in rest)]
         lines = _number_lines(pieces, line)
+        # In an array, what is behind each record must be a comma.
         if self.closing:
             closings = [b","] * len(pieces)
             if is_last:

@@ -7,7 +7,7 @@ file. A FeatureCollection of GeoJSON is read as its features.
 
 import gc
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,10 +36,6 @@ _RECORD_MARK: Final = b"\x1e"
 """What is before each record of a JSON text sequence, RFC 7464."""
 _OBJECTS: Final = re.compile(r"\[\s*\{")
 _PEEKED_BYTES: Final = 2**16
-_MAX_HINT_DEPTH: Final = 3
-_MAX_HINTS: Final = 5
-_MIN_MAP: Final = 2
-"""Objects in an object, all with a name in common, from which they may be records."""
 
 
 def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
@@ -96,10 +92,12 @@ class JsonRows:
             data = data.replace(_RECORD_MARK, b" ")
         line_ends = describe_line_ends(data[:_PEEKED_BYTES].decode(errors="replace"))
         self.encoding = f"{text.encoding}, {line_ends}"
+        # An array per line has no names.
         start = skip_blanks(data, 0)
         if data.startswith(b"[", start) and _has_whole_line(data, start, b"["):
             why = "each line is an array, not an object: give its values names, or save it as CSV"
             raise InputError(f"{self.file.path}:1", why)
+        # Records inside an object, as stated or as GeoJSON has them.
         self.place = self.file.options.get("records", "")
         if self.place:
             self.format = f"JSON (records={self.place})"
@@ -109,6 +107,7 @@ class JsonRows:
             self.notes["It is GeoJSON's FeatureCollection, whose features are the records."] = None
         if self.place:
             return self._open_place(data)
+        # Else the whole text is an array, or one object after another.
         is_array = data.startswith(b"[", start)
         self.format = "JSON array" if is_array else "JSON Lines"
         closing = "]" if is_array else ""
@@ -136,17 +135,16 @@ class JsonRows:
     def hint_at_records(self) -> list[str]:
         """Return where the records of a file of one object may be, as notes."""
         ((_, record),) = JsonRows(self.file).open().read()
-        if _is_split_frame(record) or _is_frame_of_columns(record):
+        if _is_pandas_frame(record):
             return ["It looks like pandas' JSON: write it with orient='records'."]
         places = sorted(_find_places(record).items(), key=lambda place: -place[1])
         hints = [
             f"{name} holds arrays, whose values have no names: save it as CSV."
             for name, part in record.items()
-            if _is_list_of_arrays(part)
+            if isinstance(part, list) and part[1:] and all(type(row) is list for row in part)
         ]
         options = [
-            f"#records={name} ({format_count(count, 'object')})"
-            for name, count in places[:_MAX_HINTS]
+            f"#records={name} ({format_count(count, 'object')})" for name, count in places[:5]
         ]
         if options:
             inside = "If its records are inside, put after the file's name"
@@ -185,7 +183,7 @@ def _has_whole_line(data: bytes, start: int, opening: bytes) -> bool:
 
 def _find_places(value: Any, path: str = "", depth: int = 1) -> dict[str, int]:
     """Return the places of lists of objects and of maps of objects, with the objects' numbers."""
-    if depth > _MAX_HINT_DEPTH or not isinstance(value, dict):
+    if depth > 3 or not isinstance(value, dict):
         return {}
     places = {}
     if _is_map_of_objects(value):
@@ -198,26 +196,18 @@ def _find_places(value: Any, path: str = "", depth: int = 1) -> dict[str, int]:
     return places
 
 
-def _is_list_of_arrays(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 1 and all(type(row) is list for row in value)
-
-
 def _is_map_of_objects(value: Record) -> bool:
     """Return whether an object's values are objects that have a name in common."""
     parts = [*value.values()]
-    if len(parts) < _MIN_MAP or not all(isinstance(part, dict) for part in parts):
+    if len(parts) < 2 or not all(isinstance(part, dict) for part in parts):
         return False
     return bool(set.intersection(*(set(part) for part in parts)))
 
 
-def _is_split_frame(record: Record) -> bool:
-    """Return whether an object is a data frame of pandas, written with ``orient="split"``."""
-    parts: Mapping[str, Any] = {name: record.get(name) for name in ("columns", "index", "data")}
-    return all(isinstance(part, list) for part in parts.values())
-
-
-def _is_frame_of_columns(record: Record) -> bool:
-    """Return whether an object is a data frame of pandas, as ``to_json`` writes it."""
+def _is_pandas_frame(record: Record) -> bool:
+    """Return whether an object is a data frame of pandas, by columns or with ``orient="split"``."""
+    if all(isinstance(record.get(name), list) for name in ("columns", "index", "data")):
+        return True
     columns = [*record.values()]
     if not columns or not all(isinstance(column, dict) for column in columns):
         return False

@@ -17,9 +17,6 @@ from benchbook.text.number_format import format_count
 MAX_BYTES: Final = 256 * 2**20
 """Bytes of the largest file that is read, and of what is unpacked from it."""
 
-COMPRESSED_SUFFIXES: Final = (".gz", ".gzip", ".zst", ".zstd")
-"""The suffixes of compressed files, which follow those of their content."""
-
 NumberedRecords = Iterator[tuple[int, Record]]
 """Records with their line in the file; in Parquet, with their row."""
 
@@ -45,7 +42,7 @@ class OpenedFile:
     def suffix(self) -> str:
         """The suffix of the content, in small letters: ``.csv`` of ``export.csv.gz``."""
         path = self.path
-        if self.compression and path.suffix.lower() in COMPRESSED_SUFFIXES:
+        if self.compression and path.suffix.lower() in (".gz", ".gzip", ".zst", ".zstd"):
             path = path.with_suffix("")
         return path.suffix.lower()
 

@@ -69,11 +69,13 @@ def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = No
     sha256
         The expected digest of the file's bytes, in hexadecimal; None: any.
     """
+    # Its bytes, which must be those that were planned.
     file = open_file(path)
     if sha256 not in (None, file.sha256):
         raise InputError(str(file.path), CHANGED_REASON)
     description = _describe(file)
     records = _load(file, description, n).records
+    # A file that is too short is repeated.
     if n is not None:
         rounds = -(-n // len(records))
         repeated = [*records]
@@ -177,16 +179,19 @@ def _describe_once(
 
 def _describe(file: OpenedFile, report: ReportProgress = ignore_progress) -> FileDescription:
     """Return the description that is stored for the file's content, or a new one."""
+    # A large file may be described already.
     is_large = len(file.data) >= _MIN_STORED_BYTES
     if is_large:
         with suppress(OSError, ValueError):
             return _adapt_json().validate_json(_locate_description(file).read_bytes())
+    # Its format's reader describes its content; what no reader knows is added.
     description = find_reader(file).describe(file, report)
     if description.records == 1:
         description = replace(description, notes=(ONE_RECORD_NOTE, *description.notes))
     if file.compression:
         packed = f"{description.format} in {file.compression}"
         description = replace(description, format=packed)
+    # Without effect where nothing can be written.
     if is_large:
         with suppress(OSError):
             text = _adapt_json().dump_json(description).decode()

@@ -29,13 +29,10 @@ from benchbook.own_data.opened_file import (
     ignore_progress,
 )
 
-_SAMPLED_ROWS: Final = 10_000
-"""Rows of which some values are read at a time, when a file is described."""
-
-_LOADED_ROWS: Final = 1_000
-"""Rows that are read at a time, when records are loaded."""
-
 _KEY: Final = "_id"
+_READ_ERRORS: Final = (
+    *(pa.ArrowException, OSError, LookupError, ValueError, OverflowError, MemoryError),
+)
 
 
 def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
@@ -43,7 +40,7 @@ def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
     rows, inference, check = ParquetRows(file), Inference(), KeyCheck(file.path)
     with _explain_errors(file):
         check_size(pa.BufferReader(file.data), MAX_BYTES)
-        for first_row, columns in rows.read_columns(_SAMPLED_ROWS, report):
+        for first_row, columns in rows.read_columns(10_000, report):
             _survey_columns(rows, first_row, columns, inference, check)
     found = inference.describe(file, "Parquet", check)
     # A moment that is cut in both is noted once.
@@ -88,7 +85,7 @@ class ParquetRows:
     def read(self) -> NumberedRecords:
         """Yield the records; raises `InputError`, with file and row, at the first error."""
         with _explain_errors(self.file):
-            for first_row, columns in self.read_columns(_LOADED_ROWS):
+            for first_row, columns in self.read_columns(1_000):
                 lists = [self.list_values(name, part, first_row) for name, part in columns.items()]
                 for row, values in enumerate(zip(*lists, strict=True), first_row):
                     yield row, dict(zip(columns, values, strict=True))
@@ -172,16 +169,15 @@ class ParquetRows:
                 except ValueError:
                     # Bytes that are no text.
                     break
-                has_zone = getattr(value, "tzinfo", None) is not None
-                self.notes[f"{name}: {_MOMENTS_NOTE if has_zone else note}"] = None
+                if getattr(value, "tzinfo", None) is not None:
+                    note = "moments inside documents and lists are taken as ISO 8601 text."
+                self.notes[f"{name}: {note}"] = None
                 return converted
         why = f"{type(value).__name__} is neither text nor number: leave the column out"
         raise InputError(where, f"{name}: {why}")
 
 
 _TIMES_NOTE: Final = "times without a zone, and days inside documents, are taken as ISO 8601 text."
-
-_MOMENTS_NOTE: Final = "moments inside documents and lists are taken as ISO 8601 text."
 
 _CONVERTERS: Final[Mapping[type, tuple[Callable[[Any], object], str]]] = {
     datetime: (datetime.isoformat, _TIMES_NOTE),
@@ -237,15 +233,8 @@ def _explain_errors(file: OpenedFile) -> Iterator[None]:
         raise InputError(
             str(file.path), f"{error}: take some of its rows, or leave long texts out"
         ) from error
-    except (pa.ArrowException, OSError, LookupError, ValueError, OverflowError) as error:
-        raise InputError(str(file.path), f"{_UNREADABLE}: {_take_line(error)}") from error
-    except MemoryError as error:
-        reason = _take_line(error) or "memory ran out"
-        raise InputError(str(file.path), f"{_UNREADABLE}: {reason}") from error
-
-
-_UNREADABLE: Final = "not Parquet that can be read"
-
-
-def _take_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    except _READ_ERRORS as error:
+        reason = str(error).partition("\n")[0]
+        if isinstance(error, MemoryError):
+            reason = reason or "memory ran out"
+        raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error

@@ -29,12 +29,10 @@ OPTIONS: Final[Mapping[str, Collection[str]]] = {
 }
 """The options after a file's name, and their words."""
 
-_TABLE_SUFFIXES: Final = (".csv", ".tsv", ".tab")
 _JSON_SUFFIXES: Final = (
     *(".json", ".jsonl", ".ndjson", ".geojson", ".topojson"),
     *(".jsonc", ".json5", ".har", ".ipynb"),
 )
-_PARQUET_SUFFIXES: Final = (".parquet", ".pq")
 _XML: Final = re.compile(r"<([?!]|[A-Za-z_])")
 _JSON_RECORD: Final = re.compile(r'(\[\s*)?\{\s*"[^"\n]*"\s*:|\[\s*\[\s*["0-9-]')
 """How JSON begins, and hardly a table."""
@@ -107,20 +105,23 @@ def find_reader(file: OpenedFile) -> RecordReader:
 
     Raises `InputError` when the file is of a format that is not read, with what to do.
     """
-    if file.data.startswith(b"PAR1") or file.suffix in _PARQUET_SUFFIXES:
+    # Bytes tell Parquet, and formats that are not read.
+    if file.data.startswith(b"PAR1") or file.suffix in (".parquet", ".pq"):
         return parquet_files.READER
     if "encoding" not in file.options:
         refuse_other_formats(file.path, file.data)
     if "delimiter" in file.options:
         return delimited_files.READER
+    # A text's beginning tells more than its suffix.
     head = _peek_text(file.data)
     is_record = _JSON_RECORD.match(head) is not None
     refuse_other_texts(file.path, "" if is_record else file.suffix, head)
     if is_record:
         return json_files.READER
-    is_table = file.suffix in _TABLE_SUFFIXES
+    is_table = file.suffix in (".csv", ".tsv", ".tab")
     if head.startswith("<?xml") or (_XML.match(head) and not is_table):
         return xml_files.READER
+    # Where both JSON and a table are possible, the suffix decides.
     looks_like_json = head.startswith(("{", "[")) and not is_table
     if looks_like_json or (file.suffix in _JSON_SUFFIXES and not _TABLE_HEAD.match(head)):
         return json_files.READER

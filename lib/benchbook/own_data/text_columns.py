@@ -241,12 +241,15 @@ class TypedColumns:
 
         The type is None if it has no value. The share that `report` gets is of these columns.
         """
+        # Count the kinds of values in each column.
         kinds: dict[str, KindCounts] = {}
         for batch in split_columns(self.connection, columns):
             kinds |= count_kinds(batch, self.decimal)
             report(len(kinds) / len(columns))
+        # Moments are checked by Python, which reads them later.
         written = [column for column in columns if kinds[column.cell].are_all(_MOMENTS)]
         finer = self._read_moments(written)
+        # Choose the types; where it is text, say why.
         types: dict[str, FieldType | None] = {}
         reasons: dict[str, str] = {}
         for column in columns:

@@ -52,8 +52,7 @@ def read_text(file: OpenedFile) -> FileText:
             source = "as its first bytes say" if mark else "which you stated"
             why = f"is not {words}, {source}: {error.reason}"
             raise InputError(f"{file.path}:1", why) from error
-        place, byte = _find_wrong_byte(file.data)
-        line = file.data.count(b"\n", 0, place) + 1
+        line, byte = _find_wrong_byte(file.data)
         remedy = "save it as UTF-8, or state its encoding: FILE#encoding=cp1252"
         why = f"is not UTF-8 (byte 0x{byte:02X}): {remedy}"
         raise InputError(f"{file.path}:{line}", why) from error
@@ -99,8 +98,7 @@ def _guess_encoding(file: OpenedFile) -> FileText:
     except UnicodeDecodeError:
         codec, other = "latin-1", "cp1252"
         data = _transcode(file.data, codec)
-    place, byte = _find_wrong_byte(file.data)
-    line = file.data.count(b"\n", 0, place) + 1
+    line, byte = _find_wrong_byte(file.data)
     why = f"It is not UTF-8 (line {line}, byte 0x{byte:02X}), and is read as {codec}"
     remedy = f"if letters are wrong, state #encoding={other}, or save it as UTF-8"
     return FileText(data, codec, f"{why}: {remedy}.")
@@ -118,17 +116,11 @@ def _transcode(data: bytes, codec: str) -> bytes:
 
 
 def _find_wrong_byte(data: bytes) -> tuple[int, int]:
-    """Return the place and the value of the first byte that is not UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(data), _CHUNK_BYTES):
-        # An incomplete character of the chunk before is decoded again.
-        pending = len(decoder.getstate()[0])
-        chunk = data[start : start + _CHUNK_BYTES]
-        try:
-            decoder.decode(chunk, final=start + _CHUNK_BYTES >= len(data))
-        except UnicodeDecodeError as error:
-            place = start - pending + error.start
-            return place, data[place]
+    """Return the line and the value of the first byte that is not UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return data.count(b"\n", 0, error.start) + 1, data[error.start]
     raise AssertionError("the data are UTF-8")
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,13 +26,12 @@ END_ROW: Final = "\x02end\x02"
 _NO_TEXT: Final = "\x02missing\x02"
 """What is NULL besides missing cells: no text, so that an empty cell is an empty text."""
 
-_PEEKED_BYTES: Final = 2**20
-_MAX_SAMPLED_ROWS: Final = 20_000
+_PEEKED_BYTES: Final = 2**18
+_MAX_SAMPLED_ROWS: Final = 5_000
 _PEEKED_ROWS: Final = 200
 _MIN_ALIKE: Final = 0.5
 """The share of rows with the same width, up to which blanks may be the delimiter."""
 
-_BATCH_ROWS: Final = 10_000
 _NUMBER: Final = re.compile(r"[+-]?[0-9]*[.,]?[0-9]+([eE][+-]?[0-9]+)?")
 
 
@@ -93,6 +93,7 @@ class TextTable:
         """
         self.dialect = self._find_dialect()
         rejected = self._fill_cells(self.dialect)
+        # Line ends and quotes may be written in another way.
         if rejected and rejected[1] == "INVALID STATE" and b"\r" in self.data:
             self.note("The line ends are mixed, and all taken as one, inside of texts, too.")
             self.dialect = replace(self.dialect, one_line_end=True)
@@ -184,6 +185,7 @@ class TextTable:
                 score = max(widths.values()) / len(rows), len(rows[0])
                 if score > best:
                     best, found = score, Dialect(delimiter, max(widths))
+        # Blanks are tried last, because they are in most texts.
         if best[0] <= _MIN_ALIKE:
             width = self._count_blank_columns()
             if width > 1:
@@ -298,10 +300,7 @@ def open_table(file: OpenedFile, delimiter: str) -> Iterator[TextTable]:
 def fetch_rows(connection: "DuckDBPyConnection", query: str) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query, of which few are in memory at a time."""
     rows = connection.execute(query)
-    while True:
-        batch = rows.fetchmany(_BATCH_ROWS)
-        if not batch:
-            return
+    for batch in iter(partial(rows.fetchmany, 10_000), []):
         yield from batch
 
 

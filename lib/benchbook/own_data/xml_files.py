@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _BOOLEANS: Final = {"true": True, "false": False}
-_RECORD_DEPTH: Final = 2
-"""Elements from the root to a record."""
 _MAX_SOURCE_LINE: Final = 65_535
 """The last line that lxml counts."""
-_MAX_PART: Final = 2**16
-"""Bytes that the parser gets at once."""
-_TEXT_NAME: Final = "text"
-"""The field of an element's own text, where it has attributes or elements, too."""
 
 _TESTS: Final[dict[str, Callable[[str], object]]] = {
     "integer": _INTEGER.fullmatch,
@@ -54,6 +48,7 @@ _CONVERTERS: Final[dict[str, Callable[[str], object]]] = {
 
 def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
     """Return the description of a file of XML."""
+    # The first pass finds what is a number and what an array, the second reads records with it.
     shape = XmlShape(file.options.get("records", ""))
     for _, element in _iterate_records(file):
         shape.place = shape.place or _cut_namespace(element.tag)
@@ -136,7 +131,7 @@ def _list_parts(element: "etree._Element") -> "Iterator[tuple[str, str | etree._
         yield _cut_namespace(str(name)), str(text)
     own_text = (element.text or "").strip()
     if own_text:
-        yield _TEXT_NAME, own_text
+        yield "text", own_text
     for child in element:
         name = _cut_namespace(child.tag)
         if len(child) or child.attrib:
@@ -159,7 +154,8 @@ def _iterate_records(file: OpenedFile) -> "Iterator[tuple[int, etree._Element]]"
                 raise InputError(str(file.path), "has a DOCTYPE: delete it")
             path.append(_cut_namespace(element.tag))
             continue
-        is_record = path[1:] == place.split(".") if place else len(path) == _RECORD_DEPTH
+        # At an element's end, its path says whether it is a record.
+        is_record = path[1:] == place.split(".") if place else len(path) == 2
         path.pop()
         if is_record:
             begun = element.sourceline
@@ -188,7 +184,7 @@ def _parse(file: OpenedFile) -> Iterator[tuple[int, str, Any]]:
     text = io.BytesIO(file.data)
     line = 1
     try:
-        for part in iter(partial(text.readline, _MAX_PART), b""):
+        for part in iter(partial(text.readline, 2**16), b""):
             parser.feed(part)
             for event, element in parser.read_events():
                 yield line, event, element
