@@ -58,27 +58,8 @@ def select_differing(checks: pd.DataFrame) -> pd.DataFrame:
 
 def _compare_study(study: StudyMeans) -> list[Comparison]:
     """Return the checks of a study, by language and kind."""
-    kinds: dict[str, str] = {}
-    for kind, metrics in METRICS_OF_KIND.items():
-        kinds |= dict.fromkeys(metrics, kind)
-    quantities: dict[tuple[str, str, str], None] = {}
-    for comparisons in claim_files.load_paper_comparisons(study.study):
-        quantities |= dict.fromkeys(comparisons.list_quantities())
-    chosen = [quantity for quantity in quantities if quantity[2] in kinds]
-
-    # Both arms of every quantity, in the blocks that both have.
-    arms_of: dict[tuple[str, str], list[dict[str, BlockMeans]]] = defaultdict(list)
-    for match in study.match_levels("arm", (), chosen):
-        if len(match.by_level) < 2:
-            continue
-        blocks = find_shared_blocks(match.by_level.values())
-        arms = {name: arm.select_blocks(blocks) for name, arm in match.by_level.items()}
-        has_ratio = all((arm.values > 0).all() for arm in arms.values())
-        if len(blocks) and has_ratio and not any(arm.timed_out.any() for arm in arms.values()):
-            arms_of[match.language, kinds[match.quantity[2]]].append(arms)
-
     rows = []
-    for (language, kind), pairs in arms_of.items():
+    for (language, kind), pairs in _pair_arms(study).items():
         terms = {name: _average_quantities([arms[name] for arms in pairs]) for name in ("a", "b")}
         numbers = compare_means(((1, "b"), (-1, "a")), terms, study.machine_days)
         numbers |= {"unit": "", "mean_a": nan, "mean_b": nan}
@@ -99,6 +80,31 @@ def _compare_study(study: StudyMeans) -> list[Comparison]:
             )
         )
     return rows
+
+
+def _pair_arms(study: StudyMeans) -> dict[tuple[str, str], list[dict[str, BlockMeans]]]:
+    """Return the two arms of every quantity that has a ratio, by language and kind."""
+    kinds: dict[str, str] = {}
+    for kind, metrics in METRICS_OF_KIND.items():
+        kinds |= dict.fromkeys(metrics, kind)
+
+    # What the paper's tables compare, as far as it is of one of the kinds.
+    quantities: dict[tuple[str, str, str], None] = {}
+    for comparisons in claim_files.load_paper_comparisons(study.study):
+        quantities |= dict.fromkeys(comparisons.list_quantities())
+    chosen = [quantity for quantity in quantities if quantity[2] in kinds]
+
+    # Both arms of every quantity, in the blocks that both have.
+    paired: dict[tuple[str, str], list[dict[str, BlockMeans]]] = defaultdict(list)
+    for match in study.match_levels("arm", (), chosen):
+        if len(match.by_level) < 2:
+            continue
+        blocks = find_shared_blocks(match.by_level.values())
+        arms = {name: arm.select_blocks(blocks) for name, arm in match.by_level.items()}
+        has_ratio = all((arm.values > 0).all() for arm in arms.values())
+        if len(blocks) and has_ratio and not any(arm.timed_out.any() for arm in arms.values()):
+            paired[match.language, kinds[match.quantity[2]]].append(arms)
+    return paired
 
 
 def _average_quantities(parts: list[BlockMeans]) -> BlockMeans:

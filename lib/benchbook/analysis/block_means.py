@@ -118,10 +118,12 @@ def find_common_settings(terms: Iterable[BlockMeans]) -> CellSettings:
 
 def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
     """Return the means over several levels of a factor, in the blocks that all levels have."""
+    # A block that is noisy at one level is noisy in the mean.
     noisy_means = None
     if any(part.noisy_means for part in parts):
         whole = [replace(part.with_noisy_blocks, noisy_means=None) for part in parts]
         noisy_means = average_levels(whole, factor)
+
     blocks = find_shared_blocks(parts)
     parts = [part.select_blocks(blocks) for part in parts]
     return replace(

@@ -125,6 +125,7 @@ def _compare_claim(
     """Yield the comparisons of a claim in one language, each with its outcome."""
     for compared in choose_claim_means(claim, study, language):
         row = _describe_comparison(claim, compared, language)
+        # What did not run has a reason instead of numbers.
         not_run: Outcome = "" if claim.fact else "not run"
         if study is None:
             reason = f"nothing of {claim.study} ran in {language}"
@@ -134,6 +135,7 @@ def _compare_claim(
         if missing:
             yield replace(row, stands=not_run, reason=missing)
             continue
+
         is_difference = claim.difference or claim.quantity.metric in SIGNED_METRICS
         numbers = compare_means(
             compared.terms,
@@ -144,16 +146,19 @@ def _compare_claim(
         )
         margin = claim.margin_difference if is_difference else claim.margin
         row = replace(row, **numbers, margin=nan if margin is None else margin)
+
+        # The outcome: a fact has none, and an objection comes before the numbers.
         if claim.fact:
-            yield row  # facts have no outcome
-        elif not row.blocks and not row.noisy:
+            yield row
+            continue
+        if not row.blocks and not row.noisy:
             yield replace(row, stands="not run")
+            continue
+        objection = _find_objection(claim, compared.means)
+        if objection:
+            yield replace(row, stands="not comparable", reason=objection)
         else:
-            reason = _find_objection(claim, compared.means)
-            if reason:
-                yield replace(row, stands="not comparable", reason=reason)
-            else:
-                yield replace(row, stands=judge_comparison(row))
+            yield replace(row, stands=judge_comparison(row))
 
 
 def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:

@@ -151,7 +151,7 @@ def compare_means(
         "timed_out": timed_out > 0,
     }
 
-    # What has no interval.
+    # Why there may be no interval.
     if not len(blocks) and not noisy:
         return {**numbers, "reason": "no block has all sides"}
     if not len(blocks):
@@ -167,15 +167,31 @@ def compare_means(
     if not difference and any((one.values <= 0).any() for one in shared):
         return {**numbers, "reason": "no ratio: a mean is zero or negative"}
 
+    return numbers | _test_means(signs, shared, machine_days[blocks], than, difference=difference)
+
+
+def _test_means(
+    signs: Sequence[int],
+    terms: Sequence[BlockMeans],
+    machine_days: NDArray[np.object_],
+    than: float,
+    *,
+    difference: bool,
+) -> dict[str, Any]:
+    """Return the interval, the t-test and the effect size of terms that have the same blocks."""
     # A block's value is a sum: of logarithms, or of amounts.
-    values = _scale_values(signs, shared, than, difference=difference)
+    values = _scale_values(signs, terms, than, difference=difference)
     signed = [sign * value for sign, value in zip(signs, values, strict=True)]
-    interval = compute_interval(np.sum(signed, axis=0), machine_days[blocks])
-    null = 0.0 if difference else log(than)
+    interval = compute_interval(np.sum(signed, axis=0), machine_days)
+
+    # Back from logarithms to a ratio; the error stays that of the logarithm.
     ends = {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
     if not difference:
         ends = {name: exponentiate(end) for name, end in ends.items()}
-    numbers |= ends | {"error": interval.error, "reason": interval.reason, "p": interval.p(null)}
+
+    # The test, and the effect size where the blocks vary.
+    null = 0.0 if difference else log(than)
+    numbers = ends | {"error": interval.error, "reason": interval.reason, "p": interval.p(null)}
     if interval.error >= 0:
         numbers |= {"t": interval.t(null), "df": interval.df}
     if interval.error > 0:

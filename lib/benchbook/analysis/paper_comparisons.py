@@ -104,6 +104,7 @@ def compare_levels(
         The means of those that ran, by ``a`` and ``b``.
     """
     operation, role, metric = match.quantity
+    # Its numbers, or which level did not run.
     numbers: dict[str, Any] = {"unit": next(iter(terms.values())).unit}
     absent = [pairs.words(level) for name, level in levels.items() if name not in terms]
     if absent:
@@ -111,6 +112,7 @@ def compare_levels(
     else:
         is_difference = metric in SIGNED_METRICS
         numbers = compare_means(A_OVER_B, terms, study.machine_days, difference=is_difference)
+    # What the paper prints for the same levels.
     settings = {name: {**means.settings, **match.settings} for name, means in terms.items()}
     paper = _find_published_ratio(pairs, match.quantity, settings, levels)
     return Comparison(

@@ -40,6 +40,7 @@ def compare_ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
         largest changes first. ``mean_a`` and ``mean_b`` are the two ratios; ``p_holm`` is
         corrected over the study.
     """
+    # Each comparison of either run, by a key that is the same in both.
     first_rows, second_rows = (
         {make_comparison_key(row): row for row in Comparison.from_frame(run.tables)}
         for run in (before, after)
@@ -110,6 +111,7 @@ def find_disjoint_studies(
     for study in sorted(first_cells.keys() & second_cells.keys()):
         if first_cells[study] & second_cells[study]:
             continue
+        # Parameters without a common level are the reason; one of them is enough.
         first, second = (_list_levels(cells[study]) for cells in (first_cells, second_cells))
         differing = [name for name in sorted({*first, *second}) if first[name] != second[name]]
         without_common = [name for name in differing if not first[name] & second[name]]
@@ -163,11 +165,12 @@ def _divide(first: Interval, second: Interval) -> dict[str, Any]:
         "blocks": min(first.blocks, second.blocks),
         "machine_days": first.machine_days + second.machine_days,
     }
+    # An error is NaN where there is no interval, which is not above 0 either.
     squares = [first.error**2, second.error**2]
     if not sum(squares) > 0:
         reason = first.reason or second.reason or "the values do not vary"
         return {**numbers, "reason": reason}
-    # Degrees of freedom of Welch and Satterthwaite.
+
     df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
     change = Interval(difference, error=sqrt(sum(squares)), blocks=int(df) + 1)
     reach = compute_t_quantile(change.df, 0.5 + CONFIDENCE / 2) * change.error

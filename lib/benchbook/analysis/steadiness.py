@@ -62,10 +62,14 @@ def find_steady_state(values: ArrayLike) -> Steadiness:
         return Steadiness("unknown", None, reason="a value is zero or negative")
     logs = np.log(array / np.median(array))
     starts = _find_levels(logs)
+
+    # The steady state begins with the first of the last levels that are the same.
     levels = [float(np.median(part)) for part in np.split(logs, starts[1:])]
     last = len(levels) - 1
     while last and abs(levels[last - 1] - levels[-1]) <= np.log(SAME_LEVEL):
         last -= 1
+
+    # Its shape: by where it begins, and by the level before it.
     if starts[last] > array.size / 2:
         return Steadiness("no steady state", None, tuple(starts[1:]))
     if not last:
@@ -93,6 +97,9 @@ def _partition(logs: NDArray[np.float64]) -> list[int]:
     # The median absolute deviation of a normal distribution with variance 1 is 0.6745.
     noise = float(np.median(np.abs(np.diff(logs)))) / (0.6745 * np.sqrt(2))
     penalty = CHANGE_PENALTY * np.log(logs.size) * max(noise, 1e-9) ** 2
+
+    # For each end the least cost up to it, and where its last level begins. A level's sum of
+    # squares around its mean follows from running sums.
     count = np.arange(logs.size + 1)
     total, squares = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (logs, logs**2))
     best, before = np.zeros(logs.size + 1), np.zeros(logs.size + 1, dtype=int)
@@ -103,6 +110,8 @@ def _partition(logs: NDArray[np.float64]) -> list[int]:
         )
         before[end] = int(np.argmin(costs))
         best[end] = costs[before[end]]
+
+    # Back from the last level to the first.
     starts = [int(before[-1])]
     while starts[-1]:
         starts.append(int(before[starts[-1]]))

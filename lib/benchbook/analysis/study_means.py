@@ -200,12 +200,15 @@ class StudyMeans:
         """
         if pooled is None:
             return self._choose_alike(language, wanted)
+        # Each term at each level of the factor, all alike in the rest.
         ((factor, levels),) = pooled.items()
         at_levels = {}
         for name, settings in wanted.items():
             for level in levels:
                 at_levels[name, level] = {**settings, factor: level}
         means = self._choose_alike(language, at_levels)
+
+        # The averages, over the levels that all terms have.
         ran = [level for level in levels if all((name, level) in means for name in wanted)]
         if len(ran) < 2:
             return {}
@@ -347,15 +350,20 @@ class StudyMeans:
 
         The answers are kept, because many claims ask for the same levels.
         """
-        key = (language, name, *((type(level), level) for level in levels))  # True is not 1
-        if key not in self._ranks:
-            ranks = {}
-            for number, configuration in enumerate(self.configurations):
-                index = _find_level(levels, configuration.settings.get(name))
-                if configuration.language == language and index is not None:
-                    ranks[number] = index
-            self._ranks[key] = ranks
-        return self._ranks[key]
+        # True is not 1, in the key and below.
+        key = (language, name, *((type(level), level) for level in levels))
+        if key in self._ranks:
+            return self._ranks[key]
+        ranks: dict[int, int] = {}
+        for number, configuration in enumerate(self.configurations):
+            if configuration.language != language:
+                continue
+            value = configuration.settings.get(name)
+            for index, level in enumerate(levels):
+                if level == value and isinstance(level, bool) == isinstance(value, bool):
+                    ranks.setdefault(number, index)
+        self._ranks[key] = ranks
+        return ranks
 
     def _read_means(self, numbers: list[int], quantity: QuantityKey) -> BlockMeans:
         """Return the means of a quantity in some configurations, averaged within a block."""
@@ -508,11 +516,3 @@ def _find_varying(terms: Iterable[Settings]) -> frozenset[str]:
 def _rank_match(match: Mapping[Any, _Candidate]) -> tuple[int, list[tuple[int, ...]]]:
     """Return the rank of a match: the more terms it has, and the nearer they are, the lower."""
     return -len(match), sorted(candidate.rank for candidate in match.values())
-
-
-def _find_level(levels: tuple[Level, ...], value: object) -> int | None:
-    """Return the index of a value among levels; True is not 1."""
-    for index, level in enumerate(levels):
-        if level == value and isinstance(level, bool) == isinstance(value, bool):
-            return index
-    return None

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import Final, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 import pandas as pd
 
@@ -246,6 +246,7 @@ def _judge_claim(claim: Claim, by_language: Mapping[str, Sequence[Comparison]]) 
             words="nothing compared",
             why=claim.why,
         )
+    # The first language that ran counts; the others stand beside it in words.
     verdicts = [_judge_language(claim, name, rows) for name, rows in by_language.items()]
     ran = [verdict for verdict in verdicts if verdict.verdict != "not run"]
     if not ran:
@@ -266,12 +267,7 @@ def _judge_language(
     estimates = [row.estimate for row in shown if not isnan(row.estimate)]
     reasons = dict.fromkeys(row.reason for row in rows if row.stands in _DID_NOT_RUN)
     head = choose_headline(shown) if shown else rows[0]
-    a, b = _name_terms(claim, head)
     verdict = judge_counts(counts)
-    of_headline = (
-        *("label", "metric", "operation", "kind", "estimate", "low", "high", "noisy_estimate"),
-        *("blocks", "machine_days", "margin", "published", "published_source"),
-    )
     return ClaimVerdict(
         id=claim.id,
         study=claim.study,
@@ -286,20 +282,14 @@ def _judge_language(
         open=counts["open"],
         not_comparable=counts["not comparable"],
         not_run=counts["not run"],
-        headline=_name_comparison(head),
-        a=a,
-        b=b,
-        n=head.n or 0,
-        unit=head.unit if head.kind == "difference" else "",
         smallest=min(estimates, default=nan),
         largest=max(estimates, default=nan),
         noisy=sum(row.is_only_noisy for row in ran),
         than=claim.than,
-        size=_compare_size(head),
         in_the_paper=claim.in_the_paper,
         why="; ".join(reasons),
         needs=_describe_need(ran) if verdict == "undecided" else "",
-        **{name: getattr(head, name) for name in of_headline},
+        **_describe_headline(claim, head),
     )
 
 
@@ -314,6 +304,24 @@ def _describe_need(ran: Sequence[Comparison]) -> str:
     if are_alike(ran):
         return f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
     return f"needs more than {MAX_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"
+
+
+def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]:
+    """Return the fields of a verdict that come from the comparison shown for the claim."""
+    a, b = _name_terms(claim, head)
+    copied = (
+        *("label", "metric", "operation", "kind", "estimate", "low", "high", "noisy_estimate"),
+        *("blocks", "machine_days", "margin", "published", "published_source"),
+    )
+    return {
+        "headline": _name_comparison(head),
+        "a": a,
+        "b": b,
+        "n": head.n or 0,
+        "unit": head.unit if head.kind == "difference" else "",
+        "size": _compare_size(head),
+        **{name: getattr(head, name) for name in copied},
+    }
 
 
 def _compare_size(row: Comparison) -> str:
@@ -395,14 +403,14 @@ def _describe_mix(ran: Sequence[Comparison]) -> str:
     """Return the factor in which comparisons for and against a claim differ, or their names."""
     outcomes = ("for", "against")
     parts = {name: [row for row in ran if row.stands == name] for name in outcomes}
-    # By b, by a, then by each factor of the labels, as ``n=1000``.
     factors: dict[str, str] = {}
     for row in ran:
-        factors |= _read_label(row)
-    for factor in ("b", "a", *factors):
+        factors |= _read_factors(row)
+    for factor in factors:
         levels: dict[str, dict[str, None]] = {}
         for outcome, rows in parts.items():
-            levels[outcome] = dict.fromkeys(_name_factor(row, factor) for row in rows)
+            texts = (_read_factors(row).get(factor, f"{factor}=") for row in rows)
+            levels[outcome] = dict.fromkeys(texts)
         if not levels["for"].keys() & levels["against"].keys():
             for_levels, against_levels = (", ".join(levels[name]) for name in outcomes)
             return f"for with {for_levels}, against with {against_levels}"
@@ -410,15 +418,7 @@ def _describe_mix(ran: Sequence[Comparison]) -> str:
     return f"against with {', '.join(names)}"
 
 
-def _name_factor(row: Comparison, factor: str) -> str:
-    """Return a comparison's a or b, or the level of a factor in its label: ``n=1000``."""
-    if factor == "a":
-        return row.a
-    if factor == "b":
-        return row.b
-    return f"{factor}={_read_label(row).get(factor, '')}"
-
-
-def _read_label(row: Comparison) -> dict[str, str]:
-    """Return the levels in a comparison's label, by factor."""
-    return dict(part.split("=", 1) for part in row.label.split(", ") if "=" in part)
+def _read_factors(row: Comparison) -> dict[str, str]:
+    """Return b, a and the levels in a comparison's label in words, by factor: ``n=1000``."""
+    levels = {part.split("=", 1)[0]: part for part in row.label.split(", ") if "=" in part}
+    return {"b": row.b, "a": row.a, **levels}
