@@ -31,12 +31,12 @@ def main() -> None:
     by_study: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     for study, values, days in list_comparisons():
         if len(set(days)) >= least and len(days) > len(set(days)):
-            by_study[study].append(sum_squares(values, days))
-    parts = {"all": [one for of_study in by_study.values() for one in of_study], **by_study}
-    for name, sums in parts.items():
-        if sums:
-            pooled, single = correlate(np.sum(sums, axis=0)), median(map(correlate, sums))
-            print(f"{name}: {len(sums)} comparisons, ICC {pooled:.2f}, median {single:.2f}")
+            sums = sum_squares(values, days)
+            by_study[study].append(sums)
+            by_study["all"].append(sums)
+    for name, sums_of in by_study.items():
+        pooled, single = correlate(np.sum(sums_of, axis=0)), median(map(correlate, sums_of))
+        print(f"{name}: {len(sums_of)} comparisons, ICC {pooled:.2f}, median {single:.2f}")
 
 
 def list_comparisons() -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.object_]]]:

@@ -14,6 +14,7 @@ from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.runs import Analysis
+from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.cli.command import DONE, USAGE
 from benchbook.cli.run import parse_budget
 from benchbook.grid import Cell
@@ -25,6 +26,7 @@ from benchbook.runner.undecided_claims import (
     MAX_BLOCKS_PER_DAY,
     MAX_FAILURES,
     ComparisonCells,
+    choose_affordable,
     choose_next_block,
     find_comparison_cells,
     run_until_decided,
@@ -116,7 +118,7 @@ def run(
     """Run as the command does; return what is undecided at the end."""
     cells = plan(*changes)
     ended = run_until_decided(
-        cells, read(cells), lambda: analyse(cells), machine, left_s, lambda: machine.time
+        cells, read(cells), lambda: analyse(cells), machine, left_s, {}, lambda: machine.time
     )
     return select_undecided(read(cells), ended)
 
@@ -211,6 +213,29 @@ def test_the_block_in_which_most_comparisons_can_be_completed_comes_first() -> N
 
     assert choose(0) == {0}, "a block that was begun is ended first"
     assert choose(2) == {1}, "one comparison is complete in block 0 and needs another block"
+
+
+def test_claims_that_are_decided_at_the_least_cost_come_first_and_fit_into_the_time() -> None:
+    claims = {one.id: one for one in load_claims() if one.study == "bookstore"}
+    near, far, never, *_ = claims
+    cells = {near: {"a", "b"}, far: {"b", "c"}, never: {"d"}}
+    verdict = {"study": "", "says": "", "where": "", "claimed": "", "verdict": "", "words": ""}
+    days = {near: 2.0, far: 9.0, never: FOREVER}
+    verdicts = [ClaimVerdict(id=name, more_days=more, **verdict) for name, more in days.items()]
+    comparisons = [
+        ComparisonCells(claims[name], "java", "", frozenset(("bookstore", key) for key in keys))
+        for name, keys in cells.items()
+    ]
+    durations = {("bookstore", key): 10.0 for key in "abcd"}
+
+    def choose(seconds: float) -> set[str]:
+        return choose_affordable(comparisons, verdicts, durations, MAX_BLOCKS_PER_DAY * seconds)
+
+    assert choose(9) == set()
+    assert choose(10) == {never}, "one cell still fits"
+    assert choose(20) == {near}
+    assert choose(30) == {near, far}, "they share a cell"
+    assert choose(40) == {near, far, never}
 
 
 def test_a_spent_budget_ends_the_run_and_the_next_run_continues() -> None:

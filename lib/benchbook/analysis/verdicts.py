@@ -7,7 +7,7 @@ verdicts for every page, figure and command.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import ceil, inf, isnan, nan
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 import pandas as pd
@@ -95,6 +95,7 @@ class ClaimVerdict(TableRow):
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
     why: str = ""  # why it is not comparable or did not run, and what would change that
     needs: str = ""  # what would decide it, if it is undecided
+    more_days: float = nan  # these machine-days, of three blocks; infinite beyond the forecast
 
     @property
     def is_only_noisy(self) -> bool:
@@ -268,6 +269,7 @@ def _judge_language(
     reasons = dict.fromkeys(row.reason for row in rows if row.stands in _DID_NOT_RUN)
     head = choose_headline(shown) if shown else rows[0]
     verdict = judge_counts(counts)
+    more_days = _count_days(ran) if verdict == "undecided" else nan
     return ClaimVerdict(
         id=claim.id,
         study=claim.study,
@@ -288,19 +290,30 @@ def _judge_language(
         than=claim.than,
         in_the_paper=claim.in_the_paper,
         why="; ".join(reasons),
-        needs=_describe_need(ran) if verdict == "undecided" else "",
+        needs=_describe_need(ran, more_days) if verdict == "undecided" else "",
+        more_days=more_days,
         **_describe_headline(claim, head),
     )
 
 
-def _describe_need(ran: Sequence[Comparison]) -> str:
+def _count_days(ran: Sequence[Comparison]) -> float:
     """Return the machine-days that would decide a claim if its estimates and spreads stay."""
     if all(isnan(row.low) for row in ran):
         missing = MIN_BLOCKS - max(row.blocks for row in ran)
-        return f"needs {format_count(missing, 'more block')}" if missing > 0 else ""
+        return ceil(missing / BLOCKS_PER_DAY) if missing > 0 else inf
     for days in range(1, MAX_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
-            return f"needs about {format_count(days, 'more machine-day')}"
+            return days
+    return inf
+
+
+def _describe_need(ran: Sequence[Comparison], days: float) -> str:
+    """Return in words what would decide a claim."""
+    if all(isnan(row.low) for row in ran):
+        missing = MIN_BLOCKS - max(row.blocks for row in ran)
+        return f"needs {format_count(missing, 'more block')}" if missing > 0 else ""
+    if days <= MAX_DAYS:
+        return f"needs about {format_count(int(days), 'more machine-day')}"
     if are_alike(ran):
         return f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
     return f"needs more than {MAX_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"

@@ -63,7 +63,9 @@ def run(options: argparse.Namespace) -> int:
                 Batch(block, progress, timeout_s, summary, lambda: left_s() <= 0, patience_s).run()
             return [failure.cell for failure in summary.failed[failed_before:]]
 
-        analysis = run_until_decided(cells, comparisons, lambda: _analyse(cells), run_cells, left_s)
+        analysis = run_until_decided(
+            cells, comparisons, lambda: _analyse(cells), run_cells, left_s, list_durations()
+        )
         if left_s() <= 0:
             print("The time of --budget is over; the same command continues.")
         print(ClaimState(cells, comparisons, analysis).describe())

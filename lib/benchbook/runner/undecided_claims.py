@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
+from math import isinf, isnan
 from typing import Final, TypeAlias
 
 import pandas as pd
@@ -17,6 +18,7 @@ from benchbook.analysis.claim_comparisons import choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.forecast import MAX_DAYS
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
@@ -168,6 +170,51 @@ def select_undecided(
     return selected
 
 
+def choose_affordable(
+    comparisons: Iterable[ComparisonCells],
+    verdicts: Iterable[ClaimVerdict],
+    durations: Mapping[Combination, float],
+    left_s: float,
+) -> set[str]:
+    """Return the ids of the claims whose blocks of a day can end in the time that is left.
+
+    Claims that need the least time until they are decided come first. The last are those that the
+    forecast does not decide.
+
+    Parameters
+    ----------
+    comparisons
+        The comparisons that need blocks.
+    verdicts
+        With what each claim needs.
+    durations
+        Seconds of each cell that ran before; others count as nothing.
+    left_s
+        The seconds that are left.
+    """
+    # The seconds of a day's blocks, and the cost until a decision.
+    cells: dict[str, set[Combination]] = {}
+    for comparison in comparisons:
+        cells.setdefault(comparison.claim.id, set()).update(comparison.cells)
+    costs: list[tuple[bool, float, str]] = []
+    for verdict in verdicts:
+        if verdict.id in cells:
+            day_s = MAX_BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in cells[verdict.id])
+            # One that is decided in another language, or did not run, has no forecast.
+            days = 1 if isnan(verdict.more_days) else verdict.more_days
+            costs.append((isinf(days), day_s * min(days, MAX_DAYS), verdict.id))
+
+    # Claims share cells: each costs what it adds to those before it.
+    affordable = set[str]()
+    chosen = set[Combination]()
+    for _, _, claim in sorted(costs):
+        together = chosen | cells[claim]
+        if MAX_BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in together) <= left_s:
+            chosen = together
+            affordable.add(claim)
+    return affordable
+
+
 def find_identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Combination], str]:
     """Return the cells of each A/A check, and the loops without a database, with their study."""
     identical: dict[frozenset[Combination], str] = {}
@@ -296,6 +343,7 @@ def run_until_decided(
     analyse: Callable[[], Analysis],
     run_cells: RunCells,
     left_s: Callable[[], float],
+    durations: Mapping[Combination, float],
     now: Callable[[], pd.Timestamp] = lambda: pd.Timestamp.now("UTC"),
 ) -> Analysis:
     """Run block after block until no comparison needs more, or until time is up.
@@ -314,15 +362,24 @@ def run_until_decided(
         Runs the cells of a block; it may end before all of them when time is up.
     left_s
         Returns the seconds that are left.
+    durations
+        As in `choose_affordable`.
     now
         Returns the time.
     """
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
+    undecided = select_undecided(comparisons, analysis)
+    verdicts = ClaimVerdict.from_frame(analysis.verdicts)
+    affordable = choose_affordable(undecided, verdicts, durations, left_s())
     while left_s() > 0:
+        # What fits into the time, and then the rest, as far as the time goes.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
         undecided = select_undecided(comparisons, analysis)
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
-        chosen = choose_next_block(cells, wanted, analysis.means, now(), visited)
+        first = [comparison for comparison in wanted if comparison.claim.id in affordable]
+        chosen = choose_next_block(cells, first, analysis.means, now(), visited)
+        if not chosen:
+            chosen = choose_next_block(cells, wanted, analysis.means, now(), visited)
         if not chosen:
             break
         failures.update(cell.combination for cell in run_cells(chosen))
