@@ -275,6 +275,8 @@ def _list_limits() -> list[str]:
     servers_folder = suite_files.find_temporary_folder()
     machine = describe_environment(servers_folder)
     lines = []
+
+    # What this system and its disk cannot do.
     if sys.platform != "linux":
         lines.append(
             "This system does not tell PSS: "
@@ -287,6 +289,8 @@ def _list_limits() -> list[str]:
     if machine["file_system_in_memory"]:
         where = f"Servers keep their data in {servers_folder}, in memory"
         lines.append(f"{where}: durability is not judged; set TMPDIR to a disk.")
+
+    # What disturbs times.
     governor = machine["governor"]
     if governor not in (None, "performance"):
         reason = f"The processors' governor is {governor}, so times vary"

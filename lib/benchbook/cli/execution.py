@@ -77,8 +77,13 @@ def execute(
         with suppress(OSError):
             (paths.results() / SPENT).write_text(summary.to_json() + "\n")
     _print_summary(options, cells, summary, left_out)
-    removed = 0 if options.scheduler else _count_removed(cells, summary)
-    if removed:
+
+    # Something else may have removed results during the run.
+    removed = 0
+    if not options.scheduler:
+        still_done = sum(cell.state == "done" for cell in read_states(cells))
+        removed = summary.done + sum(cell.state == "done" for cell in cells) - still_done
+    if removed > 0:
         print(
             f"{removed} of the cells that were done are no longer in {paths.results()}: "
             "something removed them during the run; the same command measures them again"
@@ -87,17 +92,11 @@ def execute(
         advice = "Finished cells are kept: the same command continues"
         print(f"{early_end.reason}. {advice}", file=sys.stderr)
         return early_end.status
-    if summary.failed or removed:
+
+    if summary.failed or removed > 0:
         return FAILED
     is_all_skipped = len(summary.skipped) == len(cells) or all(cell.missing for cell in cells)
     return NOTHING_RUNS if is_all_skipped else DONE
-
-
-def _count_removed(cells: Sequence[grid.Cell], summary: Summary) -> int:
-    """Return how many cells that were done have no results any more."""
-    done = summary.done + sum(cell.state == "done" for cell in cells)
-    still_done = sum(cell.state == "done" for cell in read_states(cells))
-    return max(0, done - still_done)
 
 
 def start_countdown(budget_s: float | None) -> Callable[[], float]:

@@ -174,7 +174,8 @@ def explore_results(options: argparse.Namespace) -> int:
         )
 
     # The page comes first, because to read the results takes seconds.
-    if not _has_results():
+    ran = paths.results().is_dir() and next(paths.results().glob("*/*.parquet"), None)
+    if not ran and not any(paths.reference().glob("*.parquet")):
         raise _make_no_run_error()
     folder = paths.figures("explorer")
     _show_page(write_explorer_page(folder), opens)
@@ -191,12 +192,6 @@ def explore_results(options: argparse.Namespace) -> int:
         pass
     _print_step("all answers are written")
     return DONE
-
-
-def _has_results() -> bool:
-    """Return whether there are results, without reading them."""
-    ran = paths.results().is_dir() and next(paths.results().glob("*/*.parquet"), None)
-    return bool(ran) or any(paths.reference().glob("*.parquet"))
 
 
 def _make_no_run_error() -> UsageError:

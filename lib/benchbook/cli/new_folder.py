@@ -143,6 +143,8 @@ def add_new_options(parser: argparse.ArgumentParser) -> None:
 def make_package(options: argparse.Namespace) -> int:
     """Write a package into a new folder."""
     name, kind = options.name, options.kind
+
+    # The name can be a Python package, and is not taken.
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         rule = "a name has small letters, digits and _, and begins with a letter"
         raise UsageError(f"{rule}: it cannot be {name!r}")
@@ -153,6 +155,8 @@ def make_package(options: argparse.Namespace) -> int:
     }
     if name in names[kind]:
         raise UsageError(f"{name!r} is the name of another {kind}")
+
+    # The package appears when it is complete.
     folder = Path(options.folder or f"benchbook-{name.replace('_', '-')}")
     if folder.exists():
         raise UsageError(f"{folder} exists: name another folder with --folder")

@@ -47,8 +47,10 @@ def main(options: argparse.Namespace) -> int:
 
     # The totals, and those by study.
     blocks = format_count(len({cell.block for cell in cells}), "block")
-    states = _count_states(cells, known)
-    print(f"{format_count(len(cells), 'cell')} in {blocks}: {states}")
+    counts = Counter(map(_name_state, cells))
+    parts = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
+    parts += _estimate_time_left(cells, known)
+    print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
     names = list(dict.fromkeys(cell.study for cell in cells))
     if len(names) > 1:
         print("\n" + output.format_table([_make_study_row(name, cells, known) for name in names]))
@@ -70,13 +72,6 @@ def main(options: argparse.Namespace) -> int:
 
 def _name_state(cell: Cell) -> str:
     return STATES["skipped" if cell.missing else cell.state]
-
-
-def _count_states(cells: Sequence[Cell], known: Durations) -> str:
-    """Return how many cells are in each state, and how long the rest will take."""
-    counts = Counter(map(_name_state, cells))
-    parts = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
-    return ", ".join([*parts, *_estimate_time_left(cells, known)]) or "none"
 
 
 def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:

@@ -61,21 +61,12 @@ SELECT study, count(DISTINCT cell_id) AS cells, count(DISTINCT block) AS blocks,
 FROM observations GROUP BY study, dataset_file
 ORDER BY dataset_file IS NOT NULL, study, documents"""
 
-EXPORT_SQL: Final = "SELECT * FROM all_observations WHERE state = 'done'"
-
 QUERY_ADVICE: Final = """
 Ask more with --sql. The tables: observations (every value of finished cells), all_observations,
 cells, "values".
   benchbook results --sql "SELECT database, topology, n, avg(value) / 1e9 AS seconds
     FROM observations WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time'
     AND arm = 'a' AND dataset_file IS NULL GROUP BY ALL ORDER BY ALL\""""
-
-HOST_PATTERN: Final = re.compile(r"[\w.-]+")
-
-IMPORT_ADVICE: Final = (
-    "import takes Parquet files, as benchbook results export FILE.parquet writes them, "
-    "and results' folders"
-)
 
 BATCH_ROWS: Final = 10_000
 """Rows that are read at once."""
@@ -84,12 +75,12 @@ MAX_TEXT_WIDTH: Final = 40
 """Characters of a value in text output; longer ones are cut."""
 
 FLOAT_TYPES: Final = frozenset({"float", "double"})
-INTEGER_TYPES: Final = (
-    "tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint bignum"
-)
-NUMBER_TYPES: Final = FLOAT_TYPES | {"boolean", "decimal", *INTEGER_TYPES.split()}
-TIME_TYPE: Final = "timestamp with time zone"
-"""Names of DuckDB's types."""
+NUMBER_TYPES: Final = FLOAT_TYPES | {
+    *("boolean", "decimal", "bignum"),
+    *("tinyint", "smallint", "integer", "bigint", "hugeint"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+}
+"""DuckDB's types of numbers, and of truth values."""
 
 CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -139,7 +130,10 @@ def main(options: argparse.Namespace) -> int:
     if options.verb == "import":
         return _import_files(options.path, options.host)
     if options.verb == "export":
-        options.output, options.sql = options.path, EXPORT_SQL
+        options.output = options.path
+        options.sql = "SELECT * FROM all_observations WHERE state = 'done'"
+
+    # The query, and the cells that it sees.
     form = _choose_form(options)
     is_summary = options.sql is None and form == "text" and options.output is None
     sql = SUMMARY_SQL if is_summary else options.sql or "SELECT * FROM observations"
@@ -148,6 +142,8 @@ def main(options: argparse.Namespace) -> int:
     else:
         identities = {*list_result_keys(grid.make_plan(profile=options.profile).cells)}
     output.report_damage(values=True)
+
+    # The answer; a file is replaced when all of it is written.
     with (
         TemporaryDirectory() as folder,
         connect(identities, memory=MAX_MEMORY, folder=folder) as connection,
@@ -194,7 +190,7 @@ def _check_one_host(names: Sequence[str], host: str) -> None:
 
     Raises `UsageError` when they have not, or when this cannot be a name.
     """
-    if not HOST_PATTERN.fullmatch(host):
+    if not re.fullmatch(r"[\w.-]+", host):
         raise UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
     hosts = set()
     for _, table in _read_tables(names):
@@ -223,7 +219,12 @@ def _read_tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
                     raise DamagedError(f"it has {size:,} bytes: {limit}")
                 yield file, read_table(file, MAX_ROWS, MAX_VALUE_BYTES)
             except DamagedError as error:
-                reason = str(error) if file.suffix == ".parquet" else IMPORT_ADVICE
+                reason = str(error)
+                if file.suffix != ".parquet":
+                    reason = (
+                        "import takes Parquet files, as benchbook results export FILE.parquet"
+                        " writes them, and results' folders"
+                    )
                 raise _make_unreadable_error(file, reason) from error
 
 
@@ -398,7 +399,7 @@ def _write_json(connection: DuckDBPyConnection, path: Path) -> None:
         value = column = _quote_name(name)
         if kind in FLOAT_TYPES:
             value = f"CASE WHEN isfinite({column}) THEN {column} END"
-        elif kind == TIME_TYPE:
+        elif kind == "timestamp with time zone":
             value = f"strftime({column}, '%Y-%m-%dT%H:%M:%S.%fZ')"
         columns.append(f"{value} AS {column}")
     rows = f"SELECT {', '.join(columns)} FROM {ANSWER}"

@@ -72,6 +72,7 @@ def _keep_up(options: argparse.Namespace) -> int:
         print(f"benchbook: {server.why}", file=sys.stderr)
         return NOTHING_RUNS
 
+    # It runs until a signal comes, or one of its processes ends.
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())

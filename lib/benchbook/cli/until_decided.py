@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     check_limits()
     cells = selection.load_plan(options).cells
     selection.enter_networks(options, cells)
+
+    # The state of the claims, and whether a block is left.
     comparisons = find_comparison_cells(cells)
     state = ClaimState(cells, comparisons, _analyse(cells))
     print(state.describe(), flush=True)
@@ -57,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     def work(summary: Summary) -> None:
         def run_cells(block: Sequence[Cell]) -> list[Cell]:
             """Run a block, and return its cells that failed."""
+            # The summary counts all blocks of the run.
             failed_before = len(summary.failed)
             timeout_s, patience_s = options.timeout or TIMEOUT_S, choose_patience(options)
             with Progress(block, list_durations()) as progress:

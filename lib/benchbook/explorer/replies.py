@@ -140,7 +140,26 @@ def _answer_question(question: Question, request: Request) -> Reply:
     if means.empty:
         return Reply(question, (), not_tried)
 
-    # Times, operation by operation.
+    # The times, then the sizes.
+    answers = _compare_times(question, means, counts_noisy=request.noisy)
+    if question.by == "format":
+        answers += _compare_sizes(means)
+    ran = means.drop_duplicates(["cell_id", "block"])
+    return Reply(
+        question,
+        tuple(answers),
+        not_tried,
+        libraries=_list_libraries(means),
+        records=int(means["n"].max()),
+        measured=len(ran),
+        noisy=int(ran["noisy"].fillna(False).astype(bool).sum()),
+    )
+
+
+def _compare_times(
+    question: Question, means: pd.DataFrame, *, counts_noisy: bool
+) -> list[OperationAnswer]:
+    """Return the answer in each operation, one row of the question after the other."""
     versions = labels.list_versions(means)
     measured = StudyMeans(question.study, name_elapsed_times(means))
     quantities = [(operation, "client", question.metric) for operation in question.operations]
@@ -157,27 +176,13 @@ def _answer_question(question: Question, request: Request) -> Reply:
             label = _label_level(question.row, common.get(question.row), sides, versions)
         about = {"operation": quantity[0], "language": language, "settings": common, "label": label}
         answer = _compare_with_fastest(
-            question, about, sides, names, measured, counts_noisy=request.noisy
+            question, about, sides, names, measured, counts_noisy=counts_noisy
         )
         if answer:
             answers.append(answer)
 
-    # One row of the question after the other, then the sizes.
     order = list(dict.fromkeys(answer.label for answer in answers))
-    answers.sort(key=lambda answer: order.index(answer.label))
-    if question.by == "format":
-        answers += _compare_sizes(means)
-
-    ran = means.drop_duplicates(["cell_id", "block"])
-    return Reply(
-        question,
-        tuple(answers),
-        not_tried,
-        libraries=_list_libraries(means),
-        records=int(means["n"].max()),
-        measured=len(ran),
-        noisy=int(ran["noisy"].fillna(False).astype(bool).sum()),
-    )
+    return sorted(answers, key=lambda answer: order.index(answer.label))
 
 
 def _compare_with_fastest(

@@ -353,6 +353,8 @@ def _multiply(selection: Selection) -> Iterator[UncheckedCell]:
             f"{sum(counts):,} points of the grid: at most {MAX_COMBINATIONS:,} are taken, "
             "so take fewer values",
         )
+
+    # Each combination of levels, with the grid's overrides.
     seen = set()
     for levels, product in zip(whole, selection.products, strict=True):
         for values in itertools.product(*levels.values()):

@@ -160,9 +160,6 @@ In 40 windows of 1 s on two busy processors it had at most 36 ms more than the c
 processes together.
 """
 
-_MAX_LISTED: Final = 3
-_MAX_NAME_LENGTH: Final = 20
-
 
 class _ProcessUsage(NamedTuple):
     """The parent of a process, and its CPU time in ns: its own, and with its ended children's."""
@@ -206,11 +203,11 @@ class Load:
         used = defaultdict[str, float](float)
         for pid, processors in self.others.items():
             try:
-                name = psutil.Process(pid).name()[:_MAX_NAME_LENGTH]
+                name = psutil.Process(pid).name()[:20]
             except psutil.Error:
                 name = "a process that ended"
             used[name] += processors
-        most = sorted(used.items(), key=itemgetter(1), reverse=True)[:_MAX_LISTED]
+        most = sorted(used.items(), key=itemgetter(1), reverse=True)[:3]
         shares = [(name, share) for name, share in most if share >= MAX_QUIET_LOAD / 2]
         if self.steal >= MAX_QUIET_LOAD / 2:
             shares.append(("the host of this virtual machine", self.steal))

@@ -66,9 +66,6 @@ For one release: a plug-in that cannot be loaded gets the new name. Some modules
 renamed, so a plug-in is told in two steps.
 """
 
-_INSTALL: Final = (
-    "install the library that holds it, as by uv pip install --python .venv/bin/python"
-)
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?")
 
 
@@ -107,7 +104,8 @@ class PluginEntry(NamedTuple):
             library = str(error.name or "").partition(".")[0]
             # A module of the plug-in itself, or of benchbook, is missing for another reason.
             if library not in ("", "benchbook", self.package):
-                return f"{_INSTALL} {library}"
+                command = f"uv pip install --python .venv/bin/python {library}"
+                return f"install the library that holds it, as by {command}"
         return ""
 
 
@@ -138,8 +136,11 @@ def list_plugins(group: PluginGroup, own: tuple[str, ...]) -> dict[str, PluginEn
 
     Raises `InputError` when a name is taken, or cannot be used in a grid or a command.
     """
+    # The group that adapters had in version 0.2.
     if group == "databases":
-        _refuse_former_group()
+        for former in metadata.entry_points(group=FORMER_GROUP):
+            why = f"it announces {FORMER_GROUP}: did you mean benchbook.databases?"
+            raise InputError(_read_distribution(former), why)
     entries = find_entries(group)
     for name, entry in entries.items():
         why = ""
@@ -150,13 +151,6 @@ def list_plugins(group: PluginGroup, own: tuple[str, ...]) -> dict[str, PluginEn
         if why:
             raise InputError(entry.distribution, why)
     return entries
-
-
-def _refuse_former_group() -> None:
-    """Raise `InputError` where a package announces adapters in the group of version 0.2."""
-    for entry in metadata.entry_points(group=FORMER_GROUP):
-        why = f"it announces {FORMER_GROUP}: did you mean benchbook.databases?"
-        raise InputError(_read_distribution(entry), why)
 
 
 def _read_distribution(entry: metadata.EntryPoint) -> str:
@@ -177,6 +171,7 @@ def find_folder(package: str) -> Path:
 
 def list_requirements(package: str) -> tuple[str, ...]:
     """Return the distributions that a plug-in's package requires, without benchbook."""
+    # The distributions that announce the package, then what these require.
     announcing = set()
     for group in get_args(PluginGroup):
         for entry in find_entries(group).values():

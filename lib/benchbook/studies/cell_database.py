@@ -294,10 +294,13 @@ def run_mongodb_in_language(
     head
         The description of the records, which is the first line.
     """
+    # One line for the description, and one per record.
     records = [*map(codecs.load_codec("orjson").encode_record, data.records)]
     if parameters.dataset_file:
         _expect_doubles(records)
     lines = [orjson.dumps(head), *records]
+
+    # The adapter prepares the database and describes it; the harness measures it.
     network = getattr(parameters, "network", networks.NO_NETWORK)
     with use_deployment("mongodb", topology, network) as deployment:
         with catalogue.open_adapter("mongodb", deployment) as adapter:

@@ -86,13 +86,6 @@ if TYPE_CHECKING:
 VERSION = 1
 
 WRITES: Final = ("insert", "update", "delete")
-SINGLE_OUTPUTS: Final = {("client", "wall_time")}
-REPLICATED_OUTPUTS: Final = {
-    ("client", "wall_time"),
-    ("replica", "catch_up_time"),
-    ("client", "elapsed_time"),
-}
-
 
 PAIRS: Final = ("mongodb/postgresql+relational", "mongodb/mysql+relational")
 """Databases that can alternate in one process."""
@@ -237,12 +230,11 @@ class ArraysCheck:
 
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of each value of a repetition."""
+    operations: tuple[str, ...] = (*WRITES, "select")
+    outputs = {("client", "wall_time")}
     if parameters.topology == "replicated":
-        operations: tuple[str, ...] = WRITES
-        outputs = REPLICATED_OUTPUTS
-    else:
-        operations = (*WRITES, "select")
-        outputs = SINGLE_OUTPUTS
+        operations = WRITES
+        outputs |= {("replica", "catch_up_time"), ("client", "elapsed_time")}
     return {(operation, *output) for operation, output in product(operations, outputs)}
 
 
@@ -266,9 +258,11 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     rows = Rows()
     with ExitStack() as stack:
         databases = _open_pair(parameters, data.schema, stack)
+        # A user's records that a product refuses end the cell before anything is timed.
         if parameters.dataset_file:
             for database in databases:
                 _CrudRepetition(parameters, database, data, lambda *_, **__: None, []).try_records()
+        # Each repetition measures one database after the other.
         first = secrets.randbelow(len(databases))
         for repetition in iterate_repetitions(parameters.repetitions):
             for database in order_turns(databases, first + repetition):
@@ -281,6 +275,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                     if why:
                         rows.add_unmeasured(expected(parameters), [repetition], why, columns)
                 except ReplicaLostError as lost:
+                    # The other database of a pair goes on without it.
                     left = range(repetition, parameters.repetitions)
                     rows.add_unmeasured(expected(parameters), left, str(lost), columns)
                     databases = idle
@@ -383,6 +378,7 @@ class _CrudRepetition:
         self.database.empty(schema, self.data.parents)
         pids = chain.from_iterable(other.pids.values() for other in self.others)
         measure.wait_until_idle(pids, patience_s=IDLE_TIMEOUT_S)
+        # Each operation continues with the records that the one before it left.
         records = self.data.index_by_key()
         self._write("insert", self._prepare_insert(), records)
         changes, update = self._prepare_update(records)

@@ -313,6 +313,7 @@ def apply_model(data: Dataset, model: str) -> Dataset:
     key = data.schema.key
     records: list[Record]
     if model == "xml_fields":
+        # Each value but the key is a text, wrapped in its tag.
         by_name = {field.name: field for field in data.schema.fields}
         fields = tuple(Field(field.name, "string", field.optional) for field in data.schema.fields)
 
@@ -324,6 +325,7 @@ def apply_model(data: Dataset, model: str) -> Dataset:
 
         records = [wrap(record) for record in data.records]
     else:
+        # The whole record is one text.
         encode = codecs.choose_encoder(codecs.load_codec(TEXT_CODECS[model]), data.schema)
         fields = (Field(key, "string"), Field("body", "string"))
         records = [{key: record[key], "body": encode(record).decode()} for record in data.records]

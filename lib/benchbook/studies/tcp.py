@@ -93,8 +93,6 @@ JAVA_CODECS: Final = {
 PAPER_TRIALS: Final = (20_000, 40_000, 60_000, 80_000, 100_000)
 """Objects of the paper's trials of scenario 2, in their order."""
 
-SERVER_METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "cpu_capacity")
-MACHINE_METRICS: Final = ("cpu_user", "cpu_system", "cpu_capacity")
 MEMORY_OUTPUTS: Final = (
     ("server", "memory_rss"),
     ("machine", "memory_used"),
@@ -104,8 +102,8 @@ MEMORY_OUTPUTS: Final = (
 
 _TIME_OUTPUTS: Final = (
     ("client", "wall_time"),
-    *(("server", metric) for metric in SERVER_METRICS),
-    *(("machine", metric) for metric in MACHINE_METRICS),
+    *(("server", metric) for metric in ("wall_time", "cpu_user", "cpu_system", "cpu_capacity")),
+    *(("machine", metric) for metric in ("cpu_user", "cpu_system", "cpu_capacity")),
 )
 _IDLE_OUTPUT: Final = ("server", "idle_time")
 _CPU_OUTPUT: Final = ("server", "cpu_total")
@@ -334,6 +332,7 @@ def _run_in_python(
         ) as server,
         pin_to_processor(client_processor),
     ):
+        # One sender per codec, all with the same server.
         clients = [Client(server, name, parameters.transport) for name in parameters.codecs()]
         senders = [_Sender(parameters, data, client, meters) for client in clients]
         turns = list(product(parameters.aa_arms(), senders))
@@ -349,6 +348,7 @@ def _run_in_python(
             for arm, sender in order_turns(turns, repetition):
                 columns: Columns = {**_describe_data(data), **sender.about, **arm}
                 sender.add_trials(rows, repetition, columns)
+        # Once more, untimed: whether the server decodes what was sent.
         for sender in senders:
             sender.check()
     return rows.frame()
