@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,9 +26,13 @@ from benchbook.studies.levels import read_parameters
 from dask_lab import Lab, can_rename, write_configuration
 from waiting import ask_each, comes_true, is_gone
 
-WHERE = ["language=python", "process=together"]
-CHOSEN = ["--where", WHERE[0], "--where", WHERE[1]]
-SMOKE = ("bookstore", "--profile", "smoke", *CHOSEN, "--set", "blocks=4")
+WHERE = ["language=python", "process=together", "case=1"]
+"""Two cells in a block: the arms of an A/A check."""
+
+SMOKE = (
+    *("bookstore", "--profile", "smoke", "--set", "blocks=4"),
+    *(f"--where={condition}" for condition in WHERE),
+)
 SERVED = (
     "crud",
     "--profile",
@@ -36,10 +41,12 @@ SERVED = (
     "database=mongodb,noop",
     "--where",
     "language=python",
+    "--where",
+    "topology=single",
     "--set",
     "blocks=2",
 )
-ONE = (*SMOKE[:-1], "n=1")
+ONE = (*SMOKE[:4], "n=1", *SMOKE[5:])
 OTHER = "0123456789"
 """A commit that this is not."""
 
@@ -183,7 +190,7 @@ def test_a_killed_run_leaves_no_process_and_another_worker_takes_a_killed_ones_b
     assert {json.loads(name.split(".")[1]) for name in list_written(lab)} == {0, 1, 2, 3}
     count = len(list_written(lab))
     assert (
-        "12 cells: 0 done, 12 done before, in " in finish_run(lab, *SMOKE)
+        "8 cells: 0 done, 8 done before, in " in finish_run(lab, *SMOKE)
         and len(list_written(lab)) == count
     )
 
@@ -222,7 +229,7 @@ def test_a_run_ends_when_all_workers_have_another_version_or_other_documents(
             (lab.cwd / "mine.json").write_text(f'[{{"name": "{name}"}}]')
             if name == "there":
                 lab.start_worker(name)
-        assert lab.start_run(*SMOKE[:-1], "dataset_file=mine.json").wait(60) == FAILED
+        assert lab.start_run(*SMOKE, "--set", "dataset_file=mine.json").wait(60) == FAILED
         assert ": it has benchbook" in lab.read_log(
             "run"
         ) and "dataset_file has other contents" in lab.read_log("run")
@@ -282,10 +289,25 @@ def test_one_machine_needs_no_dask() -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the results of a run of `ONE`."""
+    folder = tmp_path_factory.mktemp("one")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHBOOK_RESULTS", str(folder))
+        assert cli.main(["run", *ONE]) == DONE
+    return folder
+
+
+@pytest.fixture
+def measured(one_run: Path, results_folder: Path) -> Path:
+    """Return a results' folder of the test's own with the cells of `ONE`."""
+    return shutil.copytree(one_run, results_folder)
+
+
 def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
-    results_folder: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli.main(["run", *ONE]) == DONE
     cells = [
         replace(cell, state="todo")
         for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
@@ -304,10 +326,9 @@ def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
 
 
 def test_results_of_another_host_with_the_same_code_count_too(
-    results_folder: Path, monkeypatch: pytest.MonkeyPatch
+    measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = ["n=1"]
-    assert cli.main(["run", *ONE]) == DONE
     here = [cell.key for cell in grid.make_plan(["bookstore"], "smoke", WHERE, changes).cells]
     planned = name_host()
     for module in ("benchbook.grid.cell_id", "benchbook.grid.cells"):
@@ -323,12 +344,11 @@ def test_results_of_another_host_with_the_same_code_count_too(
 
 
 def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
-    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handed_in = str(tmp_path / "ben.parquet")
-    assert cli.main(["run", *ONE]) == DONE
     assert cli.main(["results", "export", handed_in]) == DONE
-    for file in results_folder.glob("*/*.parquet"):
+    for file in measured.glob("*/*.parquet"):
         file.unlink()
     assert cli.main(["run", *ONE]) == DONE
     plan = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
@@ -343,9 +363,8 @@ def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
 
 
 def test_results_are_exported_as_a_database_and_imported_again(
-    results_folder: Path, tmp_path: Path
+    measured: Path, tmp_path: Path
 ) -> None:
-    assert cli.main(["run", *ONE]) == DONE
     before = rows()
     for name in ("all.duckdb", "all.parquet"):
         assert cli.main(["results", "export", str(tmp_path / name)]) == DONE
@@ -353,7 +372,7 @@ def test_results_are_exported_as_a_database_and_imported_again(
         assert database.sql("SELECT count(*) FROM observations").fetchall() == [
             (before["n"].sum(),)
         ]
-    for file in results_folder.glob("*/*.parquet"):
+    for file in measured.glob("*/*.parquet"):
         file.unlink()
     assert cli.main(["results", "import", str(tmp_path / "all.parquet")]) == DONE
     pd.testing.assert_frame_equal(rows(), before)
