@@ -17,6 +17,8 @@ import stand_ins
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
+from benchbook.papers.exhibits import FIGURES, TABLES
+from benchbook.plots.exhibit import Exhibit
 from benchbook.servers import launcher
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
 from cases import Case, Deployed, Opened
@@ -127,6 +129,12 @@ def reference_run() -> Run:
 def committed(reference_run: Run) -> Analysis:
     """The analysis of the committed run: no test changes it."""
     return reference_run.analysis
+
+
+@pytest.fixture(scope="session")
+def committed_exhibits(committed: Analysis) -> dict[str, Exhibit]:
+    """All figures and tables of the committed run by their names: no test changes them."""
+    return {name: make(committed) for name, make in (FIGURES | TABLES).items()}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from benchbook import cli
 from benchbook.analysis.runs import Analysis
@@ -28,13 +29,7 @@ SMALLEST = 6.0
 """Points at the printed size, which is the drawn one, that journals ask for at least."""
 
 
-@pytest.fixture(scope="module")
-def drawn(committed: Analysis) -> dict[str, Exhibit]:
-    """Return all figures of the committed run by their names."""
-    return {name: make(committed) for name, make in exhibits.FIGURES.items()}
-
-
-def boxes(figure: Figure) -> list[tuple[str, object]]:
+def boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     """Return every text that is seen, with its box."""
     figure.set_dpi(300)
     figure.draw_without_rendering()
@@ -54,26 +49,25 @@ def boxes(figure: Figure) -> list[tuple[str, object]]:
 
 def touching(figure: Figure) -> list[str]:
     """Return the texts that lie over another, or beyond the sheet."""
-    found, sheet = boxes(figure), figure.bbox
-    faults = [
-        f"{a!r} lies on {b!r}"
-        for (a, one), (b, two) in combinations(found, 2)
-        if min(one.x1, two.x1) - max(one.x0, two.x0) > TOUCH
-        and min(one.y1, two.y1) - max(one.y0, two.y0) > TOUCH
-    ]
-    beyond = [
-        a
-        for a, one in found
-        if one.x0 < -TOUCH or one.y0 < -TOUCH or one.x1 > sheet.x1 or one.y1 > sheet.y1
-    ]
-    return faults + [f"{a!r} leaves the sheet" for a in beyond]
+    # As numbers, because a box computes each corner anew.
+    found = [(text, box.extents.tolist()) for text, box in boxes(figure)]
+    faults = []
+    for (a, (left, bottom, right, top)), (b, (x0, y0, x1, y1)) in combinations(found, 2):
+        if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
+            faults.append(f"{a!r} lies on {b!r}")
+    for text, (left, bottom, right, top) in found:
+        if min(left, bottom) < -TOUCH or right > figure.bbox.x1 or top > figure.bbox.y1:
+            faults.append(f"{text!r} leaves the sheet")
+    return faults
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, drawn):
+def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(
+    width: float, committed_exhibits: dict[str, Exhibit]
+):
     faults = {}
-    for name, exhibit in drawn.items():
-        figure = draw_exhibit(exhibit, Layout(width))
+    for name in exhibits.FIGURES:
+        figure = draw_exhibit(committed_exhibits[name], Layout(width))
         assert figure.get_figwidth() == width
         found = touching(figure)
         if found:
@@ -138,9 +132,9 @@ def test_a_table_is_valid_latex_for_booktabs(committed):
     )
 
 
-def test_every_table_has_no_letter_that_latex_cannot_print(committed):
-    for name, make in exhibits.TABLES.items():
-        made = make(committed)
+def test_every_table_has_no_letter_that_latex_cannot_print(committed_exhibits: dict[str, Exhibit]):
+    for name in exhibits.TABLES:
+        made = committed_exhibits[name]
         text = latex.write_table(
             made.frame, title=made.title, notes=made.notes, name=name, about={}
         )
