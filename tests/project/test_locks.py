@@ -25,7 +25,12 @@ EXTRAS_OF_LOCK = {
     "requirements.lock": {"build", "servers"},
     "requirements-dev.lock": EXTRAS.keys() - DRIVERS,
 }
-LOCKS = ["requirements-lessons.lock", *EXTRAS_OF_LOCK, "audit.lock", "grading.lock"]
+# Those of one environment have the same versions, so that uv takes them together.
+ENVIRONMENTS = {
+    "suite": ["requirements-lessons.lock", *EXTRAS_OF_LOCK],
+    "audit": ["audit.lock"],
+    "grading": ["grading.lock"],
+}
 
 # By names of uv. Linux has glibc 2.28, and Ubuntu 22.04 has 2.35.
 PLATFORMS = {
@@ -92,13 +97,14 @@ def test_names_of_extras_that_users_typed_still_exist() -> None:
 
 
 def resolve(
-    lock: str, platform: str, python: str, folder: Path
+    locks: list[str], platform: str, python: str, folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Ask uv what it would install on a platform, where nothing is built."""
+    """Ask uv what it would install of some locks on a platform, where nothing is built."""
     options = ["--dry-run", "--require-hashes", "--no-build", "--target", folder]
     machine = ["--python-platform", platform, "--python-version", python]
+    files = [f"--requirement={ROOT / lock}" for lock in locks]
     return subprocess.run(
-        [UV, "pip", "install", *options, *machine, "--requirement", ROOT / lock],
+        [UV, "pip", "install", *options, *machine, *files],
         env=os.environ | {"MACOSX_DEPLOYMENT_TARGET": MACOS},
         capture_output=True,
         text=True,
@@ -118,12 +124,12 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("python", ["3.11", "3.14"])
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("locks", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
 def test_every_package_of_a_lock_has_a_wheel_for_each_platform(
-    lock: str, platform: str, python: str, tmp_path: Path
+    locks: list[str], platform: str, python: str, tmp_path: Path
 ) -> None:
     """Set-up builds nothing, so that one package without a wheel stops it."""
-    resolved = resolve(lock, PLATFORMS[platform], python, tmp_path)
+    resolved = resolve(locks, PLATFORMS[platform], python, tmp_path)
     assert resolved.returncode == 0, resolved.stderr
 
 
@@ -156,7 +162,7 @@ SERVERS = {
 def test_each_platform_gets_the_servers_that_have_a_wheel_for_it(
     platform: str, tmp_path: Path
 ) -> None:
-    resolved = resolve("requirements.lock", PLATFORMS[platform], "3.11", tmp_path)
+    resolved = resolve(["requirements.lock"], PLATFORMS[platform], "3.11", tmp_path)
     listed = re.findall(r"^ \+ (\S+)$", resolved.stderr, re.MULTILINE)
     servers = {each for each in listed if each.startswith(("fiftyone", "pixeltable"))}
     assert servers == SERVERS[platform]
