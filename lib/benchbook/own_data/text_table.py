@@ -27,7 +27,7 @@ _NO_TEXT: Final = "\x02missing\x02"
 """What is NULL besides missing cells: no text, so that an empty cell is an empty text."""
 
 _PEEKED_BYTES: Final = 2**18
-_MAX_SAMPLED_ROWS: Final = 5_000
+_MAX_SAMPLED_ROWS: Final = 2_000
 _PEEKED_ROWS: Final = 200
 _MIN_ALIKE: Final = 0.5
 """The share of rows with the same width, up to which blanks may be the delimiter."""
