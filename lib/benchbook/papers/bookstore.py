@@ -71,9 +71,7 @@ LANGUAGE_LEVELS: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}
 """The codecs of the paper's own language."""
 
 COLUMN_HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
-PANEL_TITLES: Final = {"time": "Time in µs", "size": "Size in bytes"}
 UNITS: Final = {"time": "µs", "size": "B"}
-BYTES: Final = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
 def collect_points(
@@ -85,7 +83,8 @@ def collect_points(
     """
     rows = select_printed(analysis, "bookstore", f"Case {case} table")
     columns = rows["column"].str.split()
-    in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
+    bytes_of = {"KB": 1_000, "MB": 1_000_000}
+    in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(bytes_of).fillna(1))
     published = make_printed_points(
         in_bytes,
         unit="",
@@ -94,6 +93,7 @@ def collect_points(
         series=columns.str[0],
     )
     published["unit"] = published["panel"].map(UNITS)
+
     measured = select_rows(get_measured_table(analysis, "bookstore"), case=case)
     by_language, notes = choose_levels_by_language(measured, PAPER_LEVELS, LANGUAGE_LEVELS)
     parts = {language: _make_points(cells) for language, cells in by_language.items()}
@@ -147,10 +147,11 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
     title = f"bookstore, case {case}: time and size over the number of books"
     points, panels = split_panels_by_language(published, by_language, ("time", "size"))
     # Panels are "time" and "size", with several languages "time, Java" and so on.
+    quantities = {"time": "Time in µs", "size": "Size in bytes"}
     titles = {}
     for panel in panels:
         quantity, *language = panel.split(", ")
-        titles[panel] = ", ".join([PANEL_TITLES[quantity], *language])
+        titles[panel] = ", ".join([quantities[quantity], *language])
     drawing = Lines(("books", ""), N, panels, shared_scale=len(by_language) > 1, titles=titles)
     return Exhibit(title, points, tuple(notes), drawing)
 
@@ -292,7 +293,7 @@ def _name_format(side: BlockMeans) -> str:
 
 
 def _write_library_notes(n: int, cases: Mapping[str, RankedLibraries]) -> list[str]:
-    """Return the points, and each case's sentence on the choices of library and format."""
+    """Return the quantity that is drawn, and each case's sentence on library and format."""
     notes = [f"{n:,} books: time to a file and back, over the fastest library's of the same case"]
     for case, libraries in cases.items():
         by_format: dict[str, list[BlockMeans]] = {"JSON": [], "XML": []}

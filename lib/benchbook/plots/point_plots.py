@@ -189,9 +189,6 @@ def _list_positive(columns: pd.DataFrame) -> NDArray[np.float64]:
     return np.extract(np.isfinite(values) & (values > 0), values)
 
 
-_MOST_COLUMNS = 2
-
-
 def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
     """Draw an exhibit's points as lines: published hollow and thin, this machine's with intervals.
 
@@ -204,7 +201,7 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
     moved = _move_series_apart(points, series, lines.log[0], span)
 
     # The grid of panels.
-    columns = min(_MOST_COLUMNS, len(panels))
+    columns = min(2, len(panels))
     rows = math.ceil(len(panels) / columns)
     height = lines.height
     if columns > 1:
@@ -224,13 +221,7 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
         for name in series:
             of_series = in_panel[in_panel["series"] == name].sort_values("level")
             _draw_series(axes, of_series, style.get_series_style(name), layout.marks)
-        if lines.log[0]:
-            axes.set_xscale("log")
-            axes.set_xlim(levels[0] / 1.5, levels[-1] * 1.5)
-        else:
-            space = 0.08 * span
-            axes.set_xlim(levels[0] - space, levels[-1] + space)
-        _label_levels(axes, levels, inches, layout)
+        _scale_x(axes, levels, lines.log[0], inches, layout)
         _scale_y(axes, in_row if lines.shared_scale else in_panel, lines.log[1], lines.limits)
         _draw_bounds(axes, in_panel[in_panel["value"].isna()], layout.small)
     # Labels are at the outer panels only.
@@ -284,11 +275,19 @@ def _draw_series(axes: Axes, points: pd.DataFrame, look: style.SeriesStyle, size
     axes.plot(x, low, "_", x, high, "_", color=look.colour, zorder=3)
 
 
-def _label_levels(axes: Axes, levels: Sequence[float], inches: float, layout: Layout) -> None:
-    """Give each level a tick on x, and a label where it fits; the largest level always has one.
+def _scale_x(axes: Axes, levels: Sequence[float], log: bool, inches: float, layout: Layout) -> None:
+    """Scale x to hold all levels, each with a tick, and with a label where it fits.
 
-    `inches` is the length of x.
+    The largest level always has a label. `inches` is the length of x.
     """
+    if log:
+        axes.set_xscale("log")
+        axes.set_xlim(levels[0] / 1.5, levels[-1] * 1.5)
+    else:
+        space = 0.08 * (levels[-1] - levels[0])
+        axes.set_xlim(levels[0] - space, levels[-1] + space)
+
+    # From the largest level down, as far as there is space before the last label.
     names: list[str] = []
     next_label = np.inf
     for level in reversed(levels):

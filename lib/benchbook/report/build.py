@@ -8,7 +8,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,6 +123,7 @@ def _check_results(identities: Iterable[str]) -> None:
 def hash_inputs(profile: str) -> str:
     """Return a hash of the results, the reference run, grids, papers, the notebook and the code."""
     digest = hashlib.sha256(profile.encode())
+    # Results by their names, sizes and times, without reading them.
     for result in list_files():
         path, facts = result.path, result.path.stat()
         name = f"{path.parent.name}/{path.name}"
@@ -155,14 +156,6 @@ def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:
     titles = _read_titles(source)
     on_step("merging the results, judging the claims")
 
-    # papermill's loop asks once a second whether anything failed, which is the time to count.
-    def count_figures() -> None:
-        count = sum(figure.exists() for figure in figures)
-        if 0 < count < len(figures):
-            # A message for every five figures.
-            drawn = count - count % 5
-            on_step(f"drawing figures: {drawn} of {len(figures)}")
-
     def name_cell(cell: str) -> None:
         if cell in titles:
             on_step(f"notebook: {titles[cell]}")
@@ -175,7 +168,8 @@ def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:
             {"profile": profile},
             kernel,
             target,
-            find_failure=count_figures,
+            # papermill's loop asks once a second whether anything failed: the time to count.
+            find_failure=lambda: _count_figures(figures, on_step),
             skipped_tag="",
             on_cell_start=name_cell,
         )
@@ -185,6 +179,13 @@ def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:
     if missing:
         raise ReportError(f"{target} ran but did not draw {', '.join(missing)}")
     return target
+
+
+def _count_figures(figures: Sequence[Path], on_step: StepListener) -> None:
+    """Tell how many figures are drawn, with a message for every five."""
+    count = sum(figure.exists() for figure in figures)
+    if 0 < count < len(figures):
+        on_step(f"drawing figures: {count - count % 5} of {len(figures)}")
 
 
 def _read_titles(notebook: Path) -> dict[str, str]:

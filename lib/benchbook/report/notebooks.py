@@ -174,6 +174,7 @@ def _write_comparisons(
 
 def show_values(observations: pd.DataFrame) -> Styler:
     """Return a run's measured quantities, one line each, in units with few digits."""
+    # One line per combination of levels; columns with one level only are left out.
     present = [name for name in _GROUP_COLUMNS if name in observations]
     varying = {name for name in present if observations[name].nunique() > 1}
     by = [name for name in present if name in varying | {"operation", "metric"}]
@@ -328,6 +329,7 @@ def _compare(study: ModuleType, runs: Iterable[NotebookRun]) -> list[Comparison]
 
 def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
     """Return a run's rows with the columns that a batch run writes for its cell."""
+    # The level of each row, unless several alternate and the row states its own.
     parameters = run.parameters
     levels = parameters.model_dump(mode="json")
     known: dict[str, object] = {
@@ -335,6 +337,7 @@ def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
     }
     if known.get("format") == "both":
         del known["format"]
+    # What a batch run knows of the cell.
     slug = _name_study(study)
     known |= parameters.as_columns()
     known |= {

@@ -150,18 +150,13 @@ def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOu
     show(f"### Tables of {slug}", *rendered, *also)
 
 
-_ONLY_NOISY_BLOCKS: Final = (
-    "They ran, but other programs disturbed each block, and a noisy block is in no comparison. "
-    "Run them again without `--noisy` on a quiet machine. `benchbook ask` also counts noisy blocks."
-)
-
-
 def _show_own_cells(merged: MergedRun, slug: str) -> None:
     """Show a study's cells with other levels or your records; nothing without one."""
     table = select_rows(merged.own.tables, study=slug)
     refusals = [] if merged.is_reference else list_current_refusals(slug)
     if table.empty and not refusals:
         return
+    # What was refused, and why nothing can be compared.
     heading = f"### Your own cells of {slug}"
     if refusals:
         lines = [f"- skipped: {escape_markdown(reason)}" for reason in refusals]
@@ -170,18 +165,39 @@ def _show_own_cells(merged: MergedRun, slug: str) -> None:
         show(heading)
         return
     if not table["blocks"].any():
-        show(f"{heading}\n\n{_ONLY_NOISY_BLOCKS}")
+        only_noisy = (
+            "They ran, but other programs disturbed each block, and a noisy block is in no "
+            "comparison. Run them again without `--noisy` on a quiet machine. `benchbook ask` "
+            "also counts noisy blocks."
+        )
+        show(f"{heading}\n\n{only_noisy}")
         return
+
+    # The ratios as a figure and as a table.
     name = f"{slug}_own"
     drawn = ratio_plot.draw_own_cells(merged.own, slug)
     provenance = exhibits.get_provenance(merged.own, (slug,), merged.profile)
     save_exhibit(drawn, merged.folder / name, provenance)
     save_for_page(drawn, merged.folder / exhibits.PAGE_FOLDER, name)
-    rows = []
-    comparisons = [*Comparison.from_frame(table)]
-    # Levels that all rows share stand above the table.
+    rows, shared = _list_own_ratios(Comparison.from_frame(table))
+    caption = (
+        "Measured with a level or a file that this profile does not have; "
+        "no claim is judged by them."
+    )
+    if shared:
+        caption = f"{caption} All rows: {escape_markdown(', '.join(shared))}."
+    show(
+        f"{heading}\n\n{caption}",
+        render_exhibit(merged.folder, name),
+        render_table(rows),
+    )
+
+
+def _list_own_ratios(comparisons: Sequence[Comparison]) -> tuple[pd.DataFrame, list[str]]:
+    """Return one row per comparison, and the levels that all share, which no row repeats."""
     levels = [row.label.split(", ") for row in comparisons]
     shared = [level for level in levels[0] if all(level in others for others in levels)]
+    rows = []
     for row, of_row in zip(comparisons, levels, strict=True):
         quantity = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}"
         rows.append(
@@ -193,17 +209,7 @@ def _show_own_cells(merged: MergedRun, slug: str) -> None:
                 "Blocks": row.blocks,
             }
         )
-    caption = (
-        "Measured with a level or a file that this profile does not have; "
-        "no claim is judged by them."
-    )
-    if shared:
-        caption = f"{caption} All rows: {escape_markdown(', '.join(shared))}."
-    show(
-        f"{heading}\n\n{caption}",
-        render_exhibit(merged.folder, name),
-        render_table(pd.DataFrame(rows)),
-    )
+    return pd.DataFrame(rows), shared
 
 
 def render_citation(slug: str) -> HTML:

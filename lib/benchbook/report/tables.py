@@ -134,6 +134,7 @@ def render_table(
     """
     if otherwise and table.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
+    # The class of each column, and the texts of its cells.
     kinds = {str(column): _classify_column(str(column), table[column]) for column in table.columns}
     rows = [
         [format_number(value) if isinstance(value, float) else str(value) for value in row]

@@ -253,6 +253,7 @@ def describe_null_baseline(shares: pd.DataFrame) -> str:
     if shares.empty:
         missing = "No database ran beside the one that stores nothing"
         return f"{missing}, so the harness's own cost is not known."
+    # The smallest and the largest share, and the median of each database.
     smallest_and_largest = shares.sort_values("share").iloc[[0, -1]]
     ends = [
         f"{_write_percent(row.share)} ({row.database}, {row.operation}, n={row.n})"

@@ -128,6 +128,7 @@ def build_table(frame: "pd.DataFrame", schema: pa.Schema) -> pa.Table:
     unknown = sorted(set(frame.columns) - set(schema.names))
     if unknown:
         raise ValueError(f"the results have no column {', '.join(unknown)}")
+    # The frame's own columns, then a null column for each that it does not have.
     wanted = pa.schema([field for field in schema if field.name in frame.columns])
     try:
         table = pa.Table.from_pandas(frame[wanted.names], schema=wanted, preserve_index=False)
@@ -202,6 +203,7 @@ def _read_facts(parquet: pq.ParquetFile) -> CellFacts:
         raise DamagedError(
             "it is of another version of benchbook, whose results have other columns"
         )
+    # The facts in the footer, which the columns must agree with: no checksum covers either.
     stated = (parquet.metadata.metadata or {}).get(_FACTS.encode())
     if stated is None or not parquet.metadata.num_rows:
         raise DamagedError("it does not state its cell, or has no rows")

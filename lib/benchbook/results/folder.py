@@ -44,16 +44,12 @@ if TYPE_CHECKING:
 CellState = Literal["done", "failed", "skipped"]
 STATES: Final[tuple[CellState, ...]] = get_args(CellState)
 
-LOCK_NAME: Final = ".running"
-"""The file that is locked while results are replaced or moved."""
-
 _WORD: Final = "[0-9A-Za-z_-]+"
 """Characters of the name of a cell's file, and of its study's folder."""
 
 _NAME: Final = re.compile(rf"({_WORD})\.(0|[1-9][0-9]*)(?:\.(failed|skipped))?\.parquet")
 _SUFFIX: Final = ".damaged"
 _ASIDE: Final = re.compile(_NAME.pattern + re.escape(_SUFFIX) + r"(\.[0-9]+)?")
-_ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
 
 _PATH_PART: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
 _PATH: Final = re.compile(
@@ -309,8 +305,10 @@ def find_unknown_files() -> list[Path]:
     """Return Parquet files without the name of a result, such as copies, which are not read."""
     unknown = []
     for entry in _scan_folders():
+        # A copy may have a further ending; a hidden file is being written.
+        is_parquet = ".parquet" in entry.name and not entry.name.startswith(".")
         is_result = _NAME.fullmatch(entry.name) or _ASIDE.fullmatch(entry.name)
-        if _ANY.match(entry.name) and not is_result:
+        if is_parquet and not is_result:
             unknown.append(Path(entry.path))
     return unknown
 
@@ -390,7 +388,7 @@ def _open_lock() -> TextIO:
     Any process that can open it can hold the lock, so only its owner may: that holds for a file
     that was made readable for all, too. Raises `OSError` when another kind of file is in its place.
     """
-    path = paths.results() / LOCK_NAME
+    path = paths.results() / ".running"
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -469,10 +467,13 @@ def join_cell(
     # Here, because it is slow to import, and only writing needs it.
     import pyarrow.compute as pc
 
+    # The columns of both, with the study's values.
     own = values if isinstance(values, pa.Table) else files.build_inferred_table(values)
     schema = merge_schemas([schema, own.schema])
     columns = {column.name: pa.nulls(len(own), column.type) for column in schema}
     columns |= {name: own[name] for name in own.column_names}
+
+    # What the cell knows, where the study states nothing else.
     of_cell = pa.schema([field for field in schema if field.name not in VALUES.names])
     known = _build_row(cell, of_cell)
     for name in of_cell.names:
@@ -545,6 +546,7 @@ def _check(path: Path, name: re.Match[str]) -> CellFacts | str:
         return str(error)
     except PermissionError as error:
         return f"it is of an earlier version of benchbook and cannot be converted: {error.strerror}"
+    # A file under another cell's name would count as that cell.
     cell, block, state = name.groups()
     stated = facts.study, facts.cell_id, facts.block, facts.state
     if stated != (path.parent.name, cell, int(block), state or "done"):

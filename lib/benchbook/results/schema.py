@@ -163,6 +163,12 @@ CURRENT_NAMES: Final[dict[str, str]] = {
 _GONE_PARAMETERS: Final = {"fault": "none", "probe_rate": 0}
 """Removed parameters, each with the level at which a cell is the same as without it."""
 
+_ADDED: Final = {
+    "arrays": ("json", ("crud",)),
+    "network": ("none", ("bookstore", "tcp", "crud", "replication")),
+}
+"""Parameters that came later, each with the level of earlier cells and their studies."""
+
 
 def is_former(schema: pa.Schema) -> bool:
     """Return whether a table has the columns of an earlier version's observations."""
@@ -192,12 +198,14 @@ def convert_columns(table: pa.Table) -> pa.Table:
     removed = ("campaign", "link", "parameters", "stand_in")
     columns = {name: table[name] for name in table.column_names if name not in removed}
     for field in schema:
-        levels = pa.array(
-            [_as_type(cell.get(field.name), field.type) for cell in cells], field.type
-        )
-        stated = levels.take(texts.indices)
+        levels = [cell.get(field.name) for cell in cells]
+        if field.type == pa.string():
+            levels = [None if level is None else str(level) for level in levels]
+        stated = pa.array(levels, field.type).take(texts.indices)
         own = columns.get(field.name)
         columns[field.name] = stated if own is None else pc.coalesce(own.cast(field.type), stated)
+
+    # Parameters that came later have the level at which earlier cells ran.
     for name, (level, studies) in _ADDED.items():
         if name in columns:
             ran_without = pc.and_(
@@ -227,16 +235,3 @@ def _read_columns(text: str | None) -> dict[str, object]:
         is_mixed = name in ("batch", "comments_per_article")
         columns[name_parameter_column(name)] = str(level) if is_mixed else level
     return columns
-
-
-_ADDED: Final = {
-    "arrays": ("json", ("crud",)),
-    "network": ("none", ("bookstore", "tcp", "crud", "replication")),
-}
-"""Parameters that came later, each with the level of earlier cells and their studies."""
-
-
-def _as_type(level: object, kind: pa.DataType) -> object:
-    if level is None or kind not in (pa.string(), pa.float64(), pa.int64(), pa.int32()):
-        return level
-    return str(level) if kind == pa.string() else level

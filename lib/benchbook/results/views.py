@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     from duckdb import DuckDBPyConnection
 
-_CHOSEN: Final = (
-    "(cell_id IN (SELECT key FROM _current)"
-    " OR concat(cell_id, '.', block) IN (SELECT key FROM _current))"
-)
-
 
 def open_table() -> "pa.Table | ds.Dataset":
     """Return all rows of all files that are not damaged: of finished, failed and skipped cells."""
@@ -107,10 +102,18 @@ def connect(
     connection.execute("SET TimeZone = 'UTC'")  # instead of the machine's zone
     observed = open_table() if rows is None else rows
     connection.register("all_observations", observed)
-    chosen = None if identities is None else sorted(set(identities))
-    connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))
+
+    # The finished cells of the identities.
     done = "CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done'"
-    connection.execute(done if chosen is None else f"{done} AND {_CHOSEN}")
+    chosen = (
+        "(cell_id IN (SELECT key FROM _current)"
+        " OR concat(cell_id, '.', block) IN (SELECT key FROM _current))"
+    )
+    keys = sorted(set(identities or ()))
+    connection.register("_current", pa.table({"key": pa.array(keys, pa.string())}))
+    connection.execute(done if identities is None else f"{done} AND {chosen}")
+
+    # The two parts of all rows: cells and values.
     by_cell = f"FROM all_observations GROUP BY {', '.join(CELL_KEYS)}"
     connection.execute(
         f"CREATE VIEW cells AS SELECT {_cell_columns(observed.schema.names)} {by_cell}"
@@ -119,6 +122,8 @@ def connect(
     connection.execute(
         f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL'
     )
+
+    # A query can change none of these settings: they are locked last.
     if memory is not None:
         connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''")
         connection.execute("SET enable_progress_bar = false")

@@ -38,8 +38,6 @@ _BASE_UNITS: Final[dict[str, tuple[float, Units]]] = {
 }
 """For each unit of times and sizes: how many base units it has, and the units to write it in."""
 
-_BEFORE_INTERVAL: Final = re.compile(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))")
-
 
 def format_number(value: float, digits: int = _DIGITS, sign: str = "") -> str:
     """Write a number with some significant digits and thousands separators, without exponent.
@@ -156,7 +154,7 @@ def format_parts(
 
 def split_interval(text: str) -> list[str]:
     """Split a text after a number and before its interval; a text without interval stays whole."""
-    return _BEFORE_INTERVAL.split(text, maxsplit=1)
+    return re.split(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))", text, maxsplit=1)
 
 
 def format_quantity(value: float, unit: str) -> str:
