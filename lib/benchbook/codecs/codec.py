@@ -198,6 +198,7 @@ def parse_fields(decode: Decoder, fields: Iterable[Field]) -> Decoder:
 
     def decode_fields(data: bytes) -> Document:
         record = decode(data)
+        # Fields that every record has must be there; optional ones may be absent.
         present = parsers
         if optional:
             present = [

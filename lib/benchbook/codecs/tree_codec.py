@@ -226,6 +226,7 @@ class TreeCodec:
 
     def _make_writer(self, field: Field) -> Callable[[Element, Any], None]:
         """Return a function that writes a field's value into its element."""
+        # A document: one element per field that it has.
         if field.type == "document":
             inner = [
                 (part.name, escape_name(part.name), self._make_writer(part))
@@ -238,6 +239,7 @@ class TreeCodec:
                         write(self.child(element, tag), document[name])
 
             return write_document
+        # An array: one element per item, all with the same name.
         if field.type == "array":
             (item,) = field.fields
             tag, write = escape_name(item.name), self._make_writer(item)
@@ -247,6 +249,7 @@ class TreeCodec:
                     write(self.child(element, tag), part)
 
             return write_array
+        # All else is text.
         write_text = write_json if field.type == "json" else format_value
 
         def write_scalar(element: Element, value: object) -> None:
@@ -355,6 +358,7 @@ def _make_reader(field: Field) -> Callable[[Element], Any]:
 
     It raises KeyError or ValueError on an element of another shape.
     """
+    # A document: its children by their names, and those that every record has must be there.
     if field.type == "document":
         names = {escape_name(part.name): part.name for part in field.fields}
         readers = {escape_name(part.name): _make_reader(part) for part in field.fields}
@@ -368,10 +372,12 @@ def _make_reader(field: Field) -> Callable[[Element], Any]:
             return document
 
         return read_document
+    # An array: one item per child.
     if field.type == "array":
         (item,) = field.fields
         read_item = _make_reader(item)
         return lambda element: [read_item(child) for child in element]
+    # All else is text, parsed by its type.
     read_text: Callable[[str], Any] = json.loads if field.type == "json" else PARSERS[field.type]
 
     def read_scalar(element: Element) -> Any:

@@ -517,6 +517,7 @@ def _add_sections(
         for section in repetition.sections:
             stated = {**columns, **program, **section.arm}
             stated = {name: value for name, value in stated.items() if value is not None}
+            # The harness lists the readings whose wait ran out apart from the others.
             for readings, timed_out in ((section.readings, False), (section.timed_out, True)):
                 rows.add(
                     repetition.number,
