@@ -247,6 +247,7 @@ class Dispatch:
             else:
                 self._begun_by.setdefault(block, name)
 
+        # The first host's plan is the run's.
         if not self._hosts and not self.plan:
             for cell in cells:
                 done = (cell.block, cell.study) in self._assigned and not cell.missing
@@ -285,6 +286,7 @@ class Dispatch:
         for host in [*self._hosts.values()]:
             if host.sent is None or not host.sent[1].done():
                 continue
+            # Keep the files.
             try:
                 block_results: BlockResults = host.sent[1].result(timeout=ANSWER_S)
                 for name, content in block_results.files.items():
@@ -296,6 +298,7 @@ class Dispatch:
             except Exception as error:
                 self._drop(host, f"stopped: {error}")
                 continue
+            # The host is free again.
             block, host.sent = host.sent[0], None
             self._count_results(host, block, block_results)
 
@@ -306,12 +309,14 @@ class Dispatch:
         number, study = block
         done, failed = summary.done, len(summary.failed)
         counts = f"{done} done" + (f", {failed} failed" if failed else "")
+        # The block is complete.
         if block_results.stop_reason is None:
             left = format_count(self._count_left(), "block")
             _print_now(
                 f"{host.name}: block {number + 1} of {study} finished: {counts}; {left} not begun"
             )
             return
+        # It is not: the host that has begun it is preferred for the rest.
         self._assigned.discard(block)
         self._begun_by[block] = host.name
         _print_now(f"{host.name}: block {number + 1} of {study} ended early: {counts}")
@@ -347,6 +352,7 @@ class Dispatch:
         # A worker may end meanwhile.
         with suppress(OSError, TimeoutError, ValueError):
             self._client.run(worker.stop_tasks, keys, workers=addresses, on_error="ignore")
+        # Keep what they return.
         deadline = time.monotonic() + _STOP_S
         while any(host.sent for host in self._hosts.values()) and time.monotonic() < deadline:
             time.sleep(_POLL_S)

@@ -109,6 +109,7 @@ def _run_in_child(expected: str, work: Callable[..., R], *arguments: Any) -> R:
             start_new_session=True,
         )
         assert child.stdin is not None
+        # Give it the work, and relay its lines until it ends.
         try:
             child.stdin.write(pickle.dumps((work, arguments)))
             child.stdin.flush()
@@ -120,6 +121,7 @@ def _run_in_child(expected: str, work: Callable[..., R], *arguments: Any) -> R:
             pass  # it ended before it read: the answer says why
         finally:
             _stop_child(child)
+        # Read the answer; without one the log may say why.
         answer.seek(0)
         content = answer.read()
         if not content:
@@ -196,10 +198,12 @@ def _remove_other_results(cells: Sequence[Cell]) -> None:
 
 def _read_files(cells: Sequence[Cell]) -> dict[str, bytes]:
     """Return the results and notebooks of these cells by their paths in the folder."""
+    # Choose the files.
     keys = {cell.key for cell in cells}
     written = [file.path for file in list_files() if file.key in keys]
     notebooks = sorted(paths.results().glob("*/notebooks/*.*"))
     written += [path for path in notebooks if _read_key(path) in keys]
+    # Read them.
     size = sum(path.stat().st_size for path in written)
     if size > MAX_BLOCK_BYTES:
         limit = f"at most {MAX_BLOCK_BYTES:,} are sent: narrow the run by --where"

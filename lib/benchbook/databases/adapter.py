@@ -37,9 +37,6 @@ CATCH_UP_S: Final = 60.0
 MAX_EXACT_INTEGER: Final = 2**53
 """A double holds every integer up to this one."""
 
-_MAX_MESSAGE_LENGTH: Final = 500
-"""Characters of a driver's message."""
-
 
 class AdapterError(RuntimeError):
     """A database could not execute a verb; the message names database, address and verb.
@@ -168,6 +165,7 @@ class Adapter(ABC):
         self.deployment = deployment
         self.options = options
         self.is_replicated = any(node.role == "replica" for node in deployment.nodes)
+        # Find what the database cannot do on these servers.
         without_replica = {}
         if not self.is_replicated:
             reason = f"a {deployment.topology} {self.product} has no replica"
@@ -175,6 +173,7 @@ class Adapter(ABC):
         urls = {node.role: node.url for node in deployment.nodes}
         versions = [node.version for node in deployment.nodes]
         self.limitations = {**without_replica, **self.find_limitations(urls, versions)}
+        # Refuse options that it does not have.
         if not options.constraints:
             self._require("constraints")
         if options.durability != "default":
@@ -189,6 +188,7 @@ class Adapter(ABC):
         Without addresses the servers are those that would be started here.
         """
         limitations: dict[str, str] = {}
+        # A pair can do what its older server can.
         oldest = min(versions, key=read_numbers, default=None)
         if oldest is not None:
             for capability, (first, reason) in cls.first_versions.items():
@@ -295,9 +295,10 @@ class Adapter(ABC):
         """
         urls = [node.url for node in self.deployment.nodes]
         error_type = self.choose_error_type(error)
-        description = scrub_passwords(self.describe_error(error), urls)[:_MAX_MESSAGE_LENGTH]
+        description = scrub_passwords(self.describe_error(error), urls)[:500]
         translated = error_type(f"{self.location}: {verb}: {description}")
         translated.words = description
+        # A traceback prints the cause with its own message.
         traceback = "".join(format_exception(error))
         translated.__cause__ = error if scrub_passwords(traceback, urls) == traceback else None
         return translated
@@ -364,6 +365,7 @@ def _translate_errors(verb: Callable[..., object]) -> Callable[..., object]:
         except adapter.driver_errors as error:
             fail(adapter, error)
 
+    # Choose the wrapper by the verb's parameters.
     _, *parameters = signature(verb).parameters.values()
     if any(parameter.default is not Parameter.empty for parameter in parameters):
         return call

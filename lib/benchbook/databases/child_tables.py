@@ -55,11 +55,13 @@ def split_schema(schema: Schema) -> tuple[Schema, list[ArrayElements]]:
     record_schema = replace(schema, fields=fields)
     elements = []
     for number, array in enumerate(arrays, 1):
+        # The columns of an element, and two more whose names it does not have.
         (item,) = array.fields
         columns = item.fields if item.type == "document" else (item,)
         names = [column.name.casefold() for column in columns]
         record = _choose_column_name("record", names)
         place = _choose_column_name("place", names)
+        # Its table: record and place are the key, and the record's row is the parent.
         row = (Field(record, "string"), Field(place, "integer"), *columns)
         name = f"{schema.name}_{number}"
         row_schema = Schema(name, row, record, Parent(record_schema, record), (place,))
@@ -141,6 +143,7 @@ class ChildTableAdapter(RelationalAdapter):
     @override
     def delete(self, key: str) -> None:
         with self._transaction():
+            # Elements go first: their foreign keys refer to the record's row.
             for child in self._children:
                 self._execute(child.table.delete_statement, (key,))
             super().delete(key)
@@ -148,6 +151,7 @@ class ChildTableAdapter(RelationalAdapter):
     @override
     def delete_all(self) -> int:
         with self._transaction():
+            # Elements go first here, too.
             for child in self._children:
                 self._execute(child.table.delete_all_statement)
             return super().delete_all()
@@ -181,11 +185,13 @@ class ChildTableAdapter(RelationalAdapter):
         self, records: Sequence[Record], rows_of_children: Sequence[Sequence[Row]]
     ) -> Sequence[Record]:
         """Return records whose arrays, so far their lengths, have their elements."""
+        # Begin with empty arrays; a missing one stays missing.
         arrays = {child.elements.array for child in self._children}
         by_key = {
             record["_id"]: {name: [] if name in arrays else value for name, value in record.items()}
             for record in records
         }
+        # Append the elements, which come in the order of their places.
         for child, rows in zip(self._children, rows_of_children, strict=True):
             elements = child.elements
             for row in child.table.decode_rows(rows):

@@ -62,6 +62,7 @@ class ServerAdapter(Adapter, Generic[S]):
         try:
             self._connect()
         except BaseException:
+            # The caller gets no adapter that it could close.
             self.close()
             raise
 
@@ -81,13 +82,16 @@ class ServerAdapter(Adapter, Generic[S]):
 
         Then wait for the replica and checkpoint.
         """
+        # The parents' stores, which the schema may refer to.
         self._prepare_stores([schema, *(parent.schema for parent in parents)])
         for parent in parents:
             self._create_parent(parent)
+        # The empty store with its indexes.
         self._create_store(schema)
         for field in schema.fields:
             if field.name in self.options.index:
                 self._create_index(field.name)
+        # What was done so far must not go on while verbs are timed.
         self._await_created_store()
         self._checkpoint()
 
@@ -103,6 +107,7 @@ class ServerAdapter(Adapter, Generic[S]):
 
     def _connect(self) -> None:
         """Open a session with each node, unless another adapter shares its own."""
+        # Such an adapter also closes the sessions.
         other = self.options.session_owner
         if isinstance(other, ServerAdapter):
             self._sessions = other._sessions
@@ -199,6 +204,7 @@ class ReplicaPoll(Generic[T]):
             pending = self._await_answer(deadline)
             if pending is None:
                 return False
+            # The replica got there at some time since the last question that did not satisfy began.
             reached = is_satisfied(pending.result())
             self.resolution_ns = float(time.perf_counter_ns() - unsatisfied_ns)
             if reached or time.monotonic() + poll_s > deadline:
@@ -208,6 +214,7 @@ class ReplicaPoll(Generic[T]):
 
     def _await_answer(self, deadline: float) -> Future[T] | None:
         """Return the answer or error; None without one by `deadline` (s, monotonic)."""
+        # Ask, unless the last question has no answer yet.
         if self._pending is None:
             self._begun_ns = time.perf_counter_ns()
             self._pending = self._ask_in_thread()

@@ -49,6 +49,7 @@ class SQLTable(ABC):
         self.schema = schema
         self.options = options
         self.name = self.qualify(schema.name)
+        # The statements are built here, not while a verb is timed.
         key = self.quote(schema.key)
         marks = ", ".join(["%s"] * len(columns))
         self.where_key = f" WHERE {key} = %s"
@@ -108,6 +109,7 @@ class RowTable(SQLTable):
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
         self._optional = any(field.optional for field in schema.fields)
+        # A record's values in the columns' order.
         order: Callable[[Record], Row] = itemgetter(*self._fields)
         if self._optional or len(self._fields) == 1:
             # A missing field is NULL; and for one field itemgetter returns no tuple.
@@ -115,6 +117,7 @@ class RowTable(SQLTable):
             def order(record: Record) -> Row:
                 return tuple(map(record.get, self._fields))
 
+        # What the driver takes and returns in another type than the record's.
         encoders: Decoders = {**dict.fromkeys(NESTED_TYPES, encode_json), **self.encoders}
         self._encoders = {
             field.name: encoders[field.type] for field in schema.fields if field.type in encoders
@@ -126,6 +129,7 @@ class RowTable(SQLTable):
         self.make_row = order
         if self._encoders:
             self.make_row = lambda record: order(self._encode_fields(record))
+        # Built once per set of changed fields.
         self._build_set = cache(self._build_update)
 
     @override
@@ -136,6 +140,7 @@ class RowTable(SQLTable):
             required = {field.name for field in schema.fields if not field.optional}
         else:
             required = {*keys}
+        # Columns, the primary key, and the foreign key.
         columns = []
         for field in schema.fields:
             null = "NOT NULL" if field.name in required else "NULL"

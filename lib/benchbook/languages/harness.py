@@ -42,13 +42,8 @@ PATIENCE_S: Final = 6 * 3600.0
 _JAVA: Final = 17
 _NODE: Final = "20.19"
 
-_END_S: Final = 2.0
-
 _MAX_LINE: Final = 200
 """Characters of a wrong line in a message."""
-
-_MAX_ERROR_OUTPUT: Final = 500
-"""Characters of the error output in a message."""
 
 
 class LanguageError(RuntimeError):
@@ -145,11 +140,13 @@ def _find_java() -> Harness | MissingHarness:
             f"no Java {_JAVA} or newer on PATH:"
             f" get openjdk and maven from {name_package_manager()} or conda, then make setup"
         )
+    # Check the version.
     output = _ask_program(java, "-XshowSettings:properties", "-version").stderr
     version = re.search(r'version "((\d+)[^"]*)"', output)
     if version is None or int(version[2]) < _JAVA:
         found = version[1] if version else "no JDK"
         return MissingHarness(f"{java} is {found}: Java {_JAVA} or newer is needed")
+    # Check that the harness is built of its present sources.
     if not find_jar().is_file():
         return MissingHarness("harness/java is not built: make setup, with Maven (mvn) on PATH")
     if _is_stale(find_jar()):
@@ -239,6 +236,7 @@ def run_cell(
     harness = find_harness(language)
     if isinstance(harness, MissingHarness):
         raise LanguageError(harness.why)
+    # Make the request, without what is not given.
     request: Document = {"study": study, "parameters": parameters, "folder": folder}
     optional: Document = {
         "data": data,
@@ -251,6 +249,7 @@ def run_cell(
     }
     request |= {name: value for name, value in optional.items() if value is not None}
     _check_contract("request", request)
+    # Run the harness, and read its answer as it comes.
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(json.dumps(request).encode())
         stdin.seek(0)
@@ -313,15 +312,18 @@ def _parse_line(text: str) -> Repetition | Closing:
         raise LanguageError(
             f"the harness printed a line that is not part of its answer: {start!r}"
         ) from None
+    # An error.
     names = line if isinstance(line, dict) else ()
     if "error" in names:
         _check_contract("error", line)
         if line["error"]["type"] == UnfitError.__name__:
             raise UnfitError(line["error"]["message"])
         raise LanguageError(f"{line['error']['type']}: {line['error']['message']}")
+    # The last line.
     if "closed" in names:
         _check_contract("closing", line)
         return Closing(**{name: value for name, value in line.items() if name != "closed"})
+    # A repetition.
     _check_contract("repetition", line)
     sections = [_read_section(**section) for section in line["sections"]]
     return Repetition(line["repetition"], sections)
@@ -360,11 +362,11 @@ def _compile_contract(part: str) -> Callable[[object], object]:
 def _describe_end(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> str:
     """Return how the harness ended, with the end of its error output; it has a moment to end."""
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_END_S)
+        process.wait(2.0)
     status = processes.stop(process)
     stderr.seek(0)
     words = stderr.read().decode(errors="replace").split()
-    output = " ".join(words)[-_MAX_ERROR_OUTPUT:]
+    output = " ".join(words)[-500:]
     ended = ""
     if status > 0:
         ended = f" (exit status {status})"

@@ -19,8 +19,6 @@ from benchbook.registry import products
 from benchbook.servers.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology
 from benchbook.servers.errors import ServerError
 
-_REFUSAL_B = 500
-
 
 @dataclass(frozen=True)
 class ServerInfo:
@@ -70,10 +68,12 @@ def read_given_urls(product: str, topology: Topology) -> dict[Role, str] | None:
     present = [name for name in pair if os.environ.get(name)]
     if not urls and not present:
         return None
+    # Refuse half of a pair.
     absent = [name for role, name in names.items() if role not in urls]
     if absent:
         needed = f"a {topology} {product} also needs {' and '.join(absent)}"
         raise ServerError(f"{' and '.join(present)} is set: {needed} (or set neither)")
+    # Refuse an address that no driver of the product can read.
     schemes = products.load_product(product).schemes
     for role, url in urls.items():
         # Messages do not show the address, because it may have a password.
@@ -97,6 +97,7 @@ def find_fault(product: str, url: str) -> str | None:
     """Return why a driver cannot read an address, without any part of it; None when it can."""
     if re.search(r"[\s\x00-\x1f\x7f]", url):
         return "has a blank or a line break: write a blank in a password as %20"
+    # Check user and password.
     text = url.partition("://")[2]
     authority = re.split(r"[/?#]", text, maxsplit=1)[0]
     rest = text.removeprefix(authority)
@@ -106,6 +107,7 @@ def find_fault(product: str, url: str) -> str | None:
             "has characters that user and password must escape:"
             " write % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
         )
+    # Check hosts and ports.
     facts = products.load_product(product)
     if "," in hosts and not facts.several_hosts:
         return f"names several hosts: {product} takes one"
@@ -217,7 +219,7 @@ def request_json(
         why = "authentication failed" if error.code in (401, 403) else error.reason
         if body is not None:
             # The answer says what is wrong with the body.
-            refusal = error.read(_REFUSAL_B).decode(errors="replace")
+            refusal = error.read(500).decode(errors="replace")
             why = f"{why}: {' '.join(refusal.split())}"
         kind = PermissionError if error.code == 403 else ConnectionError
         raise kind(f"{path}: {why} ({error.code})") from None
@@ -231,6 +233,7 @@ def find_listener(product: str, url: str) -> int | None:
         host, port = urlsplit(url).hostname, urlsplit(url).port
         if host not in LOCAL_NAMES or port is None:
             return None
+        # Find who listens at the port: a server and perhaps its children.
         pids = set()
         for socket in psutil.net_connections("tcp"):
             if socket.status == psutil.CONN_LISTEN and socket.laddr and socket.laddr.port == port:

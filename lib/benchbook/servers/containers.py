@@ -63,18 +63,11 @@ _TIMEOUT_S: Final = 20
 _SIGNAL_STATUS: Final = 128
 """Exit statuses above this are signals."""
 
-_SAME_START_S: Final = 2.0
-"""Start times this close are the same: the system has whole seconds, and its clock may be set."""
-
-_SHARED_MEMORY_B: Final = 1 << 30
 _STATISTICS: Final = "the container engine's statistics (control group)"
 _CONTAINER_LOG: Final = "/benchbook.log"
 
 _MAX_LIMIT: Final = 32_768
 """The most files, and processes, that a container asks for."""
-
-_PRINT_INTO_FILE: Final = 'exec "$@" 1<>"$0" 2>&1'
-"""A shell script that becomes a command; the command prints into the file named by ``$0``."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +103,7 @@ class NoEngineError(ServerError):
 def find_engine() -> ContainerEngine:
     """Return the container engine to use; `NoEngineError` when there is none."""
     socket = os.environ.get(CONTAINERS_VARIABLE) or os.environ.get("DOCKER_HOST", "")
+    # Take the socket that the user names.
     if socket == NO_CONTAINERS:
         raise NoEngineError("containers were left out")
     if socket:
@@ -117,6 +111,7 @@ def find_engine() -> ContainerEngine:
             where = f"the container engine at {socket} is on another machine"
             raise NoEngineError(f"{where}: its servers would be there")
         return _ask_engine(socket)
+    # Otherwise take the first of the usual sockets that answers.
     home, runtime = Path.home(), os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     refusals = []
     for place in _SOCKETS:
@@ -215,11 +210,13 @@ def _find_image(engine: ContainerEngine, image: Image) -> LocalImage | None:
             about = client.inspect_image(image.reference)
         except ImageNotFound:
             return None
-    # Docker and Podman write an image's own id with and without the algorithm.
+    # Identify it by its registry's digest, else by its own id, which Docker and Podman write with
+    # and without the algorithm.
     digest = f"sha256:{str(about['Id']).removeprefix('sha256:')}"
     of_registries = about.get("RepoDigests")
     if of_registries:
         digest = of_registries[0].partition("@")[2]
+    # Read the product's version from the tag.
     tag = image.reference.rpartition(":")[2]
     numbers = re.findall(r"\d+(?:\.\d+)*", tag)
     return LocalImage(image, digest, numbers[0] if numbers else tag, engine)
@@ -235,6 +232,7 @@ def pull_image(engine: ContainerEngine, reference: str) -> Iterator[tuple[int, i
         for step in client.pull(reference, stream=True, decode=True):
             if "error" in step:
                 raise ServerError(f"{reference} was not fetched: {step['error']}")
+            # A layer counts as whole once the engine does something else with it.
             progress = step.get("progressDetail") or {}
             if "total" in progress and step.get("status") == "Downloading":
                 layers[step["id"]] = (progress["current"], progress["total"])
@@ -278,9 +276,11 @@ def is_owner_running(label: str) -> bool:
     """Return whether the process of a label by `describe_owner` still runs."""
     pid, started = label.split()
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started)) < _SAME_START_S
+        difference_s = abs(psutil.Process(int(pid)).create_time() - float(started))
     except psutil.NoSuchProcess:
         return False
+    # Starts this close are the same: the system has whole seconds, and its clock may be set.
+    return difference_s < 2.0
 
 
 def create_bridge(engine: ContainerEngine) -> str:
@@ -347,18 +347,20 @@ def start_container(
     """
     # The server may run as any user; the folder is closed to others.
     log.chmod(0o666)
+    # Describe the program: a shell becomes the command, which prints into the log.
     container: Document = {
         "image": image.image.reference,
-        "entrypoint": ["/bin/sh", "-c", _PRINT_INTO_FILE, _CONTAINER_LOG],
+        "entrypoint": ["/bin/sh", "-c", 'exec "$@" 1<>"$0" 2>&1', _CONTAINER_LOG],
         "command": [str(part) for part in command],
         "environment": {"LC_ALL": "C", "TZ": "UTC", **environment},
         "labels": {OWNER_LABEL: describe_owner()},
     }
+    # Describe what it gets of this machine.
     host: Document = {
         "network_mode": network or "host",
         "binds": [f"{log}:{_CONTAINER_LOG}"],
         "security_opt": ["label=disable"],
-        "shm_size": _SHARED_MEMORY_B,
+        "shm_size": 1 << 30,
         "log_config": {"type": "none"},
         "ulimits": _list_limits(),
     }
@@ -369,6 +371,7 @@ def start_container(
         container["hostname"] = log.stem
     else:
         _share_folder(container, host, image.engine, log, user)
+    # Start it, and find where it listens.
     container_id, about = _create_container(image.engine, container, host)
     networks = about["NetworkSettings"]["Networks"].values()
     addresses = [joined["IPAddress"] for joined in networks]
@@ -397,12 +400,13 @@ def _share_folder(
     """Add the log's folder, and a user of this machine, to the options of a new container."""
     folder = log.parent
     uid, gid = user
-    # Programs look up their user, and images do not know this machine's.
+    # Write the accounts: programs look up their user, and images do not know this machine's.
     users = log.with_suffix(".passwd")
     entries = "root:x:0:0::/root:/bin/sh\n"
     if uid:
         entries += f"benchbook:x:{uid}:{gid}::/:/bin/sh\n"
     users.write_text(entries)
+    # Share both, and run as that user in the folder.
     host["binds"] += [f"{folder}:{folder}", f"{users}:/etc/passwd:ro"]
     container["user"] = f"{uid}:{gid}"
     container["working_dir"] = str(folder)
@@ -512,11 +516,12 @@ def make_container_meters(container: str, role: str) -> list[Meter]:
         "cpu_system": "usage_in_kernelmode",
     }
     meters = []
+    # CPU.
     for metric, name in cpu.items():
         read_cpu = partial(read, "cpu_stats", "cpu_usage", name)
         meters.append(Meter(metric, role, "ns", _STATISTICS, 1.0, read_cpu))
+    # Memory, by its names in the second version of control groups and in the first.
     statistics = client.stats(container_id, stream=False, one_shot=True)["memory_stats"]
-    # The names in the second version of control groups, and in the first.
     for name in {"anon", "rss"} & {*statistics.get("stats", ())}:
         read_memory = partial(read, "memory_stats", "stats", name)
         meters.append(Meter("memory_rss", role, "B", _STATISTICS, 1.0, read_memory, kind="after"))

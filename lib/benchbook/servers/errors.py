@@ -21,23 +21,14 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote
 from benchbook.registry.products import PRODUCTS
 from benchbook.servers.deployment import load_deployment
 
-MASK: Final = "***"
-"""Printed in place of a password."""
-
 PORT_TAKEN: Final = r"[Aa]ddress .*already in use|\beaddrinuse\b"
 """How a server's log says that another process has its port; the last is Erlang's."""
 
-_LINES = 8
-_LINE_WIDTH = 400
-_LOG_END_B = 65_536
-
-_DISK_FULL: Final = (
-    r"No space left on device|Disk quota exceeded|Disk is full writing"
-    r"|[Ee]rr(?:or|code:) 28\b|out of disk space|\benospc\b"
-)
-
 _REMEDIES: Final = {
-    _DISK_FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
+    r"No space left on device|Disk quota exceeded|Disk is full writing"
+    r"|[Ee]rr(?:or|code:) 28\b|out of disk space|\benospc\b": (
+        "the disk is full: free some of it, or point TMPDIR elsewhere"
+    ),
     r"error while loading shared libraries: (?P<what>\S+?):": (
         "a library is missing: install what provides {what}"
     ),
@@ -59,9 +50,6 @@ _REMEDIES: Final = {
 }
 """Patterns in a log, with their remedies."""
 
-_URL_VARIABLE: Final = re.compile(r"BENCHBOOK_\w+_URL")
-_SECRET_OPTION: Final = re.compile(r"pass|pwd|secret|token", re.IGNORECASE)
-
 _SHORT_PASSWORD: Final = 4
 """Shorter passwords are masked only in quotes or addresses: no "a" would be left otherwise."""
 
@@ -80,7 +68,7 @@ def read_log_end(log: Path) -> str:
     """Return the end of a log; empty where there is no file."""
     # Space is reserved ahead, as zeros.
     text = log.read_bytes().rstrip(b"\0") if log.exists() else b""
-    return text[-_LOG_END_B:].decode(errors="replace")
+    return text[-65_536:].decode(errors="replace")
 
 
 def quote_last_lines(text: str) -> str:
@@ -91,7 +79,7 @@ def quote_last_lines(text: str) -> str:
     lines = text.strip().splitlines()
     errors = [line for line in lines if "[ERROR]" in line]
     telling = errors or [line for line in lines if '"s":"I"' not in line] or lines
-    quoted = [f"    {line[:_LINE_WIDTH]}" for line in telling[-_LINES:]]
+    quoted = [f"    {line[:400]}" for line in telling[-8:]]
     return "\n".join(quoted) or "    (nothing)"
 
 
@@ -139,9 +127,9 @@ def _find_advice(text: str) -> str | None:
 
 def scrub_passwords(text: str, urls: Iterable[str] = ()) -> str:
     """Return a text without the passwords of these and all known addresses."""
-    known = [url for name, url in os.environ.items() if _URL_VARIABLE.fullmatch(name)]
+    known = [url for name, url in os.environ.items() if re.fullmatch(r"BENCHBOOK_\w+_URL", name)]
     pattern = _compile_pattern(tuple(dict.fromkeys((*urls, *known, *_read_announced_urls()))))
-    return pattern.sub(MASK, text) if pattern else text
+    return pattern.sub("***", text) if pattern else text
 
 
 def strip_login(url: str) -> str:
@@ -169,14 +157,18 @@ def _compile_pattern(urls: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _yield_patterns(url: str) -> Iterator[str]:
+    # Find the passwords: before the host, and in the options.
     login, at, _ = (url.partition("://")[2] or url).rpartition("@")
     user, _, password = login.partition(":")
     query = url.partition("?")[2].partition("#")[0]
     secrets = [password] if at and password else []
-    secrets += [value for name, value in parse_qsl(query) if _SECRET_OPTION.search(name)]
+    for name, value in parse_qsl(query):
+        if re.search("pass|pwd|secret|token", name, re.IGNORECASE):
+            secrets.append(value)
     for secret in secrets:
         for form in _quote_in_all_ways(secret):
             yield from _yield_password_patterns(form)
+    # HTTP's basic authentication encodes user and password together.
     if at and password:
         pair = f"{unquote(user)}:{unquote(password)}".encode()
         yield re.escape(base64.b64encode(pair).decode())
@@ -195,6 +187,7 @@ def _quote_in_all_ways(secret: str) -> set[str]:
 
 def _yield_password_patterns(form: str) -> Iterator[str]:
     """Yield patterns of a form where it is a password: a word is not masked inside another word."""
+    # An escape may be in large or in small letters.
     pattern = re.sub(r"%([0-9A-Fa-f]{2})", lambda code: f"%(?i:{code[1]})", re.escape(form))
     if form in _OWN_WORDS or len(form) < _SHORT_PASSWORD:
         yield rf"(?<=:){pattern}(?=@)"

@@ -56,16 +56,10 @@ class RunAt(Protocol):
 
 
 _NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
-_MAX_STARTS = 5
 _READY_S = 60.0
 _RUN_S = 180.0
 _STOP_S = 10.0
 _CONDITION_S = 30.0
-_POLL_S = 0.01
-_ASK_S = 0.2
-_LOG_B = 1 << 18
-_GROUPS: Final = range(61_184, 65_520)
-"""Ids of temporary groups, as systemd takes them; they exist in each container with ``nobody``."""
 
 
 class ServerProcess:
@@ -127,8 +121,9 @@ class ServerProcess:
             if text.encode() in self.log.read_bytes():
                 return
             if self.process.poll() is not None:
+                # Another process may have taken the port since it was chosen.
                 port_was_taken = re.search(PORT_TAKEN, read_log_end(self.log))
-                if self._starts == _MAX_STARTS or not port_was_taken:
+                if self._starts == 5 or not port_was_taken:
                     raise ServerError(self.find_failure())
                 _stop(self.process, signal.SIGKILL)
                 self._start()
@@ -140,7 +135,7 @@ class ServerProcess:
         `ServerError` when the server ends before, or takes longer than `patience_s`.
         """
         last_error = ""
-        for _ in _repeat(patience_s, _ASK_S):
+        for _ in _repeat(patience_s, pause_s=0.2):
             try:
                 if ready():
                     return
@@ -195,9 +190,10 @@ class Fleet:
         self.group: int | None = None
         if user is not None:
             # In a group of their own, so that other processes of that account find neither their
-            # files nor their memory.
+            # files nor their memory. Its id is one that systemd takes for temporary groups; these
+            # exist in each container with ``nobody``.
             taken = {group.gr_gid for group in grp.getgrall()}
-            self.group = secrets.choice(sorted({*_GROUPS} - taken))
+            self.group = secrets.choice(sorted({*range(61_184, 65_520)} - taken))
             os.chown(self.folder.path, -1, self.group)
             self.folder.path.chmod(0o710)
         self.servers: list[ServerProcess] = []
@@ -281,7 +277,8 @@ class Fleet:
         with log.open("wb") as file:
             # Reserve space: on a full disk the reason why servers end must still be written.
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, _LOG_B)
+                os.posix_fallocate(file.fileno(), 0, 1 << 18)
+            # In a container.
             if self.image is not None:
                 if self.is_bridged and self._bridge is None:
                     self._bridge = containers.create_bridge(self.image.engine)
@@ -289,6 +286,7 @@ class Fleet:
                 return containers.start_container(
                     self.image, command, log, user, self._bridge, self.place, more
                 )
+            # On this machine.
             return processes.spawn(
                 command,
                 user=self.user,
@@ -325,6 +323,7 @@ class Fleet:
 
     def stop(self) -> None:
         """Stop all servers at once and remove their folder; a second call does nothing."""
+        # All get the signal before any is waited for.
         for server in self.servers:
             if server.process.poll() is None:
                 server.process.send_signal(self.stop_signal)
@@ -371,7 +370,7 @@ def await_condition(condition: Callable[[], bool], failure: Callable[[], str]) -
     raise ServerError(f"{failure()} within {_CONDITION_S:.0f} s")
 
 
-def _repeat(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
+def _repeat(patience_s: float, pause_s: float = 0.01) -> Iterator[None]:
     """Yield once, and again after each pause until `patience_s` have passed."""
     deadline = time.monotonic() + patience_s
     yield

@@ -48,8 +48,6 @@ from benchbook.servers.programs import (
 
 VERSION = 1
 
-_LAST_WORDS_S = 2.0
-
 T = TypeVar("T")
 
 
@@ -154,6 +152,7 @@ def start_servers(
     RuntimeError
         Outside the main thread.
     """
+    # Find programs that can run here, in this network.
     _check_topology(product, topology)
     installed = find_startable(product, topology)
     if isinstance(installed, MissingServer):
@@ -161,6 +160,7 @@ def start_servers(
     fault = find_placement_fault(installed, network)
     if fault:
         raise ServerError(fault)
+    # Open the network, and start the servers in it; what fails undoes all of that.
     with ExitStack() as undo:
         emulated = undo.enter_context(
             networks.open_network(network, ("client", *list_roles(topology)))
@@ -177,8 +177,10 @@ def start_servers(
             return "\n".join(failure for failure in failures if failure) or None
 
         with emulated.enter("client"):
-            urls, infos = _launch(product, topology, run_at, lambda: find_failures(_LAST_WORDS_S))
+            # A driver may fail a moment before its server has said why, and has ended.
+            urls, infos = _launch(product, topology, run_at, lambda: find_failures(2.0))
         stop = undo.pop_all().close
+    # Describe them.
     settings = _describe_source(installed, fleets["primary"])
     if network != networks.NO_NETWORK:
         settings["network"] = network
@@ -198,6 +200,7 @@ def _make_fleets(
     undo: ExitStack,
 ) -> dict[Role, Fleet]:
     """Return each role's empty fleet: one for all on the loopback, one per role in a network."""
+    # Remove what killed runs left.
     if installed.image:
         containers.remove_orphans(installed.image.engine)
     by_address: dict[str, Fleet] = {}
@@ -264,6 +267,7 @@ def provide_servers(
     fault = find_placement_fault(AvailableServer(product, "", "address", {}), network)
     if fault:
         raise ServerError(fault)
+    # Ask each server now, and again whenever a cell has failed.
     infos = {role: _ask_given(product, topology, role, url) for role, url in urls.items()}
 
     def find_failures() -> str | None:
@@ -275,6 +279,7 @@ def provide_servers(
                 failures.append(str(error))
         return "\n".join(failures) or None
 
+    # Describe them, with a database of this run's own.
     deployment = _describe_deployment(product, topology, urls, infos, {"source": "address"})
     nodes = tuple(replace(node, pid=find_listener(product, node.url)) for node in deployment.nodes)
     deployment = replace(deployment, nodes=nodes, database=name_fresh_database())
@@ -298,12 +303,14 @@ def open_deployment(
     if product == "none":
         yield NO_DEPLOYMENT
         return
+    # The runner's.
     announced = load_deployment()
     if announced is not None:
         _check_announced(announced, product, topology, network)
         with networks.enter_place(announced.places.get("client")):
             yield announced
         return
+    # Given ones, or new ones.
     with (
         provide_servers(product, topology, network) as running,
         networks.enter_place(running.deployment.places.get("client")),
@@ -367,6 +374,7 @@ def _ask_given(product: str, topology: Topology, role: Role, url: str) -> Server
     except (OSError, ValueError) as error:
         # Drivers raise a ValueError for an address that they cannot read.
         raise ServerError(f"{where} does not answer: {error}") from None
+    # It must be new enough, have the role, and have no replicas where none are asked for.
     fault = find_version_fault(product, info.version)
     if fault:
         raise ServerError(f"{where} is {info.version}: {fault}")

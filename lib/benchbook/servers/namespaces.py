@@ -48,11 +48,6 @@ _KERNEL_SETTINGS: Final = (
 )
 """Kernel settings, also Debian's and Ubuntu's: name, value that forbids user namespaces, other."""
 
-_SUBNET: Final = "198.18.0"
-
-_FRAME_B: Final = 1514
-"""Bytes of the largest frame that a card counts."""
-
 _QUEUE_B: Final = 256 * 1024
 """Bytes that wait at a card, or at a port of the switch, before the next one is dropped."""
 
@@ -109,11 +104,12 @@ def join_cards(open_: ExitStack, count: int, rate: float | None, delay: float) -
 
 def choose_card_address(number: int) -> str:
     """Return the address of a card, by its number from 0."""
-    return f"{_SUBNET}.{number + 1}"
+    return f"198.18.0.{number + 1}"
 
 
 def read_card_bytes() -> tuple[float, float]:
     """Return the bytes, in frames, that the card of this thread's namespace received and sent."""
+    # After the card's name come eight columns of what it received, then those of what it sent.
     table = Path("/proc/thread-self/net/dev").read_text(encoding="ascii")
     (numbers,) = re.findall(rf"^\s*{CARD}:(.*)$", table, re.MULTILINE)
     columns = numbers.split()
@@ -187,10 +183,12 @@ def _make_switch(
     netlink: "IPRoute", cards: Sequence[int], rate: float | None, delay: float
 ) -> None:
     """Make the switch with a port for each card, and move each card into its namespace."""
+    # The switch.
     with _name_kernel_module("bridge"):
         netlink.link("add", ifname="switch", kind="bridge")
     (switch,) = netlink.link_lookup(ifname="switch")
     netlink.link("set", index=switch, state="up")
+    # A link per card: one end is the switch's port, the other is the card in its namespace.
     for number, card in enumerate(cards):
         port = f"port{number}"
         peer = {"ifname": CARD, "net_ns_fd": card}
@@ -230,7 +228,8 @@ def _shape_sending(netlink: "IPRoute", name: str, rate: float | None, delay: flo
             netlink.tc("add", "netem", index, "1:", delay=delay_us, limit=100_000)
         root = {"parent": "1:1"}
     if rate:
-        burst = max(4 * _FRAME_B, round(rate / 8 * _BURST_S))
+        # A card counts 1514 bytes of the largest frame.
+        burst = max(4 * 1514, round(rate / 8 * _BURST_S))
         sizes = {"burst": burst, "limit": _QUEUE_B + burst}
         handle = "2:" if root else "1:"
         with _name_kernel_module("sch_tbf"):

@@ -115,12 +115,14 @@ def _split_name(text: str) -> Mapping[str, str]:
     parts: dict[str, str] = {}
     for part in text.split("/"):
         unit = part.lstrip("0123456789.")
+        # A part is a named network, or a number with the unit of its kind.
         if part in NAMED_NETWORKS:
             found = dict(NAMED_NETWORKS[part])
         elif unit in kinds:
             found = {kinds[unit]: part}
         else:
             found = {}
+        # Refuse an unknown part, and a kind that is named twice.
         if not found or found.keys() & parts.keys():
             names = ", ".join(NAMED_NETWORKS)
             forms = f"{NO_NETWORK}, {names}, or like {{rate: 100mbit, delay: 0.3ms, cores: 1}}"
@@ -177,6 +179,7 @@ def open_network(text: str, roles: Sequence[Role]) -> Iterator[EmulatedNetwork]:
     if text == NO_NETWORK:
         yield EmulatedNetwork(dict.fromkeys(roles, LOOPBACK), {})
         return
+    # Whether this process may make networks.
     network = Network.parse(text)
     if not namespaces.can_make_namespaces():
         if os.geteuid() == 0:
@@ -184,6 +187,7 @@ def open_network(text: str, roles: Sequence[Role]) -> Iterator[EmulatedNetwork]:
         else:
             why = "without root only benchbook run makes networks"
         raise NetworkError(f"network {text}: {why}")
+    # Make the cards, and place each role at one.
     with ExitStack() as open_:
         try:
             cards = namespaces.join_cards(open_, len(roles), network.rate, network.delay)
@@ -220,6 +224,7 @@ def find_network_fault(text: str) -> str | None:
     processors = len(os.sched_getaffinity(0))
     if network.cores and network.cores > processors:
         return f"network {text}: this machine has {processors} processors"
+    # Try it here, where this process may.
     if os.geteuid() == 0 or namespaces.can_make_namespaces():
         return try_network(text)
     why = namespaces.find_user_namespace_fault()

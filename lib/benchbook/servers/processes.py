@@ -44,9 +44,6 @@ It first starts a shell that waits for the end of a pipe (`_open_lifeline`) and 
 LIBRARIES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 """The dynamic linker's variables: programs may need them, and the libraries are measured."""
 
-_INHERITED: Final = ("PATH", *LIBRARIES, "SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Variables that a child inherits: places of programs and libraries, and TLS' certificates."""
-
 PYTHON: Final = (sys.executable, "-I")
 """This Python, without ``PYTHON*``, the user's own packages and modules of the working folder."""
 
@@ -71,7 +68,9 @@ def make_environment(home: Path | None = None, **more: str) -> dict[str, str]:
     environment = {"LC_ALL": language, "TZ": "UTC"}
     if home:
         environment["HOME"] = str(home)
-    return environment | read_inherited(_INHERITED) | more
+    # Places of programs and libraries, and TLS' certificates.
+    inherited = ("PATH", *LIBRARIES, "SSL_CERT_FILE", "SSL_CERT_DIR")
+    return environment | read_inherited(inherited) | more
 
 
 def read_inherited(names: Sequence[str] = LIBRARIES) -> dict[str, str]:
@@ -115,6 +114,7 @@ def spawn(
     words = [str(part) for part in command]
     if user is not None and group is None:
         group = pwd.getpwnam(user).pw_gid
+    # Let it end with this process: the kernel signals it, or else a shell in its group.
     lifelines: tuple[int, ...] = ()
     request_death_signal = None
     if HAS_DEATH_SIGNAL:

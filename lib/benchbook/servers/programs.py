@@ -41,7 +41,6 @@ PROGRAM_CACHE: Final = Path("/var/cache/benchbook")
 """Root's copies of programs for another user; only root writes there."""
 
 _VERSION_PATTERN: Final = r"\d+(?:\.\d+)+"
-_VERSION_S: Final = 20
 
 
 @dataclass(frozen=True)
@@ -83,12 +82,14 @@ def find_startable(product: str, topology: Topology = "single") -> AvailableServ
     if why:
         return MissingServer(product, why)
     facts = products.load_product(product)
+    # The image that the user names.
     reference = os.environ.get(name_image_variable(product))
     if reference:
         image = facts.image or Image(reference, "unknown")
         if reference not in ("default", "pinned"):
             image = replace(image, reference=reference)
         return _find_container(product, image)
+    # Otherwise the first way that works.
     reasons: list[str] = []
     for server in _try_ways(product, topology):
         if isinstance(server, AvailableServer):
@@ -117,6 +118,7 @@ def _find_container(product: str, image: Image) -> AvailableServer | MissingServ
     if package is None and not image.port:
         why = f"{product} is not started in containers here, only used at an address"
         return MissingServer(product, why)
+    # The image, of a version that can be used.
     pull = f"benchbook servers pull {product}"
     try:
         local = containers.find_image(image)
@@ -127,6 +129,7 @@ def _find_container(product: str, image: Image) -> AvailableServer | MissingServ
     fault = find_version_fault(product, local.version)
     if fault:
         return MissingServer(product, f"{image.reference} is {local.version}: {fault}")
+    # Terms and memory.
     variable, accepted = ACCEPTED_TERMS
     if image.terms and os.environ.get(variable) != accepted:
         terms = f"{image.reference} runs on its maker's terms ({image.licence})"
@@ -146,10 +149,12 @@ def _find_installed(product: str, package: Package) -> AvailableServer | Missing
     tried: set[tuple[Path, ...]] = set()
     for source, folder in _yield_folders(product, package):
         programs = {name: _find_program(folder, name) for name in package.programs}
+        # Folders of PATH may be links to each other.
         files = tuple(path.resolve() for path in programs.values())
         if files in tried:
             continue
         tried.add(files)
+        # All programs must be there, and the server's must run and be new enough.
         absent = [name for name, path in programs.items() if not path.is_file()]
         if absent:
             reasons.append(f"{folder} has no {' nor '.join(absent)}")
@@ -246,7 +251,7 @@ def _ask_version(program: Path) -> str:
     """Return the output of ``--version``; `OSError` when the program does not print a version."""
     command: list[str | Path] = [program, "--version"]
     try:
-        ended = processes.run_command(command, env=make_server_environment(), timeout_s=_VERSION_S)
+        ended = processes.run_command(command, env=make_server_environment(), timeout_s=20)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
     text = ended.stdout.replace(str(program), "")
@@ -280,6 +285,7 @@ def make_runnable(
     """
     if installed.image or user is None or _can_run(installed.programs, user):
         return installed.programs
+    # Only a copy can help: of a wheel's programs, or of those that set-up fetched.
     folder = next(iter(installed.programs.values())).parent
     runs_as = f"root's {installed.product} runs as {user}"
     if installed.source not in ("wheel", "fetched"):

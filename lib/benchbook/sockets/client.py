@@ -57,11 +57,6 @@ Transport = Literal["framed", "batched", "acknowledged", "connection"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
 
 _BATCH_BYTES: Final = 2**16
-_START_TIMEOUT_S: Final = 30.0
-
-_SIBLINGS_FILE: Final = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-_MIN_CORES: Final = 3
-"""For client, server, and everything else, which would disturb the decoder."""
 
 Objects = Iterable[bytes]
 
@@ -79,18 +74,24 @@ def choose_processors() -> Processors | None:
     """Return processors for client and server, on different cores; None without enough cores."""
     if sys.platform != "linux":
         return None
+    # Take one processor of each core.
     cores: dict[str, int] = {}
     for processor in sorted(os.sched_getaffinity(0)):
         cores.setdefault(_read_siblings(processor), processor)
+    # One core is for everything else, which would disturb the decoder.
+    if len(cores) < 3:
+        return None
     # The last ones, because the first processor serves most interrupts.
-    return Processors(*list(cores.values())[-2:]) if len(cores) >= _MIN_CORES else None
+    return Processors(*list(cores.values())[-2:])
 
 
 def _read_siblings(processor: int) -> str:
     """Return the list of the processors on the same core, as the system writes it."""
     try:
-        return Path(_SIBLINGS_FILE.format(processor)).read_text(encoding="ascii")
+        folder = Path(f"/sys/devices/system/cpu/cpu{processor}/topology")
+        return (folder / "thread_siblings_list").read_text(encoding="ascii")
     except OSError:
+        # Not every kernel has this file: then each processor counts as a core.
         return str(processor)
 
 
@@ -163,6 +164,7 @@ def start_server(
     arguments and the environment would be visible to others. When it listens, it prints its
     ``port`` in a line of JSON.
     """
+    # Start the process.
     secret = secrets.token_bytes(protocol.SECRET_BYTES)
     command = [*processes.PYTHON, "-m", module]
     with pin_to_processor(processor), networks.enter_place(place):
@@ -170,13 +172,14 @@ def start_server(
     assert process.stdin is not None and process.stdout is not None
     try:
         with process.stdout as announcement:
-            # A server that has ended is reported below.
+            # Give it its order. A server that has ended is reported below.
             with suppress(BrokenPipeError), process.stdin as stdin:
                 given = {**order, "secret": secret.hex(), "address": address}
                 stdin.write(json.dumps(given).encode() + b"\n")
+            # Wait until it says where it listens.
             with selectors.DefaultSelector() as selector:
                 selector.register(announcement, selectors.EVENT_READ)
-                line = announcement.readline() if selector.select(_START_TIMEOUT_S) else b""
+                line = announcement.readline() if selector.select(timeout=30.0) else b""
         if not line:
             raise WireError("the server did not start: see the error output")
         port = json.loads(line)["port"]
@@ -278,12 +281,14 @@ class Client:
         *,
         check: bool = False,
     ) -> TrialReport:
+        # Start the trial, whose number lets other connections join.
         acknowledge = self.transport in ("acknowledged", "connection")
         control.socket.sendall(
             pack_message(protocol.START, codec=self.codec, acknowledge=acknowledge, check=check)
         )
         number = unpack_message(control.expect(protocol.READY))["trial"]
         join = pack_message(protocol.JOIN, trial=number)
+        # Send the objects, then the end signal.
         sent = self._send(control, joined, join, streams)
         control.socket.sendall(pack_message(protocol.END, objects=sent))
         report = unpack_message(control.expect(protocol.REPORT))
@@ -300,9 +305,11 @@ class Client:
         """Send all objects and return their number."""
         if self.transport == "connection":
             return _send_in_parallel(lambda objects: self._send_singly(join, objects), streams)
+        # One connection has both the commands and the objects.
         send = _SENDERS[self.transport]
         if not joined:
             return _send_or_explain(control, send, streams[0])
+        # Several join the trial, each with a thread of its own.
         for connection in joined:
             connection.socket.sendall(join)
         sent = _send_in_parallel(

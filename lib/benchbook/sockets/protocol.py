@@ -75,6 +75,7 @@ def read_frame(stream: BinaryIO, limit: int = MAX_PAYLOAD_BYTES) -> Frame | None
     Raises `WireError` when it has more bytes than the limit, the connection is cut inside it, or
     nothing came in time.
     """
+    # The header.
     header = stream.read(HEADER.size)
     if header is None:
         raise WireError("nothing came in time")
@@ -82,6 +83,7 @@ def read_frame(stream: BinaryIO, limit: int = MAX_PAYLOAD_BYTES) -> Frame | None
         if not header:
             return None
         raise WireError("the connection was cut or fell silent inside a frame's header")
+    # The payload.
     kind, size = HEADER.unpack(header)
     if size > limit:
         raise WireError(f"a frame of {size} bytes is over the limit of {limit}")

@@ -43,8 +43,6 @@ from benchbook.sockets.protocol import (
     unpack_message,
 )
 
-_BACKLOG: Final = 1024
-
 _SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
 """A thread's time on a processor and in the queue for one (ns), and its number of time slices."""
 
@@ -79,6 +77,7 @@ class Trial:
         self.joined = False
         """Whether objects come on other connections than the one that started the trial."""
         self._error: WireError | None = None
+        # The clock starts last, so that reading the meters is not in it.
         self._cpu = [meter.read() for meter in _CPU_METERS]
         self._busy = _read_busy_time()
         self._start = clock()
@@ -118,6 +117,7 @@ class Trial:
             }
 
     def _make_readings(self, elapsed: int) -> list[Reading]:
+        # What the process used since the start.
         cpu = []
         for meter, before in zip(_CPU_METERS, self._cpu, strict=True):
             used = meter.read() - before
@@ -127,11 +127,13 @@ class Trial:
             cpu.append(reading)
         idle = max(0, elapsed - (_read_busy_time() - self._busy))
         rss = psutil.Process().memory_info().rss
+        # Make the readings.
         wall_source = "perf_counter_ns, from start to end signal"
         idle_source = "clock less the thread's CPU time and run delay"
         capacity_source = f"the same, times {_PROCESSORS} processors that the server may use"
         capacity = elapsed * _PROCESSORS
         readings = [Reading("wall_time", "server", elapsed, "ns", wall_source, 1.0)]
+        # If other threads receive the objects, this one only waits for the end signal.
         if not self.joined:
             readings.append(Reading("idle_time", "server", idle, "ns", idle_source, 1.0))
         return [
@@ -155,7 +157,7 @@ class Listener:
     ) -> None:
         self._secret = secret
         self._decoders = {name: codecs.load_codec(name).decoder(schema) for name in names}
-        self._socket = socket.create_server((address, 0), backlog=_BACKLOG)
+        self._socket = socket.create_server((address, 0), backlog=1024)
         self._trials: dict[int, Trial] = {}
         self._numbers = itertools.count(1)
         self.port: int = self._socket.getsockname()[1]

@@ -101,6 +101,7 @@ class ArangoDB(PollingAdapter[Database]):
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
         attribute = "_key" if field == self._key else field
+        # Dates are text in documents.
         encoded = orjson.loads(orjson.dumps(value))
         return self._find_records(
             "primary", "FILTER d.@field == @value RETURN d", field=attribute, value=encoded
@@ -144,6 +145,7 @@ class ArangoDB(PollingAdapter[Database]):
 
         Nothing is retried: a fault must show. orjson encodes documents, because dates need it.
         """
+        # Make the client.
         parts = urlsplit(node.url)
         origin, database = split_url(node.url)
         client = ArangoClient(
@@ -154,6 +156,7 @@ class ArangoDB(PollingAdapter[Database]):
             serializer=lambda value: orjson.dumps(value).decode(),
             deserializer=orjson.loads,
         )
+        # Log in, and ask the server whether that is right.
         user = unquote(parts.username or "root")
         password = unquote(parts.password or "")
         return self._close_at_end(client).db(database, user, password, verify=True)
@@ -179,6 +182,7 @@ class ArangoDB(PollingAdapter[Database]):
 
     def _create_store(self, schema: Schema) -> None:
         prefix = f"{self.deployment.database}_" if self.deployment.is_given else ""
+        # By default ArangoDB takes no other characters.
         self._name = prefix + re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
         self._key = schema.key
         self._decode_types = TypeDecoder(schema)

@@ -17,10 +17,6 @@ from benchbook.servers.fleet import Fleet, RunAt, await_condition, make_password
 from benchbook.servers.networks import LOOPBACK
 from benchbook.servers.programs import AvailableServer
 
-_UNKNOWN_PATH: Final = (404, 405, 501)
-_READY_LINE: Final = "is ready for business"
-_SYNC_TIMEOUT_S: Final = 60
-
 # It replaces the package's own file, which would listen, log and keep data elsewhere. JavaScript is
 # off, because its folder is unknown and nothing needs it: queries, indexes and replication do not.
 _OPTIONS: Final = """\
@@ -74,12 +70,13 @@ def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password
 def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> str:
     """Return a server's URL, once it is ready."""
     server = fleet.find_server(role)
-    server.await_line(_READY_LINE)
+    server.await_line("is ready for business")
     return f"arangodb://root:{password}@{server.address}/_system"
 
 
 def start_replication(replica: str, primary: str) -> None:
     """Let a server copy another's database, and then apply its log as often as it can ask."""
+    # Ask the replica to copy and follow, which it does before it answers.
     leader = urlsplit(primary)
     options = {
         "endpoint": f"tcp://{format_host_port(primary, 8529)}",
@@ -92,11 +89,12 @@ def start_replication(replica: str, primary: str) -> None:
         "idleMinWaitTime": 0.001,
     }
     path = "/_api/replication/make-follower"
-    if not _ask(replica, path, "PUT", json.dumps(options).encode(), _SYNC_TIMEOUT_S):
+    if not _ask(replica, path, "PUT", json.dumps(options).encode(), patience_s=60):
         version = _ask(replica, "/_api/version").get("version")
         raise ServerError(
             f"arangodb {version} follows no other server, as 3.12.9 was the last to: run that one"
         )
+    # Wait until it applies the log.
     await_condition(
         lambda: _is_follower(replica), lambda: "arangodb's replica did not follow its primary"
     )
@@ -122,6 +120,7 @@ def ask(url: str) -> ServerInfo:
     about = _ask(url, "/_api/version")
     if about.get("server") != "arango" or "version" not in about:
         raise ConnectionError("no ArangoDB: it does not say so at /_api/version")
+    # Ask for its role and its followers.
     role: Role = "replica" if _is_follower(url) else "primary"
     clients = _ask(url, "/_api/replication/logger-state").get("clients") or ()
     followers = tuple(f"server {client['serverId']}" for client in clients)
@@ -152,7 +151,7 @@ def _ask(
         make_authorization(url, "root"),
         method=method,
         body=body,
-        unknown=_UNKNOWN_PATH,
+        unknown=(404, 405, 501),
         patience_s=patience_s,
     )
     return dict(answer)

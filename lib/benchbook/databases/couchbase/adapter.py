@@ -51,7 +51,6 @@ from benchbook.databases.server_adapter import ComparingAdapter, Versions
 from benchbook.schema import Document, Record, Schema
 from benchbook.servers.deployment import PATIENCE_S, Node, Role
 
-_DEFAULT_BUCKET: Final = "benchbook"
 _BATCH_SIZE: Final = 1000
 
 
@@ -72,8 +71,9 @@ class Bucket:
     """
 
     def __init__(self, url: str, durability: Mapping[str, ServerDurability]) -> None:
+        # Connect with the address's user, for a limited time.
         parts = urlsplit(url)
-        self.name = parts.path.strip("/") or _DEFAULT_BUCKET
+        self.name = parts.path.strip("/") or "benchbook"
         self._options = {"return_exceptions": False, **durability}
         patience = timedelta(seconds=PATIENCE_S)
         options = ClusterOptions(
@@ -107,6 +107,7 @@ class Bucket:
 
     def find(self, prefix: str, field: str, value: object) -> list[Document]:
         """Return the documents with that value."""
+        # Dates are text in documents.
         encoded = orjson.loads(orjson.dumps(value))
         return self._query("RAW d", prefix, f"d.{_quote_name(field)} = $2", encoded)
 
@@ -180,8 +181,6 @@ def _quote_name(name: str) -> str:
 _TOO_LARGE: Final = "<ec=104,"
 _NETWORK: Final = "category=couchbase.network"
 
-_STRICT_OPTIONS: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
-
 
 class Couchbase(ComparingAdapter[Bucket]):
     """Verbs are the collection's own."""
@@ -213,6 +212,7 @@ class Couchbase(ComparingAdapter[Bucket]):
 
     def insert_many(self, records: Sequence[Record]) -> None:
         """Insert documents in the SDK's batches; those before a refused one stay."""
+        # A dictionary would keep the last record of a key, and hide that there were two.
         documents = {self._prefix + record[self._key]: record for record in records}
         if len(documents) < len(records):
             raise DuplicateKeyError(f"{self.location}: two of the records have one key")
@@ -267,7 +267,10 @@ class Couchbase(ComparingAdapter[Bucket]):
         return next((sign for sign in (_TOO_LARGE, _NETWORK) if sign in str(error)), None)
 
     def _connect(self) -> None:
-        self._durability = _STRICT_OPTIONS if self.options.durability == "strict" else {}
+        self._durability: dict[str, ServerDurability] = {}
+        if self.options.durability == "strict":
+            level = ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)
+            self._durability = {"durability": level}
         super()._connect()
         self._bucket = self._sessions["primary"]
         self._documents = self._bucket.documents

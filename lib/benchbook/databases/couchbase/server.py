@@ -27,37 +27,8 @@ from benchbook.servers.fleet import (
 )
 from benchbook.servers.programs import AvailableServer
 
-_XDCR_REFUSED: Final = (400, 404)
-"""The Community Edition's answers to a question about XDCR."""
-
-_SETTINGS: Final = (
-    *("bucketType", "storageBackend", "evictionPolicy", "durabilityMinLevel", "replicaNumber"),
-)
-
-_COMMAND: Final = ("/entrypoint.sh", "couchbase-server")
-"""What its image runs by itself."""
-
 _DATA_PORT: Final = 11210
-_CLUSTER_SETTINGS: Final = {
-    "services": "kv,index,n1ql",
-    # Both in MiB.
-    "memoryQuota": 512,
-    "indexMemoryQuota": 256,
-    "indexerStorageMode": "plasma",
-    # Neither news of updates nor use.
-    "sendStats": "false",
-    "port": "SAME",
-}
-_BUCKET_SETTINGS: Final = {
-    "bucketType": "couchbase",
-    "storageBackend": "couchstore",
-    # In MiB.
-    "ramQuota": 256,
-    # The server is its cluster's only node.
-    "replicaNumber": 0,
-}
 _START_TIMEOUT_S: Final = 180
-_STEP_TIMEOUT_S: Final = 60
 
 
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
@@ -69,7 +40,8 @@ def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
 
 
 def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> None:
-    fleet.start_server(role, lambda _: _COMMAND)
+    # What its image runs by itself.
+    fleet.start_server(role, lambda _: ("/entrypoint.sh", "couchbase-server"))
 
 
 def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> str:
@@ -86,12 +58,33 @@ def _create_cluster(server: ServerProcess, url: str) -> None:
     server.await_ready(
         lambda: bool(request_json(_find_origin(url), "/pools", {})), _START_TIMEOUT_S
     )
+    # The cluster. The server has no password yet, so none is sent.
     login = read_login(url, _DATA_PORT)
-    user = {"username": login["user"], "password": login["password"].decode()}
-    # The server has no password yet, so none is sent.
-    cluster = {**_CLUSTER_SETTINGS, "hostname": login["host"], **user}
+    cluster = {
+        "services": "kv,index,n1ql",
+        # Both in MiB.
+        "memoryQuota": 512,
+        "indexMemoryQuota": 256,
+        "indexerStorageMode": "plasma",
+        # Neither news of updates nor use.
+        "sendStats": "false",
+        "port": "SAME",
+        "hostname": login["host"],
+        "username": login["user"],
+        "password": login["password"].decode(),
+    }
     _send(url, "/clusterInit", cluster, authorized=False)
-    _send(url, "/pools/default/buckets", {**_BUCKET_SETTINGS, "name": _read_bucket(url)})
+    # The bucket.
+    bucket = {
+        "bucketType": "couchbase",
+        "storageBackend": "couchstore",
+        # In MiB.
+        "ramQuota": 256,
+        # The server is its cluster's only node.
+        "replicaNumber": 0,
+        "name": _read_bucket(url),
+    }
+    _send(url, "/pools/default/buckets", bucket)
     server.await_ready(lambda: _is_usable(url), _START_TIMEOUT_S)
 
 
@@ -100,11 +93,13 @@ def _is_usable(url: str) -> bool:
     nodes = _ask(url, f"/pools/default/buckets/{_read_bucket(url)}").get("nodes", ())
     if [node["status"] for node in nodes] != ["healthy"]:
         return False
+    # Its ports are known once its services have started.
     services = _ask(url, "/pools/default/nodeServices")["nodesExt"]
     (own,) = (node for node in services if node.get("thisNode"))
     ports = own["services"]
     if not {"n1ql", "indexHttp"} <= {*ports}:
         return False
+    # Ask both services.
     host = urlsplit(url).hostname
     headers = make_authorization(url)
     queries = request_json(f"http://{host}:{ports['n1ql']}", "/admin/ping", headers)
@@ -116,6 +111,7 @@ def _start_replication(
     fleet: Fleet, installed: AvailableServer, primary: str, replica: str
 ) -> None:
     """Let XDCR copy the primary's bucket to the replica's; wait until it does."""
+    # Introduce the replica's cluster to the primary's.
     name = "replica"
     login = read_login(replica, _DATA_PORT)
     remote = {
@@ -125,6 +121,7 @@ def _start_replication(
         "password": login["password"].decode(),
     }
     _send(primary, "/pools/default/remoteClusters", remote)
+    # Replicate the bucket.
     replication = {
         "fromBucket": _read_bucket(primary),
         "toBucket": _read_bucket(replica),
@@ -149,7 +146,8 @@ def ask(url: str) -> ServerInfo:
     """Return version and settings of the server at `url`; its role is what it is used as."""
     version = str(_ask(url, "/pools").get("implementationVersion"))
     bucket = _ask(url, f"/pools/default/buckets/{_read_bucket(url)}")
-    settings = {name: bucket[name] for name in _SETTINGS if name in bucket}
+    names = ("bucketType", "storageBackend", "evictionPolicy", "durabilityMinLevel")
+    settings = {name: bucket[name] for name in (*names, "replicaNumber") if name in bucket}
     settings["quota"] = bucket.get("quota")
     followers, unseen = _list_followers(url, bucket)
     return ServerInfo(version, None, settings, followers, unseen)
@@ -164,7 +162,8 @@ def _list_followers(url: str, bucket: Document) -> tuple[tuple[str, ...], str]:
     nodes = [node for node in bucket.get("nodes", ()) if not node.get("thisNode")]
     replicas = tuple(node["hostname"] for node in nodes) if bucket.get("replicaNumber") else ()
     try:
-        remotes = _ask(url, "/pools/default/remoteClusters", _XDCR_REFUSED)
+        # The Community Edition answers a question about XDCR with 400 or 404.
+        remotes = _ask(url, "/pools/default/remoteClusters", unknown=(400, 404))
         clusters = {remote["uuid"]: remote["hostname"] for remote in remotes}
         streams = _list_streams(url) if clusters else []
     except PermissionError:
@@ -194,6 +193,4 @@ def _ask(url: str, path: str, unknown: Container[int] = ()) -> Any:
 def _send(url: str, path: str, form: Mapping[str, object], *, authorized: bool = True) -> None:
     headers = make_authorization(url) if authorized else {}
     body = urlencode(form).encode()
-    request_json(
-        _find_origin(url), path, headers, method="POST", body=body, patience_s=_STEP_TIMEOUT_S
-    )
+    request_json(_find_origin(url), path, headers, method="POST", body=body, patience_s=60)

@@ -61,23 +61,9 @@ from benchbook.schema import Document, Record, Schema
 from benchbook.servers.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
 
 _MISSING_DOCUMENT: Final = "no such document"
-_NO_PROXY: Final = (
-    "CouchDB counts no bytes, and the proxy that does listens on this machine's loopback: "
-    "it takes nodes that run here, with 127.0.0.1 in their addresses and no ?peer="
-)
-
-_DEFAULT_MAX_DOCUMENT_B: Final = 8_000_000
-"""The largest document that CouchDB takes by default, from 3.0 on."""
-
-
-_LARGE_RECORD_B: Final = 18 << 20
-"""Bytes of a document that holds a text of 17 MB."""
 
 _BATCH_SIZE: Final = 1000
 """Documents in one request."""
-
-_MAX_FOUND: Final = 1 << 28
-"""The most documents that Mango returns; its default is 25."""
 
 
 def _is_design(row: Document) -> bool:
@@ -124,7 +110,11 @@ class CouchDB(ServerAdapter[HTTPNode]):
         # A proxy counts bytes where 127.0.0.1 is this machine to the replica's server, too.
         primary = urlsplit(urls.get("primary", "//127.0.0.1"))
         if primary.hostname not in LOCAL_NAMES or "peer" in parse_qs(primary.query):
-            limitations["bytes_received"] = _NO_PROXY
+            limitations["bytes_received"] = (
+                "CouchDB counts no bytes, and the proxy that does listens on this machine's "
+                "loopback: it takes nodes that run here, with 127.0.0.1 in their addresses and no "
+                "?peer="
+            )
         return limitations
 
     @override
@@ -137,7 +127,8 @@ class CouchDB(ServerAdapter[HTTPNode]):
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        query = {"selector": {_escape_name(field): {"$eq": value}}, "limit": _MAX_FOUND}
+        # Without a limit Mango returns 25 documents.
+        query = {"selector": {_escape_name(field): {"$eq": value}}, "limit": 1 << 28}
         return self._decode(self._ask("POST", f"{self._path}/_find", query)["docs"])
 
     @override
@@ -194,17 +185,18 @@ class CouchDB(ServerAdapter[HTTPNode]):
         self._proxy: CountingProxy | None = None
         self._prepared: dict[str, ReplicatedDatabase] = {}
         super()._connect()
-        # CouchDB takes a record of 17 MB where it is told to.
+        # CouchDB takes a record of 17 MB where it is told to; its default is 8 MB, from 3.0 on.
         sizes = []
         for node in self.deployment.nodes:
             size = self._sessions[node.role].read_setting("couchdb", "max_document_size")
-            sizes.append(int(size or _DEFAULT_MAX_DOCUMENT_B))
-        if all(size > _LARGE_RECORD_B for size in sizes):
+            sizes.append(int(size or 8_000_000))
+        if all(size > 18 << 20 for size in sizes):
             self.limitations = {
                 capability: reason
                 for capability, reason in self.limitations.items()
                 if capability != "large_records"
             }
+        # Where bytes are to be counted, the replica will read from a proxy.
         if (
             self.options.count_bytes
             and self.is_replicated
@@ -247,14 +239,17 @@ class CouchDB(ServerAdapter[HTTPNode]):
 
     def _prepare_stores(self, schemas: Sequence[Schema]) -> None:
         """Drop the former databases, and make new ones, replicated anew, on every node."""
+        # Find the addresses that nodes pull from.
         nodes = self._sessions
         addresses: dict[Role, str] = {role: node.peer for role, node in nodes.items()}
         if self._proxy:
             addresses["primary"] = nodes["primary"].replace_host(self._proxy.address)
+        # Drop the former databases.
         self.drop_database(self.deployment.database)
         if self.is_replicated and not self._prepared:
             for node in nodes.values():
                 Databases(node, PATIENCE_S).prepare_pulls(self._closing)
+        # Make the new ones.
         self._prepared = {}
         for schema in reversed(schemas):
             name = make_name(self.deployment.database, schema.name)
@@ -272,6 +267,7 @@ class CouchDB(ServerAdapter[HTTPNode]):
 
     def _create_index(self, field: str) -> None:
         self._ask("POST", f"{self._path}/_index", {"index": {"fields": [_escape_name(field)]}})
+        # The index is a document, which the replica must have, too.
         revisions = self._read_revisions(designs=True).items()
         self._record_writes(*({"id": key, "rev": revision} for key, revision in revisions))
 

@@ -91,12 +91,14 @@ class HTTPNode:
         Raises `AnswerError` for an error, and urllib3's `HTTPError` without an answer (within
         `timeout_s`, if given).
         """
+        # Send the request.
         body = None if content is None else orjson.dumps(content)
         timeout = _NO_TIMEOUT if timeout_s is None else urllib3.Timeout(total=timeout_s)
         sent = {**self._headers, **headers} if headers else self._headers
         answer = self._pool.urlopen(
             method, self._root + path, body, sent, timeout=timeout, retries=False
         )
+        # Read the answer, or what CouchDB says about the error.
         if answer.status < 400:
             return orjson.loads(answer.data)
         if answer.status in ignored:
@@ -161,8 +163,6 @@ _NAME_PATTERN: Final = re.compile(
 
 _REPLICATOR: Final = "_replicator"
 _JITTER_SETTING: Final = ("replicator", "startup_jitter")
-_ENDED_STATES: Final = ("completed", "failed")
-_MAX_JOBS: Final = 100_000
 _POLL_S: Final = 0.01
 
 
@@ -246,18 +246,22 @@ class Databases:
 
     def list_pulls(self) -> list[Pull]:
         """Return all that the node replicates: by documents, and what runs without, or still."""
+        # Read the documents of replications, and the jobs that run.
         path = f"/{_REPLICATOR}/_all_docs?include_docs=true"
         rows = (self._ask("GET", path, ignored=(404,)) or {}).get("rows", [])
-        path = f"/_scheduler/jobs?limit={_MAX_JOBS}"
+        path = "/_scheduler/jobs?limit=100000"
         jobs = (self._ask("GET", path, ignored=(404,)) or {}).get("jobs", [])
+        # A document counts until its replication has ended.
+        ended_states = ("completed", "failed")
         pulls: dict[tuple[str | None, str], Pull] = {}
         for row in rows:
             document = row["doc"]
-            if "source" in document and document.get("_replication_state") not in _ENDED_STATES:
+            if "source" in document and document.get("_replication_state") not in ended_states:
                 source = _read_address(document["source"])
                 target = _read_address(document.get("target"))
                 name = document["_id"]
                 pulls[_REPLICATOR, name] = Pull(_REPLICATOR, name, source, target)
+        # A job may have no document, or outlive it.
         for job in jobs:
             database, name = job["database"], job["doc_id"] or job["id"]
             if (database, name) not in pulls:
@@ -313,6 +317,7 @@ class ReplicatedDatabase:
         self._directions = DIRECTIONS.get(topology, ())
         for node in nodes.values():
             node.ask("PUT", f"/{self.database}")
+        # Each source gets a mark, whose arrival shows that the pull has begun (`await_start`).
         for source, target in self._directions:
             nodes[source].ask("PUT", self._name_mark(source), {})
             databases = Databases(nodes[target])
@@ -370,6 +375,7 @@ class ReplicatedDatabase:
 
     def _find_all_missing(self, keys: Sequence[str], deadline: float) -> list[str]:
         """Return the replica's missing revisions, and note since when they have not changed."""
+        # If nothing comes while the questions are asked, the replica had everything before them.
         state, self._complete_ns = self._read_state(deadline), time.perf_counter_ns()
         missing = []
         for batch in split_batches(keys, _MAX_REVISIONS):

@@ -15,8 +15,6 @@ from typing import Final
 from benchbook.servers import processes
 
 _COUNT_B: Final = 8
-_CHUNK_B: Final = 1 << 18
-_CONNECT_TIMEOUT_S: Final = 5
 
 
 class CountingProxy:
@@ -80,6 +78,7 @@ def main(host: str, port: int) -> None:
         socket.create_server(("127.0.0.1", 0), backlog=64) as listener,
         socket.socket(fileno=os.dup(0)) as control,
     ):
+        # Forward in threads; answer the owner here, until its end of the socket is closed.
         threading.Thread(target=serve, daemon=True).start()
         control.sendall(listener.getsockname()[1].to_bytes(_COUNT_B))
         while control.recv(1):
@@ -91,7 +90,7 @@ def _connect(client: socket.socket, server: tuple[str, int], count: _ByteCount) 
     with (
         client,
         suppress(OSError),
-        socket.create_connection(server, _CONNECT_TIMEOUT_S) as upstream,
+        socket.create_connection(server, timeout=5) as upstream,
     ):
         upstream.settimeout(None)
         for end in (client, upstream):
@@ -107,7 +106,7 @@ def _forward(source: socket.socket, sink: socket.socket, count: _ByteCount | Non
 
     A connection that breaks also breaks the other.
     """
-    buffer = memoryview(bytearray(_CHUNK_B))
+    buffer = memoryview(bytearray(1 << 18))
     try:
         while True:
             length = source.recv_into(buffer)

@@ -31,7 +31,6 @@ from benchbook.servers.fleet import (
 )
 from benchbook.servers.programs import AvailableServer
 
-_READY_LINE: Final = "Apache CouchDB has started on http"
 _OLDEST_MAJOR: Final = 2
 
 _SETTINGS: Final = {
@@ -110,6 +109,7 @@ def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
 
 def ask(url: str) -> ServerInfo:
     """Return version, role and settings of the server at `url`."""
+    # Ask the server.
     settings: dict[str, object] = {}
     try:
         with closing(HTTPNode(url)) as node:
@@ -126,6 +126,7 @@ def ask(url: str) -> ServerInfo:
         raise ConnectionError(reason) from None
     except (HTTPError, ValueError, TypeError) as error:
         raise ConnectionError(f"no CouchDB: {error}") from None
+    # Refuse other programs, and versions without Mango.
     if "couchdb" not in welcome:
         raise ConnectionError("no CouchDB: it does not say that it is")
     version = welcome["version"]
@@ -144,6 +145,7 @@ def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
     A server knows what it replicates itself, and not who reads from it. Raises `ConnectionError`
     when one of the nodes does not answer.
     """
+    # All pulls of this node count; of the others only those from it or into it.
     pulls = []
     try:
         with ExitStack() as stack:
@@ -199,7 +201,7 @@ def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password
 def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> str:
     """Return a server's URL, once it is ready, and make it log less."""
     server = fleet.find_server(role)
-    server.await_line(_READY_LINE)
+    server.await_line("Apache CouchDB has started on http")
     url = f"http://{USER_NAME}:{password}@{server.address}/"
     with closing(HTTPNode(url)) as node:
 

@@ -59,21 +59,6 @@ def _encode_date(value: object) -> object:
     return value
 
 
-def _list_client_options(durability: Durability) -> dict[str, Any]:
-    """Return the options of a client that may read from a secondary and retries nothing."""
-    return {
-        **_WRITE_CONCERNS[durability],
-        "retryWrites": False,
-        "retryReads": False,
-        "readPreference": "secondaryPreferred",
-        "serverSelectionTimeoutMS": PATIENCE_S * 1000,
-        "connectTimeoutMS": PATIENCE_S * 1000,
-        "tz_aware": True,
-        "uuidRepresentation": "standard",
-        "type_registry": TypeRegistry(fallback_encoder=_encode_date),
-    }
-
-
 Position = tuple[Timestamp | None, Mapping[str, object] | None]
 """The operation time that the replica must reach, and its cluster time; None on a lone server."""
 
@@ -96,13 +81,7 @@ def _is_answered(replica: Client, session: ClientSession, timeout_s: float) -> b
     return True
 
 
-_FIRST_COLLECTION: Final = "benchbook"
-"""A database exists as long as it has a collection: this one makes that of a user's server."""
-
-
 _DUPLICATE: Final = 11000
-_UNAUTHORIZED: Final = (13, 18)
-_DISK_FULL: Final = 14031
 
 
 class _LiteralCollection(Collection[Any]):
@@ -128,11 +107,6 @@ def _set_literally(changes: Record) -> list[Document]:
     return stages
 
 
-def _is_path(name: str) -> bool:
-    """Return whether an update takes a field's name for a path or an operator."""
-    return "." in name or name.startswith("$")
-
-
 class MongoDB(ServerAdapter[Client]):
     """Verbs are the collection's own, one call each."""
 
@@ -144,7 +118,8 @@ class MongoDB(ServerAdapter[Client]):
     driver_errors: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
     error_types: ClassVar = {
         DuplicateKeyError: (_DUPLICATE,),
-        UnreachableError: (*_UNAUTHORIZED, _DISK_FULL, ConnectionFailure),
+        # No rights, no login, no space on the disk, no server.
+        UnreachableError: (13, 18, 14031, ConnectionFailure),
         RefusedError: (BulkWriteError, DocumentTooLarge, BSONError, OverflowError),
     }
     # The position's round trip, and a causally consistent read on the replica.
@@ -205,6 +180,7 @@ class MongoDB(ServerAdapter[Client]):
         assert operation_time is not None and cluster_time is not None
         deadline = time.monotonic() + deadline_s
         replica = self._sessions["replica"]
+        # A causally consistent session's reads wait until the server has reached its time.
         with replica.start_session(causal_consistency=True) as session:
             session.advance_cluster_time(cluster_time)
             session.advance_operation_time(operation_time)
@@ -232,7 +208,8 @@ class MongoDB(ServerAdapter[Client]):
 
     @override
     def make_database(self) -> None:
-        self._database.create_collection(_FIRST_COLLECTION)
+        # A database exists as long as it has a collection.
+        self._database.create_collection("benchbook")
 
     @override
     def drop_database(self, name: str) -> None:
@@ -247,8 +224,20 @@ class MongoDB(ServerAdapter[Client]):
         return self._sessions["primary"][self.deployment.database]
 
     def _open_session(self, node: Node) -> Client:
-        options = _list_client_options(self.options.durability)
+        # The client may read from a secondary, and retries nothing.
+        options: dict[str, Any] = {
+            **_WRITE_CONCERNS[self.options.durability],
+            "retryWrites": False,
+            "retryReads": False,
+            "readPreference": "secondaryPreferred",
+            "serverSelectionTimeoutMS": PATIENCE_S * 1000,
+            "connectTimeoutMS": PATIENCE_S * 1000,
+            "tz_aware": True,
+            "uuidRepresentation": "standard",
+            "type_registry": TypeRegistry(fallback_encoder=_encode_date),
+        }
         client: Client = self._close_at_end(pymongo.MongoClient(node.url, **options))
+        # The first command waits for the connection.
         client.admin.command("ping")
         return client
 
@@ -259,7 +248,8 @@ class MongoDB(ServerAdapter[Client]):
     def select_collection(self, schema: Schema) -> None:
         """Make a schema's existing collection the current one."""
         self._collection: Collection[Any] = self._database[schema.name]
-        if any(_is_path(field.name) for field in schema.fields):
+        # An update would take such a name for a path or an operator.
+        if any("." in field.name or field.name.startswith("$") for field in schema.fields):
             self._collection = _LiteralCollection(self._database, schema.name)
         # BSON has moments, no dates.
         self._decode_types = TypeDecoder(schema, {"date": datetime.date})

@@ -229,6 +229,7 @@ class MongoEngine(MongoDB):
             if field.name in _MAPPER_NAMES or "__" in field.name
         ]
         self._attributes = {name: f"renamed_{number}" for number, name in enumerate(renamed)}
+        # The class's body: a field of the mapper per field, and where it is kept.
         body: dict[str, object] = {}
         for field in schema.fields:
             options = self._list_field_options(field, is_key=field.name == schema.key)
@@ -238,6 +239,7 @@ class MongoEngine(MongoDB):
             "collection": schema.name,
             "auto_create_index": False,
         }
+        # Records that need no renaming and hold no documents read as objects without a copy.
         base = _FlatObject if schema.is_flat and not renamed else _NestedObject
         self._class: Any = type(schema.name.capitalize(), (base,), body)
 

@@ -38,7 +38,6 @@ _MEMBER_FLAGS: Final = (
 )
 
 _READY_LINE: Final = "Waiting for connections"
-_UNAUTHORIZED: Final = 13
 
 
 @contextmanager
@@ -53,6 +52,7 @@ def _shorten_errors() -> Iterator[None]:
 @_shorten_errors()
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
+    # Start all servers, and let the primary have its user.
     password = make_password()
     key = secrets.token_hex(96)
     is_member = topology != "single"
@@ -115,6 +115,7 @@ def _prepare_primary(
     server = fleet.find_server("primary")
     server.await_line(_READY_LINE)
     url = _make_url(f"{LOOPBACK}:{server.port}", key, "__system", "local")
+    # Make the user, in the set's only member if there is a set.
     with closing(_connect(url)) as client:
         if is_member:
             client.admin.command("replSetInitiate", _configure_set(server.address))
@@ -123,6 +124,7 @@ def _prepare_primary(
             "createUser", USER_NAME, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"]
         )
         users = client.admin.command("usersInfo", {"forAllDBs": True})["users"]
+    # Another program must not have made users before.
     strangers = [user["_id"] for user in users if user["_id"] != f"admin.{USER_NAME}"]
     if strangers:
         raise ServerError(f"mongodb's primary has users that are not ours: {', '.join(strangers)}")
@@ -183,7 +185,8 @@ def _list_followers(client: Client, hello: Document) -> tuple[tuple[str, ...], s
     try:
         members = client.admin.command("replSetGetStatus")["members"]
     except OperationFailure as error:
-        if error.code != _UNAUTHORIZED:
+        # 13: the user may not ask.
+        if error.code != 13:
             raise
         seen = (*hello.get("hosts", ()), *hello.get("passives", ()))
         visible = tuple(name for name in seen if name != hello.get("me"))

@@ -65,9 +65,6 @@ KEY_LENGTH: Final = 191
 
 KEY_TYPE: Final = f"VARCHAR({KEY_LENGTH})"
 
-PADDING_COLLATION: Final = "utf8mb4_bin"
-"""Compares by code point in every version, and ignores the blanks at a text's end."""
-
 
 def quote_name(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
@@ -144,7 +141,8 @@ class MySQLAdapter(SQLAdapter):
 
     def _connect(self) -> None:
         if "trailing_blanks" in self.limitations:
-            self.collation = PADDING_COLLATION
+            # Every version has this one, which ignores the blanks at a text's end.
+            self.collation = "utf8mb4_bin"
         if self.is_replicated:
             replica = self.deployment.node("replica")
             if self.log is MYSQL_LOG and is_older(replica.version, FIRST_WITH_REPLICA_WORDS):
@@ -160,6 +158,7 @@ class MySQLAdapter(SQLAdapter):
 
     def _prepare_stores(self, schemas: Sequence[Schema]) -> None:
         super()._prepare_stores(schemas)
+        # By default MySQL keeps a log that MariaDB does not.
         if not (self.is_replicated or self.options.binary_log):
             disable_binary_log(self._sessions["primary"])
         self._execute(f"USE {self.deployment.database}")
@@ -220,6 +219,7 @@ class MySQLDocumentTable(DocumentTable):
 
     @override
     def express_field(self, field: str) -> str:
+        # An indexed field has a column of its own.
         names = [known.name for known in self.schema.fields]
         if field in self.options.index and field in names:
             return quote_name(field)
@@ -240,9 +240,6 @@ class MySQLDocumentTable(DocumentTable):
         return f"ALTER TABLE {self.name} ADD {name} {column}, ADD INDEX ({name})"
 
 
-_NEIGHBOURS: Final = "MySQL reads some floating-point numbers in JSON as their neighbours"
-
-
 class MySQLDocuments(MySQLAdapter):
     """A record is a document."""
 
@@ -251,7 +248,10 @@ class MySQLDocuments(MySQLAdapter):
     limitations: Mapping[str, str] = {"constraints": "a JSON document has none to leave out"}
     first_versions: ClassVar[Mapping[str, tuple[str, str]]] = {
         **MySQLAdapter.first_versions,
-        "doubles": ("9.7", _NEIGHBOURS),
+        "doubles": (
+            "9.7",
+            "MySQL reads some floating-point numbers in JSON as their neighbours",
+        ),
     }
 
     def _connect(self) -> None:

@@ -26,9 +26,6 @@ from benchbook.servers.programs import AvailableServer, choose_user, make_runnab
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
 
-_SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
-"""The default, stated: without it the server would cut a value that does not fit."""
-
 _CONVERSIONS: Final[dict[Any, Any]] = {
     **conversions,
     FIELD_TYPE.TINY: "0".__ne__,
@@ -38,21 +35,8 @@ _CONVERSIONS: Final[dict[Any, Any]] = {
     ),
 }
 
-_READY_LINE: Final = "ready for connections"
-_FULL_DISK_LINE: Final = "Waiting for someone to free space"
 _TEMPORARY_FOLDER: Final = "scratch"
-_ACCESS_DENIED: Final = 1227
-_SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
 
-# All that an adapter needs, except what would let it write to a read-only server.
-_REPLICA_RIGHTS: Final = (
-    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, "
-    "PROCESS, REPLICATION CLIENT"
-)
-_CHANGE_MASTER: Final = (
-    "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}',"
-    " MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1"
-)
 _REPLICA_WORDS: Final = {
     "CHANGE MASTER": "CHANGE REPLICATION SOURCE",
     "MASTER": "SOURCE",
@@ -82,7 +66,8 @@ def connect(url: str, patience_s: float = PATIENCE_S) -> Connection:
     connection = pymysql.connect(
         **read_login(url, 3306),
         charset="utf8mb4",
-        sql_mode=_SQL_MODE,
+        # The default, stated: without it the server would cut a value that does not fit.
+        sql_mode="STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION",
         autocommit=True,
         ssl_disabled=True,
         client_flag=CLIENT.FOUND_ROWS,
@@ -136,11 +121,12 @@ class MySQLServers:
             user=choose_user(self.product, "mysql"),
             # SIGTERM would take up to 10 s, to keep the data.
             stop_signal=signal.SIGKILL,
-            waiting_text=_FULL_DISK_LINE,
+            waiting_text="Waiting for someone to free space",
         )
 
     def launch(self, run_at: RunAt, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
+        # A single server has no flags of replication.
         password = make_password()
         if topology == "single":
             return {"primary": run_at("primary", self._start_primary, password, ())}
@@ -156,6 +142,7 @@ class MySQLServers:
         Raises `ConnectionError` when it cannot be reached, refuses the user, or is MariaDB in
         MySQL's place (or the reverse).
         """
+        # Ask the server.
         query = "SHOW GLOBAL VARIABLES WHERE Variable_name IN %s"
         followers: tuple[str, ...] = ()
         unseen = ""
@@ -167,6 +154,7 @@ class MySQLServers:
                     followers, unseen = _list_followers(cursor)
         except pymysql.Error as error:
             raise ConnectionError(" ".join(str(part) for part in reversed(error.args))) from None
+        # Refuse the other of the two products.
         version = settings.pop("version")
         role: Role = "primary" if settings.pop("read_only") == "OFF" else "replica"
         product = "mariadb" if "MariaDB" in version else "mysql"
@@ -203,11 +191,18 @@ class MySQLServers:
         if not data.exists():
             # The primary runs on another machine.
             data = self._make_data(fleet, installed, "replica")
-        grant = f"GRANT {_REPLICA_RIGHTS}{self.status_rights} ON *.* TO {_name_account(fleet)}"
-        login = {**source, "password": password}
+        # All rights that an adapter needs, except those to write to a read-only server.
+        rights = (
+            "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, "
+            f"PROCESS, REPLICATION CLIENT{self.status_rights}"
+        )
+        grant = f"GRANT {rights} ON *.* TO {_name_account(fleet)}"
+        # Follow the primary. The login comes last: a password is not to be translated.
         change_source = self._translate(
-            f"{_CHANGE_MASTER}, {self.source_options}", installed.version
-        ).format(**login)
+            "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}',"
+            f" MASTER_PASSWORD='{{password}}', MASTER_CONNECT_RETRY=1, {self.source_options}",
+            installed.version,
+        ).format(**{**source, "password": password})
         start = self._translate("START SLAVE", installed.version)
         statements = [grant, change_source, start]
         own_flags = ["--server-id=2", *flags, "--read-only=ON"]
@@ -245,14 +240,16 @@ class MySQLServers:
         It executes `statements` before it is ready.
         """
         # The accounts come first, outside the binary log.
+        system_users = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
         account_statements = (
             "SET SESSION sql_log_bin = 0",
-            f"DELETE FROM {self.accounts} WHERE User NOT IN ({_SYSTEM_USERS})",
+            f"DELETE FROM {self.accounts} WHERE User NOT IN ({system_users})",
             "FLUSH PRIVILEGES",
             f"CREATE USER {_name_account(fleet)} IDENTIFIED BY '{password}'",
         )
         script = "".join(f"{line};\n" for line in (*account_statements, *statements))
         script_file = fleet.write_secret(f"{role}.sql", script)
+        # Start the server, which reads no files of options.
         programs = make_runnable(installed, fleet.user)
         home = self._find_home(programs)
         arguments = (
@@ -265,7 +262,7 @@ class MySQLServers:
         server = fleet.start_server(
             role, lambda port: [programs[self.server], *arguments, f"--port={port}"]
         )
-        server.await_line(_READY_LINE)
+        server.await_line("ready for connections")
         return f"{self.product}://{USER_NAME}:{password}@{server.address}/"
 
     def _translate(self, statement: str, version: str) -> str:
@@ -345,7 +342,8 @@ def _list_followers(cursor: "pymysql.cursors.Cursor") -> tuple[tuple[str, ...], 
         # It is empty, or refused, without the right.
         sees_all = cursor.execute("SELECT 1 FROM information_schema.INNODB_CMP LIMIT 1")
     except pymysql.OperationalError as error:
-        if error.args[0] != _ACCESS_DENIED:
+        # 1227: access denied.
+        if error.args[0] != 1227:
             raise
         sees_all = 0
     return followers, "" if sees_all else "GRANT PROCESS ON *.* TO it"

@@ -41,20 +41,10 @@ def quote_name(name: str) -> str:
     return sql.Identifier(name.replace("%", "%%")).as_string()
 
 
-# Each query asks for a position in the log, in bytes.
-# The end of the primary's log on the disk, and in memory.
-_FLUSHED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')"
-_INSERTED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
-# How much of it the primary has sent to its replica, and how much the replica has applied.
-_SENT_QUERY: Final = (
-    b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication "
-    b"WHERE state = 'streaming'"
-)
 _REPLAYED_QUERY: Final = b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')"
+"""Asks the replica how much of the log it has applied, in bytes."""
 
 _POLL_S: Final = 0.0001
-_PAGE_B: Final = 8192
-_HEADERS_B: Final = (24, 40)  # of a page, and of a file's first page
 
 
 def find_record_end(position: int) -> int:
@@ -62,8 +52,9 @@ def find_record_end(position: int) -> int:
 
     At a page's start that position lies behind the page's header.
     """
-    offset = position % _PAGE_B
-    return position - offset if offset in _HEADERS_B else position
+    offset = position % 8192
+    # The headers of a page, and of a file's first page.
+    return position - offset if offset in (24, 40) else position
 
 
 class _WalReplay:
@@ -91,14 +82,17 @@ class _WalReplay:
 
     def _read_position(self, deadline: float) -> int | None:
         """Return the position; None without an answer by `deadline` (s, monotonic)."""
+        # Send the question, unless the last one is not answered yet.
         if self._link.transaction_status != TransactionStatus.ACTIVE:
             self._link.send_query(_REPLAYED_QUERY)
             self._link.flush()
+        # Wait for the answer.
         while self._link.is_busy():
             ready, _, _ = select([self._link.socket], [], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 return None
             self._link.consume_input()
+        # Read it to its end: then the connection is free again.
         result = self._link.get_result()
         while self._link.get_result() is not None:
             pass
@@ -170,8 +164,11 @@ class PostgreSQLAdapter(SQLAdapter):
         statement = _DURABILITY_STATEMENTS[self.options.durability]
         if statement:
             self._cursor.execute(statement)
+        # The end of the log, in bytes: on the disk, or in memory if a commit does not wait for it.
         row = self._cursor.execute("SHOW synchronous_commit").fetchone()
-        self._log_end_query = _INSERTED_QUERY if row == ("off",) else _FLUSHED_QUERY
+        self._log_end_query = b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')"
+        if row == ("off",):
+            self._log_end_query = b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
         if self.is_replicated:
             self._replay = _WalReplay(self._open_session(self.deployment.node("replica")))
 
@@ -202,9 +199,13 @@ class PostgreSQLAdapter(SQLAdapter):
 
     def _list_receive_counters(self) -> list[Meter]:
         """Return the bytes of the log that the primary has sent to the replica."""
+        query = (
+            b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication "
+            b"WHERE state = 'streaming'"
+        )
 
         def read() -> float:
-            return float(self._read_number(_SENT_QUERY))
+            return float(self._read_number(query))
 
         source = "pg_stat_replication.sent_lsn of the primary"
         return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
@@ -257,11 +258,6 @@ class PostgreSQLDocuments(PostgreSQLAdapter):
     }
 
 
-def _return_decoded(value: object) -> object:
-    """Return the value that psycopg has decoded already."""
-    return value
-
-
 class PostgreSQLRowTable(RowTable):
     """A table of rows."""
 
@@ -275,7 +271,8 @@ class PostgreSQLRowTable(RowTable):
         "json": "jsonb",
     }
     encoders: ClassVar[Decoders] = dict.fromkeys(NESTED_TYPES, Jsonb)
-    decoders: ClassVar[Decoders] = dict.fromkeys(NESTED_TYPES, _return_decoded)
+    # psycopg has decoded them already.
+    decoders: ClassVar[Decoders] = dict.fromkeys(NESTED_TYPES, lambda value: value)
     quote = staticmethod(quote_name)
 
     @override

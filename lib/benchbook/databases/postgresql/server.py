@@ -21,8 +21,6 @@ from benchbook.servers.programs import AvailableServer, choose_user, make_runnab
 
 Connection = psycopg.Connection[TupleRow]
 
-_SLOT: Final = "benchbook_replica"
-_READY_LINE: Final = "database system is ready to accept"
 _SETTINGS: Final = (
     *("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "wal_level"),
     *("wal_sync_method", "max_wal_size", "checkpoint_timeout", "data_checksums", "io_method"),
@@ -110,6 +108,7 @@ class PostgreSQLServers:
 
     def _start_primary(self, fleet: Fleet, installed: AvailableServer, password: str) -> str:
         """Start a primary on new data and return its URL."""
+        # Make the data, with one user who has a password.
         programs = make_runnable(installed, fleet.user)
         data = fleet.make_folder("primary")
         password_file = fleet.write_secret("password", password)
@@ -124,6 +123,7 @@ class PostgreSQLServers:
 
     def _start_replica(self, fleet: Fleet, installed: AvailableServer, primary: str) -> str:
         """Start a standby on a copy of the primary's data that follows it; return its URL."""
+        # Keep the password in a file: a command line can be seen by others.
         programs = make_runnable(installed, fleet.user)
         source = conninfo_to_dict(primary)
         password = str(source.pop("password"))
@@ -133,7 +133,7 @@ class PostgreSQLServers:
             host=source["host"], port=source["port"], user=USER_NAME, passfile=str(password_file)
         )
         # Write the standby's settings (-R), stream the log (-X) and make the slot (-C, -S).
-        flags = ("-R", "-X", "stream", "-c", "fast", "-C", "-S", _SLOT, "--no-sync")
+        flags = ("-R", "-X", "stream", "-c", "fast", "-C", "-S", "benchbook_replica", "--no-sync")
         fleet.run([programs["pg_basebackup"], "-d", address, "-D", data, *flags, "--no-manifest"])
         return _start_server(fleet, programs, "replica", data, password)
 
@@ -150,5 +150,5 @@ def _start_server(
     server = fleet.start_server(
         role, lambda port: [programs["postgres"], "-D", data, "-p", str(port), *flags]
     )
-    server.await_line(_READY_LINE)
+    server.await_line("database system is ready to accept")
     return f"postgresql://{USER_NAME}:{password}@{server.address}/postgres"

@@ -135,16 +135,8 @@ def _read_cluster_port(url: str) -> int | None:
     return int(port) if parts.hostname in LOCAL_NAMES and port.isdecimal() else None
 
 
-_NO_BYTE_COUNT: Final = (
-    "its statistics count no bytes; of two servers on this machine their connection's socket is "
-    "read where both addresses end in ?cluster=PORT, the port of their cluster"
-)
-_SOCKETS_COMMAND: Final = (
-    *("ss", "--tcp", "--info", "--numeric", "--no-header", "--oneline", "state", "established"),
-)
 _ENDS_PATTERN: Final = re.compile(r"^\S+\s+\S+\s+(\S+):(\d+)\s+(\S+):(\d+)\s")
 _RECEIVED_PATTERN: Final = re.compile(r"\bbytes_received:(\d+)")
-_SOCKETS_TIMEOUT_S: Final = 10.0
 
 
 class ReceivedBytes:
@@ -182,9 +174,11 @@ class ReceivedBytes:
         Raises `ConnectionError` without such a connection, or when one has gone since the last
         call: what it had received is unknown then.
         """
-        answer = subprocess.run(
-            _SOCKETS_COMMAND, capture_output=True, text=True, check=True, timeout=_SOCKETS_TIMEOUT_S
-        )
+        # List all connections.
+        options = ("--tcp", "--info", "--numeric", "--no-header", "--oneline")
+        command = ["ss", *options, "state", "established"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        # Read the counts of those that count.
         counts = {}
         for line in answer.stdout.splitlines():
             ends = _ENDS_PATTERN.match(line)
@@ -194,6 +188,7 @@ class ReceivedBytes:
                 counts[ends.groups()] = int(received[1]) if received else 0
         if not counts:
             raise ConnectionError(f"there is no {self._title} on this machine to read")
+        # What a closed connection had received would be missing from the sum.
         gone = self._counts.keys() - counts.keys()
         if gone:
             raise ConnectionError(
@@ -303,7 +298,11 @@ class RethinkDB(ComparingAdapter[Connection]):
         limitations = super().find_limitations(urls, versions)
         # Bytes are counted where both servers run on this machine and state their cluster ports.
         if not all(map(_read_cluster_port, urls.values())):
-            limitations["bytes_received"] = _NO_BYTE_COUNT
+            limitations["bytes_received"] = (
+                "its statistics count no bytes; of two servers on this machine their connection's "
+                "socket is read where both addresses end in ?cluster=PORT, the port of their "
+                "cluster"
+            )
         else:
             obstacle = ReceivedBytes.find_obstacle()
             if obstacle:
@@ -363,6 +362,7 @@ class RethinkDB(ComparingAdapter[Connection]):
         """Set the servers' tags of a database, by their ids; other servers have none."""
         configs = r.db("rethinkdb").table("server_config")
         own_tags = {_name_tag(database, role) for role in list_roles("replicated")}
+        # Tags of other databases stay.
         for server in configs.pluck("id", "tags").run(self._connection):
             new_tags = [tag for tag in server["tags"] if tag not in own_tags]
             if server["id"] in tags:
@@ -375,8 +375,8 @@ class RethinkDB(ComparingAdapter[Connection]):
         self.make_database()
 
     def _create_store(self, schema: Schema) -> None:
+        # Make the table anew. RethinkDB refuses all other characters.
         database = r.db(self.deployment.database)
-        # RethinkDB refuses all other characters.
         name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
         if name in database.table_list().run(self._connection):
             database.table_drop(name).run(self._connection)
@@ -390,6 +390,7 @@ class RethinkDB(ComparingAdapter[Connection]):
             "primary": self._table,
             "replica": database.table(name, read_mode="_debug_direct"),
         }
+        # Wait until the replica has the table, too.
         if self.is_replicated:
             self._table.wait(wait_for="all_replicas_ready").run(self._connection)
             self._table_id = result["config_changes"][0]["new_val"]["id"]
@@ -409,6 +410,7 @@ class RethinkDB(ComparingAdapter[Connection]):
         return float(row["query_engine"]["written_docs_total"].run(self._sessions[role]))
 
     def _await_replica(self, position: float, deadline_s: float) -> bool:
+        # Wait until the replica has written as often as the primary.
         deadline, self.wait_proof_ns = time.monotonic() + deadline_s, 0
         if not self._poll_replica(
             lambda written: bool(written >= position), deadline_s, self._start_ns

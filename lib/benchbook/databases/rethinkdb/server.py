@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from rethinkdb import r
@@ -29,11 +29,6 @@ from benchbook.servers.programs import AvailableServer
 
 Connection: TypeAlias = Any
 """A session with a server: the driver has no types."""
-
-# The cache is in MB.
-_FLAGS: Final = ("--no-http-admin", "--no-update-check", "--no-default-bind", "--cache-size", "256")
-_CLUSTER_LINE: Final = "Listening for intracluster connections on port "
-_READY_LINE: Final = "Server ready"
 
 
 @contextmanager
@@ -89,7 +84,8 @@ def _start_server(
         *("--config-file", config),
         *("--directory", fleet.make_folder(role)),
         *("--server-name", role),
-        *_FLAGS,
+        *("--no-http-admin", "--no-update-check", "--no-default-bind"),
+        *("--cache-size", "256"),  # MB
         *("--bind", fleet.address, "--cluster-port", "0"),
     ]
     if cluster:
@@ -99,8 +95,10 @@ def _start_server(
     server = fleet.start_server(
         role, lambda port: [installed.programs["rethinkdb"], *flags, "--driver-port", str(port)]
     )
-    server.await_line(_READY_LINE)
-    (port,) = re.findall(rf"{_CLUSTER_LINE}(\d+)", read_log_end(server.log))
+    server.await_line("Server ready")
+    # It has chosen the port of its cluster by itself.
+    line = r"Listening for intracluster connections on port (\d+)"
+    (port,) = re.findall(line, read_log_end(server.log))
     return f"rethinkdb://admin:{password}@{server.address}/?cluster={port}"
 
 
@@ -116,6 +114,7 @@ def ask(url: str) -> ServerInfo:
             rows = list(r.db("rethinkdb").table("server_status").run(connection))
     except (ReqlError, OSError) as error:
         raise ConnectionError(" ".join(str(error).split())) from None
+    # Of the cluster's servers one is this; the others follow it.
     followers = []
     for row in rows:
         if row["id"] == identity:

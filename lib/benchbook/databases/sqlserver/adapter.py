@@ -35,8 +35,7 @@ from benchbook.schema import Field, Schema
 from benchbook.servers.deployment import DATABASE_NAME, Node, Role
 
 _BINARY_COLLATION: Final = "COLLATE Latin1_General_100_BIN2"
-_KEY_LENGTH: Final = 450
-_KEY_TYPE: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY_COLLATION}"
+_KEY_TYPE: Final = f"nvarchar(450) {_BINARY_COLLATION}"
 
 
 def strip_time_zone(value: object) -> object:

@@ -38,31 +38,11 @@ Subscribers of a publication are not seen.
 """
 
 NAME_QUERY: Final = "SELECT CAST(SERVERPROPERTY('ServerName') AS nvarchar(128))"
-CERTIFICATE_QUERY: Final = "SELECT CERTENCODED(CERT_ID(N'benchbook'))"
-
-# On the replica: whether it has the database and receives what is committed.
-SYNCHRONIZING_QUERY: Final = """
-SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states
-WHERE is_local = 1 AND synchronization_state_desc = N'SYNCHRONIZING'
-"""
-
-# Free editions may ignore this setting of reports on use: but their bridge leads nowhere.
-_COMMAND: Final = (
-    *("/bin/sh", "-c"),
-    "printf '[telemetry]\\ncustomerfeedback = false\\n' >/var/opt/mssql/mssql.conf; "
-    "exec /opt/mssql/bin/sqlservr",
-)
-_ENVIRONMENT: Final = {
-    "MSSQL_PID": "Developer",
-    "MSSQL_ENABLE_HADR": "1",
-    "MSSQL_MEMORY_LIMIT_MB": "2048",
-}
 
 _GROUP_PORT: Final = 5022
 """The port of members of a group, among themselves."""
 
 _START_TIMEOUT_S: Final = 180
-_STEP_TIMEOUT_S: Final = 60
 
 
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
@@ -81,11 +61,18 @@ def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password
     # Only the user may accept the terms.
     variable = ACCEPTED_TERMS[0]
     environment = {
-        **_ENVIRONMENT,
+        "MSSQL_PID": "Developer",
+        "MSSQL_ENABLE_HADR": "1",
+        "MSSQL_MEMORY_LIMIT_MB": "2048",
         variable: os.environ.get(variable, ""),
         "MSSQL_SA_PASSWORD": password,
     }
-    fleet.start_server(role, lambda _: _COMMAND, environment)
+    # Free editions may ignore this setting of reports on use: but their bridge leads nowhere.
+    script = (
+        "printf '[telemetry]\\ncustomerfeedback = false\\n' >/var/opt/mssql/mssql.conf; "
+        "exec /opt/mssql/bin/sqlservr"
+    )
+    fleet.start_server(role, lambda _: ("/bin/sh", "-c", script), environment)
 
 
 def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> str:
@@ -101,10 +88,11 @@ def _create_group(fleet: Fleet, installed: AvailableServer, primary: str, replic
     # Both members have the primary's certificate.
     secret = read_login(primary, 1433)["password"].decode()
     _create_endpoint(primary, secret, "WITH SUBJECT = N'benchbook'")
-    certificate = _fetch_binary(primary, CERTIFICATE_QUERY)
+    certificate = _fetch_binary(primary, "SELECT CERTENCODED(CERT_ID(N'benchbook'))")
     key = _fetch_binary(primary, f"SELECT CERTPRIVATEKEY(CERT_ID(N'benchbook'), N'{secret}')")
     private_key = f"WITH PRIVATE KEY (BINARY = {key}, DECRYPTION BY PASSWORD = N'{secret}')"
     _create_endpoint(replica, secret, f"FROM BINARY = {certificate} {private_key}")
+    # Make the database and the group, and let the replica join.
     members = ", ".join(map(_define_member, (primary, replica)))
     _execute(
         primary,
@@ -120,8 +108,13 @@ def _create_group(fleet: Fleet, installed: AvailableServer, primary: str, replic
         "ALTER AVAILABILITY GROUP benchbook JOIN WITH (CLUSTER_TYPE = NONE)",
         "ALTER AVAILABILITY GROUP benchbook GRANT CREATE ANY DATABASE",
     )
+    # Wait until the replica has the database and receives what is committed.
+    query = (
+        "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states "
+        "WHERE is_local = 1 AND synchronization_state_desc = N'SYNCHRONIZING'"
+    )
     fleet.find_server("replica").await_ready(
-        lambda: bool(_fetch_value(replica, SYNCHRONIZING_QUERY)), _START_TIMEOUT_S
+        lambda: bool(_fetch_value(replica, query)), _START_TIMEOUT_S
     )
 
 
@@ -178,7 +171,7 @@ def _fetch_value(url: str, query: str) -> object:
 
 def _connect_to_master(url: str) -> pymssql.Connection:
     master = urlsplit(url)._replace(path="/master").geturl()
-    return connect(master, read_only=False, autocommit=True, timeout=_STEP_TIMEOUT_S)
+    return connect(master, read_only=False, autocommit=True, timeout=60)
 
 
 def connect(
