@@ -232,7 +232,7 @@ def pull_image(engine: ContainerEngine, reference: str) -> Iterator[tuple[int, i
         for step in client.pull(reference, stream=True, decode=True):
             if "error" in step:
                 raise ServerError(f"{reference} was not fetched: {step['error']}")
-            # A layer counts as whole once the engine does something else with it.
+            # A layer counts as whole once another step follows its download.
             progress = step.get("progressDetail") or {}
             if "total" in progress and step.get("status") == "Downloading":
                 layers[step["id"]] = (progress["current"], progress["total"])
