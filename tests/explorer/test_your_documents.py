@@ -291,13 +291,13 @@ def test_the_widgets_describe_a_file_measure_it_and_show_the_answer(measured: Pa
     # A store's cells are planned with their servers, which only the main thread may start.
     widgets._questions["json-or-xml"].value = False
     widgets._questions["which-driver"].value = True
-    widgets._records.value = 10
+    widgets._records.value, widgets._blocks.value = 10, 1
     asyncio.run(await_answers(widgets))
     assert "Driver or object mapper?" in widgets._answers.value
 
     # A notebook that runs again shows what was asked last.
     again = your_documents.YourDocuments()
-    assert (again._path.value, again._records.value) == (str(measured), 10)
+    assert (again._path.value, again._records.value, again._blocks.value) == (str(measured), 10, 1)
     assert again._questions["which-driver"].value and not again._questions["json-or-xml"].value
     assert (
         "Driver or object mapper?" in again._answers.value
