@@ -167,6 +167,8 @@ def set_record_sets(analysis: Analysis) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
     rows = select_printed(analysis, "drivers", "Table 1")
     published = make_printed_points(rows, unit="", panel=rows["column"], level=rows["row"])
+
+    # The same facts of the records that are generated here.
     codec = codecs.load_codec("orjson")
     generated = []
     for name, attributes in RECORD_SETS.items():
@@ -208,6 +210,8 @@ def set_pairs(analysis: Analysis) -> Exhibit:
     conditions = list(product(RECORD_SETS.values(), sizes, OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
+
+    # One column per language and quantity.
     for language, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
         # Python has no counter of its heap.
         if (language, metric) == ("Python", "heap_change"):
@@ -232,6 +236,7 @@ def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     """Return the comparisons by language, attributes, n, operation and metric, and notes."""
     mapper_over_driver = tuple((mapper, driver) for driver, mapper in PAIRS.values())
     of_heap = Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",))
+    # The paper's comparisons with the pairs of every language, and those of the heap.
     wanted = []
     for pairs in claim_files.load_paper_comparisons("drivers"):
         of_both = pairs.model_copy(update={"pairs": mapper_over_driver})

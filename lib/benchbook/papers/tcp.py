@@ -218,6 +218,8 @@ def set_overview(analysis: Analysis) -> Exhibit:
     levels = list(dict.fromkeys(rows["row"]))
     kinds = rows["column"].str.split().str[0]
     printed = make_printed_points(rows, unit="", level=rows["row"], panel=kinds)
+
+    # This machine's texts for the same cells, by language.
     measured, notes = collect_rows(analysis, (MILLION, *SIZES))
     parts = {}
     for language, of_language in measured.items():
@@ -267,11 +269,14 @@ def set_samples(analysis: Analysis) -> Exhibit:
 
 def set_p_values(analysis: Analysis) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed, and repeated on new data."""
+    # As printed, and recomputed from Table 7 in each reading of its commas.
     tests = tcp_samples.recompute_tests()
     columns = {"p printed": tests.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, of_reading in tests.groupby("reading", sort=False):
         p_values = of_reading.set_index("measure")["p"]
         columns[f"p recomputed ({reading})"] = p_values.map(format_p_value)
+
+    # The same test of what was measured here.
     measured, notes = collect_rows(analysis, SIZES)
     for source, of_language in name_sources(measured).items():
         p_texts = {measure: _compute_p_value(of_language, measure) for measure in MEASURES}
@@ -327,6 +332,8 @@ def set_decoders(analysis: Analysis) -> Exhibit:
         "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON "
         "codec, 99 % intervals"
     )
+
+    # Each language's ratios, with the levels in which its trials ran.
     measured = get_measured_table(analysis, "tcp")
     by_language = split_by_language(measured)
     ratios: list[dict[str, Any]] = []

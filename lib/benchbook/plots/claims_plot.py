@@ -61,6 +61,7 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
 
     Call it inside `style.use_style`.
     """
+    # The sheet, as high as its rows.
     rows = claims.rows
     texts = _write_rows(rows, layout)
     height = texts.row_lines * estimate_height("a line", layout.small) * max(1, len(rows))
@@ -76,6 +77,8 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
         }
         axes.text(0.5, 0.5, claims.nothing, **centred)
         return figure
+
+    # Three columns: sentences, ratios on one scale, verdicts.
     limits = find_limits(rows)
     left, axes, right = _start_columns(figure, texts, len(rows), limits, layout)
     for y in range(len(rows)):

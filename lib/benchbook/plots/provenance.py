@@ -75,6 +75,7 @@ def list_software(means: pd.DataFrame) -> dict[str, str]:
     """
     environments = list_environments(means)
     versions = {"Python": join_distinct(environments, "python")}
+    # The runtimes of the other languages, and the limits of their heaps.
     heaps = set()
     for language, name in (("java", "JVM"), ("node", "Node.js")):
         rows = select_rows(means, language=language)

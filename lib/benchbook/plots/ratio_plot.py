@@ -96,6 +96,7 @@ class RatioFigure:
             points = points.assign(series="")
             axis = shared if "/" in shared else axis
 
+        # The panels in their order, on as few lines as their columns allow.
         present = list(dict.fromkeys(points["panel"]))
         panels = [panel for panel in self.panels if panel in present]
         panels = panels or _sort_rows(present) or [""]

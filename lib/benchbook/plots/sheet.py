@@ -134,6 +134,8 @@ def list_legend_handles(
     size = layout.marks
     published = points[points["source"] == "published"]
     measured = set(points.loc[points["source"] == "here", "series"])
+
+    # The sources first: hollow marks, hatched bounds, this machine's filled marks.
     handles: list[Artist] = []
     if published["value"].notna().any():
         ink = style.SeriesStyle(style.INK, "o")
@@ -143,6 +145,8 @@ def list_legend_handles(
     several = len(series) > 1
     here = style.SeriesStyle(style.INK if several else style.BLUE, "o")
     handles.append(make_legend_mark("here, mean and 99 % interval", here, size))
+
+    # A series that did not run here is hollow.
     if several:
         for name in series:
             look = style.get_series_style(name)
