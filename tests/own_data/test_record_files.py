@@ -82,6 +82,12 @@ def test_parts_that_were_packed_one_after_another_are_all_read(tmp_path):
         assert len(own_records.read_dataset(path).records) == 4
 
 
+def test_zeros_after_a_gzip_file_are_ignored(tmp_path):
+    path = tmp_path / "records"
+    path.write_bytes(gzip.compress(CONTENTS["JSON Lines"]) + bytes(512))
+    assert read_values(path) == [(1, "x"), (2, "y")]
+
+
 def test_a_damaged_or_cut_off_packed_file_is_named(tmp_path):
     path = tmp_path / "records.csv.gz"
     for pack in (gzip.compress, pack_zstd):

@@ -5,12 +5,15 @@ A file is opened, its format recognised, and its reader does the rest. Options m
 """
 
 import codecs
+import gzip
 import hashlib
+import io
 import re
+import zlib
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -69,14 +72,20 @@ def _unpack(path: Path, data: bytes) -> tuple[bytes, str]:
     parts: list[bytes] = []
     size = 0
     try:
-        with pa.CompressedInputStream(pa.BufferReader(data), name) as stream:
+        # Python's gzip ignores the zeros that some archivers append.
+        opened: Any
+        if name == "gzip":
+            opened = gzip.GzipFile(fileobj=io.BytesIO(data))
+        else:
+            opened = pa.CompressedInputStream(pa.BufferReader(data), name)
+        with opened as stream:
             for part in iter(partial(stream.read, 2**20), b""):
                 size += len(part)
                 if size > MAX_BYTES:
                     why = f"unpacks to more than {MAX_BYTES:,} bytes: take some of its records"
                     raise InputError(str(path), why)
                 parts.append(part)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         why = f"is damaged or cut off: as {name} it cannot be unpacked ({error})"
         raise InputError(str(path), why) from error
     return b"".join(parts), name
