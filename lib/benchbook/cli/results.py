@@ -42,13 +42,13 @@ MAX_QUERY_LENGTH: Final = 100_000
 """Characters of the longest query."""
 
 MAX_FILE_BYTES: Final = 2**29
-"""The size of the largest file that is imported: a hundred reference runs."""
+"""The size of the largest file that is imported, packed as it is: some hundred reference runs."""
 
 MAX_ROWS: Final = 20_000_000
 """The rows of the longest file that is imported."""
 
 MAX_VALUE_BYTES: Final = 2**31
-"""The memory that a file's values may take, unpacked: three reference runs."""
+"""The memory that a file's values may take, unpacked: some three reference runs."""
 
 ANSWER: Final = "_answer"
 """The table of the query's answer on its connection."""
@@ -84,7 +84,7 @@ NUMBER_TYPES: Final = FLOAT_TYPES | {
 
 CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-FORM_OF_SUFFIX: Final = {
+FORMAT_OF_SUFFIX: Final = {
     "": "text",
     ".txt": "text",
     ".csv": "csv",
@@ -92,7 +92,7 @@ FORM_OF_SUFFIX: Final = {
     ".parquet": "parquet",
     ".duckdb": "duckdb",
 }
-"""The form of a file by the end of its name."""
+"""The format of a file by the end of its name."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -130,12 +130,13 @@ def main(options: argparse.Namespace) -> int:
     if options.verb == "import":
         return _import_files(options.path, options.host)
     if options.verb == "export":
+        # A query over every finished cell, whatever code measured it.
         options.output = options.path
         options.sql = "SELECT * FROM all_observations WHERE state = 'done'"
 
     # The query, and the cells that it sees.
-    form = _choose_form(options)
-    is_summary = options.sql is None and form == "text" and options.output is None
+    answer_format = _choose_format(options)
+    is_summary = options.sql is None and answer_format == "text" and options.output is None
     sql = SUMMARY_SQL if is_summary else options.sql or "SELECT * FROM observations"
     if options.profile is None:
         identities = list_finished_ids()
@@ -154,7 +155,7 @@ def main(options: argparse.Namespace) -> int:
             return DONE
         target = Path(options.output) if options.output is not None else None
         with _open_standard_output() if target is None else _open_file(target) as file:
-            _write_answer(connection, form, Path(folder) / "answer", file)
+            _write_answer(connection, answer_format, Path(folder) / "answer", file)
     if is_summary:
         print(QUERY_ADVICE)
     return DONE
@@ -186,9 +187,9 @@ def _import_files(names: Sequence[str], host: str | None = None) -> int:
 
 
 def _check_one_host(names: Sequence[str], host: str) -> None:
-    """Check that the files have cells of one host only, which gets the name `host`.
+    """Check that the files have cells of one host only, and that `host` can be its name.
 
-    Raises `UsageError` when they have not, or when this cannot be a name.
+    Raises `UsageError` when they have several, or when it cannot.
     """
     if not re.fullmatch(r"[\w.-]+", host):
         raise UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
@@ -232,18 +233,18 @@ def _make_unreadable_error(file: Path, reason: str) -> UsageError:
     return UsageError(f"{file}: no observations that can be read: {reason}")
 
 
-def _choose_form(options: argparse.Namespace) -> str:
-    """Return the form of the answer, by its name or by the file's."""
+def _choose_format(options: argparse.Namespace) -> str:
+    """Return the answer's format: as asked, else by the end of the file's name."""
     if options.format is not None:
         if options.format in ("parquet", "duckdb") and not options.output and sys.stdout.isatty():
             raise UsageError(f"--format {options.format} is not for a terminal: name an --output")
         return str(options.format)
     suffix = Path(options.output or "").suffix.lower()
-    if suffix not in FORM_OF_SUFFIX:
-        known = ", ".join(filter(None, FORM_OF_SUFFIX))
+    if suffix not in FORMAT_OF_SUFFIX:
+        known = ", ".join(filter(None, FORMAT_OF_SUFFIX))
         advice = f"end the name in {known}, or add --format"
         raise UsageError(f"--output {options.output}: unknown format {suffix}: {advice}")
-    return FORM_OF_SUFFIX[suffix]
+    return FORMAT_OF_SUFFIX[suffix]
 
 
 def _run_query(connection: DuckDBPyConnection, sql: str) -> None:
@@ -289,7 +290,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, duckdb.OutOfMemoryException):
         words += f" (a query may take {MAX_MEMORY})"
 
-    # A column's name of version 0.2.
+    # The query may have a column's name of version 0.2: suggest that of today.
     unknown = re.search(r'column "?(\w+)"? not found', reason)
     name = unknown[1].lower() if unknown else ""
     if name == "parameters":
@@ -301,7 +302,7 @@ def _describe_error(error: Exception) -> str:
 
 @contextmanager
 def _open_standard_output() -> Iterator[BinaryIO]:
-    if sys.__stdout__ is None:  # what replaces it takes anything and keeps nothing
+    if sys.__stdout__ is None:  # it was closed at the start; sys.stdout discards what it gets
         raise UsageError("standard output is closed: name an --output")
     sys.stdout.flush()
     yield sys.stdout.buffer
@@ -336,22 +337,24 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _write_answer(connection: DuckDBPyConnection, form: str, scratch: Path, file: BinaryIO) -> None:
-    """Write the answer in its form; all but text is first written to the file `scratch`.
+def _write_answer(
+    connection: DuckDBPyConnection, answer_format: str, scratch: Path, file: BinaryIO
+) -> None:
+    """Write the answer in its format; all but text is first written to the file `scratch`.
 
-    Raises `UsageError` when the form cannot hold it, and `OSError` when the disk is full.
+    Raises `UsageError` when the format cannot hold it, and `OSError` when the disk is full.
     """
     try:
-        if form == "text":
+        if answer_format == "text":
             _write_text(connection, file)
             return
-        _run_interruptibly(connection, lambda: WRITERS[form](connection, scratch))
+        _run_interruptibly(connection, lambda: WRITERS[answer_format](connection, scratch))
     except duckdb.IOException as error:
         reason = _describe_error(error)
         raise OSError(f"no temporary file can be written: {reason}") from error
     except (duckdb.Error, pa.ArrowException) as error:
         reason = _describe_error(error)
-        raise UsageError(f"--sql: {form} cannot hold the answer: {reason}") from error
+        raise UsageError(f"--sql: {answer_format} cannot hold the answer: {reason}") from error
     with scratch.open("rb") as written:
         shutil.copyfileobj(written, file)
 
@@ -453,4 +456,4 @@ WRITERS: Final[dict[str, Callable[[DuckDBPyConnection, Path], None]]] = {
     "parquet": _write_parquet,
     "duckdb": _write_duckdb,
 }
-"""The functions that write the answer, by its form."""
+"""The functions that write the answer, by its format."""

@@ -9,7 +9,7 @@ from benchbook.schema import Document, Field, Record, Schema, UnfitError
 
 @dataclass(frozen=True)
 class UpdateCheck:
-    """The check of a study that updates records: they need a text field."""
+    """Checks that a study's records have a text field to update; its schema tells."""
 
     def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
         """Raise `UnfitError` when there is no text field to change."""
@@ -17,13 +17,15 @@ class UpdateCheck:
 
 
 def find_text_path(schema: Schema) -> tuple[str, ...]:
-    """Return the names that lead to the text that an update changes; mostly one field's.
+    """Return the names that lead to the text that an update changes: mostly a single one.
 
     It is ``content``, else the first text field that every record has, else the first that some
     have, else the first inside documents. The key does not count. Raises `UnfitError` when there is
     no text, or only in arrays.
     """
-    keys = {schema.key, schema.parent.field if schema.parent else schema.key}
+    keys = {schema.key}
+    if schema.parent:
+        keys.add(schema.parent.field)
     fields = [field for field in schema.fields if field.name not in keys]
     texts = [field for field in fields if field.type == "string"]
     if any(field.name == "content" for field in texts):
@@ -41,6 +43,7 @@ def find_text_path(schema: Schema) -> tuple[str, ...]:
 def _find_inner_text(field: Field, path: str) -> str:
     """Return the path of the first text inside a field; empty if there is none."""
     for part in field.fields:
+        # The elements of an array have no name.
         at = f"{path}[]" if field.type == "array" else f"{path}.{part.name}"
         found = at if part.type == "string" else _find_inner_text(part, at)
         if found:
@@ -50,6 +53,7 @@ def _find_inner_text(field: Field, path: str) -> str:
 
 def _iterate_text_paths(fields: Iterable[Field]) -> Iterator[tuple[str, ...]]:
     """Yield the names that lead to each text; those that all records have come first."""
+    # False sorts before True.
     for field in sorted(fields, key=lambda field: field.optional):
         if field.type == "string":
             yield (field.name,)
@@ -67,7 +71,7 @@ def read_text(record: Record, path: Sequence[str]) -> str:
 
 
 def change_text(record: Record, path: Sequence[str], text: str) -> Document:
-    """Return the change that sets the text at the end of a path: of the whole field it is in."""
+    """Return the field of the record to set, whole, with another text at the end of a path."""
     name, *inner = path
     return {name: _set_text(record.get(name, {}), inner, text)}
 
@@ -88,7 +92,8 @@ def make_change(schema: Schema, records: Iterable[Record] = ()) -> Record:
     Parameters
     ----------
     records
-        Of them is the rest of a document that holds the text, with all fields that any has.
+        Read where the text is inside a document, which an update replaces whole. Its other fields
+        are theirs: each field that any of them has, with the first value.
     """
     path = find_text_path(schema)
     example: Any = {}

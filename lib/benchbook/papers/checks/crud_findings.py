@@ -31,13 +31,13 @@ from benchbook.papers.recomputed import (
     list_values,
 )
 
-number = partial(get_number, "crud")
+get_crud_number = partial(get_number, "crud")
 
 
 def list_findings() -> Iterator[PaperFinding]:
-    """Yield the findings that do not follow."""
+    """Yield a finding for each statement that the paper's own numbers do not bear out."""
     yield _find_couchdb_seconds()
-    yield _find_couchdb_turned_round()
+    yield _find_couchdb_in_seconds()
     yield _find_couchdb_update()
     yield _find_mongodb_select()
     yield _find_couchbase_inserts()
@@ -59,43 +59,44 @@ def list_findings() -> Iterator[PaperFinding]:
     yield _find_no_unit()
 
 
-def get_document_size() -> float:
+def _get_document_size() -> float:
     """Return the size of a document in KB."""
-    return number("Section IV", "document", "size").value
+    return get_crud_number("Section IV", "document", "size").value
 
 
 def _find_couchdb_seconds() -> PaperFinding:
     inserts = get_times("insert single", "CouchDB")
-    clock = number("Section IV", "clock", "virtual machine").value
-    call = inserts[0]  # ms for 1,000 calls, so microseconds for one
-    rates = np.multiply(SIZES, get_document_size()) / inserts  # KB/ms are MB/s
+    clock = get_crud_number("Section IV", "clock", "virtual machine").value
+    call_us = inserts[0]  # ms for 1,000 calls, so microseconds for one
+    rates = np.multiply(SIZES, _get_document_size()) / inserts  # KB/ms are MB/s
     return PaperFinding(
         name="crud.couchdb-seconds",
         title="CouchDB at the speed of memory",
         kind="implausible",
         source="Tables II to VII; Section IV",
         as_printed=(
-            f"1,000 inserts, one HTTP call each, take {call} ms; the headline is that CouchDB "
+            f"1,000 inserts, one HTTP call each, take {call_us} ms; the headline is that CouchDB "
             "writes fastest."
         ),
         recomputed=(
-            f"That is {call:.2f} us a call, {call * clock * 1000:,.0f} cycles of the {clock} GHz "
-            "clock for a request, a document written and an answer, and "
+            f"That is {call_us:.2f} us a call, {call_us * clock * 1000:,.0f} cycles of the "
+            f"{clock} GHz clock for a request, a document written and an answer, and "
             f"{list_values(rates, '.0f')} MB/s of documents at the three sizes."
         ),
         why=(
-            f"Read as seconds it is {1000 / call:.0f} calls a second, which such a server can do. "
-            "Seconds printed as milliseconds are likely; the printed values cannot be what the "
+            f"Read as seconds it is {1000 / call_us:.0f} calls a second, which such a server can "
+            "do. Seconds printed as milliseconds are likely; the printed values cannot be what the "
             "title says."
         ),
     )
 
 
-def _find_couchdb_turned_round() -> PaperFinding:
-    behind = []
+def _find_couchdb_in_seconds() -> PaperFinding:
+    # Read CouchDB's times as seconds: they are a thousand times longer.
+    is_slowest = []
     for operation, n in product(WRITES, SIZES):
         rival = find_slowest(operation, list_others("CouchDB"), n)
-        behind.append(1000 * get_time(operation, "CouchDB", n).value > rival.value)
+        is_slowest.append(1000 * get_time(operation, "CouchDB", n).value > rival.value)
     return PaperFinding(
         name="crud.couchdb-turned-round",
         title="The headline, in seconds",
@@ -104,8 +105,8 @@ def _find_couchdb_turned_round() -> PaperFinding:
         as_printed="CouchDB is the choice for applications that write much.",
         recomputed=(
             "With its times a thousand times longer CouchDB is the slowest of all six in "
-            f"{sum(behind)} of {len(behind)} places, and the slowest document store in all of "
-            "them."
+            f"{sum(is_slowest)} of {len(is_slowest)} places, and the slowest document store in "
+            "all of them."
         ),
         why="The recommendation hangs on a unit.",
     )
@@ -130,7 +131,7 @@ def _find_couchdb_update() -> PaperFinding:
 
 def _find_mongodb_select() -> PaperFinding:
     couchdb, mongodb, couchbase = (get_time(SELECT, name, 100_000).value for name in DOCUMENT)
-    kilobytes = 100_000 * get_document_size()  # KB/ms are MB/s
+    kilobytes = 100_000 * _get_document_size()  # KB/ms are MB/s
     return PaperFinding(
         name="crud.mongodb-select",
         title="Selects that cannot return what they select",
@@ -311,14 +312,14 @@ def _find_slightly_worse() -> PaperFinding:
 
 
 def _find_couchbase_postgresql() -> PaperFinding:
-    slower = []
+    ratios = []
     for operation, n in product(TIMES, SIZES):
         ratio = (
             get_time(operation, "PostgreSQL", n).value / get_time(operation, "Couchbase", n).value
         )
-        slower.append((ratio, f"{operation}, {n:,}"))
-    near = sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in slower)
-    most, place = max(slower)
+        ratios.append((ratio, f"{operation}, {n:,}"))
+    near = sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in ratios)
+    most, place = max(ratios)
     postgresql = get_times("insert replicated", "PostgreSQL")
     inserts = postgresql / get_times("insert replicated", "Couchbase")
     return PaperFinding(
@@ -331,11 +332,11 @@ def _find_couchbase_postgresql() -> PaperFinding:
             "more."
         ),
         recomputed=(
-            f"They lie within a factor of {SIMILAR:g} in {near} of {len(slower)} places. "
+            f"They lie within a factor of {SIMILAR:g} in {near} of {len(ratios)} places. "
             f"PostgreSQL over Couchbase reaches {most:.1f} ({place}) and is "
             f"{list_values(inserts, '.2f')} for replicated inserts."
         ),
-        why="Alike are the single inserts and little else.",
+        why="Only the single inserts are alike.",
     )
 
 
@@ -356,7 +357,7 @@ def _find_second_place() -> PaperFinding:
         ),
         why=(
             f"A difference of {100 * (mongodb / couchbase - 1):.0f} % in one place of six; without "
-            "a spread it is unknown whether it is one."
+            "a spread it is unknown whether it is real."
         ),
     )
 
@@ -373,14 +374,16 @@ def _find_better_than_relational() -> PaperFinding:
         title="MongoDB, like a relational store but faster",
         kind="contradiction",
         source="Section VI against Tables III and IV",
-        as_printed="Who wants relational behaviour with better performance should take MongoDB.",
+        as_printed=(
+            "Those who want relational behaviour with better performance should take MongoDB."
+        ),
         recomputed=(
             f"MongoDB is slower than the best relational store in {len(lost)} of "
             f"{len(TIMES) * len(SIZES)} places: {'; '.join(lost)}."
         ),
         why=(
             "Both are at the largest size, which is what the paper is about; and those columns "
-            "are of other machines."
+            "were measured on other machines."
         ),
     )
 
@@ -388,11 +391,15 @@ def _find_better_than_relational() -> PaperFinding:
 def _find_overall() -> PaperFinding:
     pairs = list(product(TIMES, SIZES, DOCUMENT, RELATIONAL))
     lost = [
-        f"{document} behind {relational}, {operation}, {n:,}"
+        (operation, n, document, relational)
         for operation, n, document, relational in pairs
         if get_time(operation, document, n).value >= get_time(operation, relational, n).value
     ]
-    selects = [place for place in lost if SELECT in place]
+    selects = [
+        f"{document} behind {relational}, {operation}, {n:,}"
+        for operation, n, document, relational in lost
+        if operation == SELECT
+    ]
     return PaperFinding(
         name="crud.overall",
         title="Documents before rows, overall",
@@ -412,8 +419,8 @@ def _find_overall() -> PaperFinding:
 
 
 def _find_another_papers_columns() -> PaperFinding:
-    each = number("Section IV", "virtual machines", "each database").value
-    every = number("Section IV", "virtual machines", "all").value
+    each = get_crud_number("Section IV", "virtual machines", "each database").value
+    every = get_crud_number("Section IV", "virtual machines", "all").value
     return PaperFinding(
         name="crud.another-papers-columns",
         title="Relational columns from another paper",
@@ -436,7 +443,7 @@ def _find_another_papers_columns() -> PaperFinding:
 
 
 def _find_no_variance() -> PaperFinding:
-    batches = number("Section IV", "batches", "each number of records").value
+    batches = get_crud_number("Section IV", "batches", "each number of records").value
     means = len(TIMES) * len(DATABASES) * len(SIZES)
     return PaperFinding(
         name="crud.no-variance",
