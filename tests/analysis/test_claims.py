@@ -237,7 +237,7 @@ def test_a_mistake_is_reported_with_its_line_its_claim_and_the_nearest_right_nam
 def test_a_papers_table_is_read_with_its_pairs_its_quantities_and_where_it_is_printed(
     tmp_path: Path,
 ) -> None:
-    (one,) = read_claims_file(write_claims(tmp_path, WRITTEN)).pairs
+    (one,) = read_claims_file(write_claims(tmp_path, WRITTEN)).comparisons
     assert (one.study, one.list_pairs()) == ("crud", [("mysql+relational", "mongodb")])
     assert one.list_quantities() == [("insert", "client", "elapsed_time")]
     (place,) = one.places

@@ -61,7 +61,7 @@ class ClaimsFile(StrictModel):
     kind_of_name: ClassVar[str] = "section"
 
     study: str
-    stack: Language = "python"  # the paper's own language, where that is one of ours
+    paper_language: Language = "python"  # the paper's own language, where that is one of ours
     # Languages of claims that do not state theirs.
     languages: tuple[Language, ...] = ()
     margins: dict[str, Margin] = {}
@@ -77,9 +77,9 @@ class StudyClaims:
     """The claims and comparisons of one paper."""
 
     claims: tuple[Claim, ...] = ()
-    pairs: tuple[PaperComparisons, ...] = ()
-    # In which its claims are judged: the paper's own, if it is one of ours.
-    stack: Language = "python"
+    comparisons: tuple[PaperComparisons, ...] = ()
+    # Its claims are judged in the paper's own language, or in Python if that is not one of ours.
+    language: Language = "python"
 
 
 def load_claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -105,12 +105,12 @@ def load_claims(study: str | None = None) -> tuple[Claim, ...]:
 
 def load_paper_comparisons(study: str) -> tuple[PaperComparisons, ...]:
     """Return the comparisons of one paper's tables."""
-    return _load_study_claims(study).pairs
+    return _load_study_claims(study).comparisons
 
 
 def find_paper_language(study: str) -> Language:
     """Return the paper's own language, or Python if it is not one of ours."""
-    return _load_study_claims(study).stack
+    return _load_study_claims(study).language
 
 
 def load_published_places(study: str) -> list[PublishedPlace]:
@@ -144,7 +144,7 @@ def read_claims_file(path: Path, *, is_own: bool = False) -> StudyClaims:
         reason = f"study: {of_file}one of {', '.join(SLUGS)}"
         raise InputError(document.locate(("study",)), reason)
     claims = _read_claims(document, file)
-    return StudyClaims(claims, _read_paper_comparisons(document, file), file.stack)
+    return StudyClaims(claims, _read_paper_comparisons(document, file), file.paper_language)
 
 
 def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
@@ -157,7 +157,7 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
         claims[claim.id] = claim
     for number, reason in enumerate(file.not_comparable):
         where = document.locate(("not_comparable", number))
-        with locate_errors(where, "at"):
+        with _locate_errors(where, "at"):
             _check_settings(file.study, reason.at)
         for measured in _select_claims(where, reason.claims, claims):
             reasons = (*measured.not_comparable, reason)
@@ -167,14 +167,16 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
 
 def _read_paper_comparisons(document: YamlFile, file: ClaimsFile) -> tuple[PaperComparisons, ...]:
     """Return the comparisons of a file, with the places where their numbers are printed."""
+    # The places; a name in braces stands for any text.
     for number, place in enumerate(file.published):
         where = document.locate(("published", number))
         for part, name in zip(place.key, ("source", "row", "column"), strict=True):
-            form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
+            pattern = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
             names = set(load_published_numbers(file.study)[name])
-            if not any(re.fullmatch(form, text) for text in names):
+            if not any(re.fullmatch(pattern, text) for text in names):
                 advice = suggest_name(part, names)
                 raise InputError(where, f"published: no {name} {part!r}: {advice}")
+
     # The comparisons, with the places and the words of the file.
     comparisons = []
     for number, stated in enumerate(file.comparisons):
@@ -184,14 +186,14 @@ def _read_paper_comparisons(document: YamlFile, file: ClaimsFile) -> tuple[Paper
             "called": file.called,
         }
         comparison = stated.model_copy(update=of_file)
-        with locate_errors(document.locate(("comparisons", number)), comparison.name):
-            check_paper_comparisons(comparison)
+        with _locate_errors(document.locate(("comparisons", number)), comparison.name):
+            _check_paper_comparisons(comparison)
         comparisons.append(comparison)
     return tuple(comparisons)
 
 
 @contextmanager
-def locate_errors(where: str, name: str = "") -> Iterator[None]:
+def _locate_errors(where: str, name: str = "") -> Iterator[None]:
     """Turn a `ValueError` into an `InputError` with the place in the file."""
     try:
         yield
@@ -244,7 +246,7 @@ def _read_claim(
     if claim.study != file.study:
         raise InputError(where, f"{name}: the id begins with the study: {file.study}.…")
     if isinstance(claim, MeasuredClaim):
-        with locate_errors(where, name):
+        with _locate_errors(where, name):
             check_claim(claim)
     return claim
 
@@ -277,16 +279,16 @@ def _check_settings(study: str, settings: CellSettings) -> None:
             _check_level(study, name, level)
 
 
-def check_paper_comparisons(pairs: PaperComparisons) -> None:
+def _check_paper_comparisons(compared: PaperComparisons) -> None:
     """Check every name of what a paper compares, as `check_claim` does of a claim."""
-    fields = {*_load_parameters(pairs.study).model_fields, *ROW_COLUMNS}
-    for name in (pairs.by, *pairs.shown, *pairs.loose):
+    fields = {*_load_parameters(compared.study).model_fields, *ROW_COLUMNS}
+    for name in (compared.by, *compared.shown, *compared.loose):
         if name not in fields:
             raise ValueError(f"no parameter {name!r}: {suggest_name(name, fields)}")
-    for level in set(chain.from_iterable(pairs.list_pairs())):
-        _check_level(pairs.study, pairs.by, level)
-    for quantity in pairs.list_quantities():
-        _check_quantity(pairs.study, quantity)
+    for level in set(chain.from_iterable(compared.list_pairs())):
+        _check_level(compared.study, compared.by, level)
+    for quantity in compared.list_quantities():
+        _check_quantity(compared.study, quantity)
 
 
 def _check_level(study: str, name: str, value: Level) -> None:

@@ -1,7 +1,7 @@
 """Forecasts: how many further machine-days would decide an undecided claim.
 
 Begin with `forecast_outcomes`, which `benchbook.analysis.verdicts` asks for one day after another.
-It takes the estimate and the spread of the blocks that ran for the true ones.
+It assumes that the estimate and the spread of the blocks that ran are the true ones.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from benchbook.analysis.comparisons import Comparison, Outcome
 from benchbook.analysis.intervals import CONFIDENCE, ICC, compute_t_quantile
 
 BLOCKS_PER_DAY: Final = 3
-"""Blocks of a further machine-day: more of them tell little."""
+"""Blocks of a further machine-day: more of one day add little, because they resemble each other."""
 
 MAX_DAYS: Final = 20
 """The most further machine-days that a forecast looks ahead."""
@@ -55,10 +55,11 @@ def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]
 
 
 def are_alike(rows: Sequence[Comparison]) -> bool:
-    """Whether the open comparisons are ratios within `PARITY_WITHIN` of no difference."""
-    ratios = [row.estimate / row.than for row in rows if row.stands == "open"]
-    kinds = {row.kind for row in rows}
-    return kinds == {"ratio"} and all(abs(log(ratio)) <= log(PARITY_WITHIN) for ratio in ratios)
+    """Return whether the open comparisons are ratios within `PARITY_WITHIN` of no difference."""
+    still_open = [row for row in rows if row.stands == "open"]
+    if any(row.kind != "ratio" for row in still_open):
+        return False
+    return all(abs(log(row.estimate / row.than)) <= log(PARITY_WITHIN) for row in still_open)
 
 
 def compute_half_width(spread: float, blocks: int, days: int) -> float:
@@ -67,7 +68,7 @@ def compute_half_width(spread: float, blocks: int, days: int) -> float:
     Parameters
     ----------
     spread
-        The standard deviation of one block, as a logarithm or in a unit.
+        The standard deviation of one block within its machine-day, as a logarithm or in a unit.
     blocks
         The number of blocks on all machine-days.
     days
@@ -78,10 +79,10 @@ def compute_half_width(spread: float, blocks: int, days: int) -> float:
 
 
 def compute_spread(row: Comparison) -> float:
-    """Return the standard deviation of one block, from the standard error and the weights."""
+    """Return the standard deviation of one block within its day, from the standard error."""
     return row.error * sqrt(row.machine_days * _weigh_day(row.blocks / row.machine_days))
 
 
 def _weigh_day(blocks: float) -> float:
-    """Return the weight of a machine-day's mean, in independent blocks."""
+    """Return the weight of a machine-day's mean, as `compute_interval` weighs it."""
     return blocks / (1 + ICC / (1 - ICC) * blocks)

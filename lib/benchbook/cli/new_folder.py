@@ -26,7 +26,7 @@ WORKING_FOLDER: Final = {
 """The folders of a working folder, and what each has."""
 
 NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints")
-"""Files of these folders that belong to the checkout's user."""
+"""What is not copied of these folders: the checkout's own results, and caches."""
 
 SKELETONS: Final = Path(__file__).parent / "skeletons"
 KINDS: Final = ("codec", "database", "study")
@@ -98,7 +98,7 @@ def make_working_folder(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
-    """Yield a folder to fill, which gets its name when the block ends well: never a part of it.
+    """Yield an empty folder, and rename it to `folder` only if the block succeeds.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
 
 
 def _copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder; the first file that cannot be written ends it with its own error."""
+    """Copy a folder; stop at the first file that fails."""
     target.mkdir(parents=True)
     for path in sorted(source.iterdir()):
         if path.name in NOT_COPIED:
@@ -161,14 +161,14 @@ def make_package(options: argparse.Namespace) -> int:
     if folder.exists():
         raise UsageError(f"{folder} exists: name another folder with --folder")
     with _make_whole_folder(folder, str(folder)) as scratch:
-        for path, text in write_package(kind, name, options.format).items():
+        for path, text in _fill_skeletons(kind, name, options.format).items():
             (scratch / path).parent.mkdir(parents=True, exist_ok=True)
             (scratch / path).write_text(text, encoding="utf-8")
     print(f"Made {folder}: begin with {folder / 'README.md'}")
     return DONE
 
 
-def write_package(kind: str, name: str, form: str = "json") -> dict[str, str]:
+def _fill_skeletons(kind: str, name: str, form: str = "json") -> dict[str, str]:
     """Return the texts of a new package's files, by their paths in its folder.
 
     Parameters
@@ -188,6 +188,7 @@ def write_package(kind: str, name: str, form: str = "json") -> dict[str, str]:
     for file in ("pyproject.toml", "README.md"):
         targets[SKELETONS / "all" / f"{file}.txt"] = file
 
+    # An empty package, unless its kind has more to say there.
     texts = {f"{package}/__init__.py": f'"""benchbook\'s {kind} {name}."""\n'}
     for path, target in targets.items():
         texts[target] = Template(path.read_text(encoding="utf-8")).substitute(words)
@@ -204,7 +205,7 @@ def _list_words(kind: str, name: str, form: str) -> dict[str, str]:
         "name": name,
         "NAME": name.upper(),
         "Title": name.replace("_", " ").title(),
-        "dashed": name.replace("_", "-"),  # because an address begins without an underscore
+        "dashed": name.replace("_", "-"),  # the scheme of an address has no underscore
         "package": package,
         "kind": kind,
         "format": form,

@@ -18,7 +18,7 @@ from benchbook.analysis.claim_comparisons import choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import MAX_DAYS
+from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_DAYS
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
@@ -30,7 +30,7 @@ from benchbook.registry.products import is_experimental
 from benchbook.results.schema import ALTERNATING_COLUMNS, OBSERVATIONS
 from benchbook.studies.catalogue import load_study
 
-MAX_BLOCKS_PER_DAY: Final = 3
+MAX_BLOCKS_PER_DAY: Final = BLOCKS_PER_DAY
 """Blocks that are added to a comparison on one machine-day: those of another day tell more."""
 
 MAX_FAILURES: Final = 2
