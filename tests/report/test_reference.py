@@ -348,7 +348,9 @@ def test_a_study_has_one_line_per_claim_and_a_claim_shows_every_comparison(
     one = next(row for row in rows if row["study"] == "drivers" and row["verdict"] == "undecided")
     alone = print_claims(str(one["id"]))
     text = " ".join(alone.split())
-    assert text.startswith(f"undecided {str(one['says']).rstrip('.')} {one['words']} ")
+    assert text.startswith(
+        f"undecided {str(one['says']).rstrip('.')} {one['words']}; {one['needs']} "
+    )
     assert len(alone.splitlines()) > len(one["comparisons"])
     fact = next(one for one in load_claims() if one.fact)
     assert " ".join(print_claims(fact.id).split()).startswith(
