@@ -13,6 +13,7 @@ import pytest
 from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.cli.command import DONE, USAGE
@@ -23,7 +24,6 @@ from benchbook.measure.machine import name_host
 from benchbook.results.folder import list_states, write_cell
 from benchbook.runner import batch
 from benchbook.runner.undecided_claims import (
-    MAX_BLOCKS_PER_DAY,
     MAX_FAILURES,
     ComparisonCells,
     choose_affordable,
@@ -125,7 +125,7 @@ def run(
 
 def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:
     first, second, third = Machine(), Machine(day=2), Machine(day=3)
-    assert run(first) and first.blocks == [*range(MAX_BLOCKS_PER_DAY)]
+    assert run(first) and first.blocks == [*range(BLOCKS_PER_DAY)]
     # An interval needs five: two more, and what is decided is left alone.
     assert not run(second) and second.blocks == [3, 4]
     assert not run(third) and not third.ran
@@ -229,7 +229,7 @@ def test_claims_that_are_decided_at_the_least_cost_come_first_and_fit_into_the_t
     durations = {("bookstore", key): 10.0 for key in "abcd"}
 
     def choose(seconds: float) -> set[str]:
-        return choose_affordable(comparisons, verdicts, durations, MAX_BLOCKS_PER_DAY * seconds)
+        return choose_affordable(comparisons, verdicts, durations, BLOCKS_PER_DAY * seconds)
 
     assert choose(9) == set()
     assert choose(10) == {never}, "one cell still fits"

@@ -13,12 +13,12 @@ from typing import Final
 
 from benchbook.analysis.claim_comparisons import judge_comparison
 from benchbook.analysis.comparisons import Comparison, Outcome
-from benchbook.analysis.intervals import CONFIDENCE, ICC, compute_t_quantile
+from benchbook.analysis.intervals import CONFIDENCE, compute_t_quantile, weigh_day
 
 BLOCKS_PER_DAY: Final = 3
 """Blocks of a further machine-day: more of one day add little, because they resemble each other."""
 
-MAX_DAYS: Final = 20
+MAX_FORECAST_DAYS: Final = 20
 """The most further machine-days that a forecast looks ahead."""
 
 PARITY_WITHIN: Final = 1.05
@@ -74,15 +74,10 @@ def compute_half_width(spread: float, blocks: int, days: int) -> float:
     days
         The number of machine-days.
     """
-    error = spread / sqrt(days * _weigh_day(blocks / days))
+    error = spread / sqrt(days * weigh_day(blocks / days))
     return compute_t_quantile(blocks - 1, 0.5 + CONFIDENCE / 2) * error
 
 
 def compute_spread(row: Comparison) -> float:
     """Return the standard deviation of one block within its day, from the standard error."""
-    return row.error * sqrt(row.machine_days * _weigh_day(row.blocks / row.machine_days))
-
-
-def _weigh_day(blocks: float) -> float:
-    """Return the weight of a machine-day's mean, as `compute_interval` weighs it."""
-    return blocks / (1 + ICC / (1 - ICC) * blocks)
+    return row.error * sqrt(row.machine_days * weigh_day(row.blocks / row.machine_days))

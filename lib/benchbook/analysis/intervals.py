@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import copysign, exp, inf, nan, sqrt
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ CONFIDENCE: Final = 0.99
 
 MIN_BLOCKS: Final = 5
 """Fewer blocks than this have no interval and no test."""
+
+_Blocks = TypeVar("_Blocks", float, NDArray[Any])
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def compute_interval(
     means = np.bincount(day, y) / n
     # The weight of a day grows with its blocks, but not beyond that of a day known exactly.
     c = ICC / (1 - ICC)
-    weights = n / (1 + c * n)
+    weights = weigh_day(n)
     estimate = float(weights @ means / weights.sum())
     if len(y) < MIN_BLOCKS:
         reason = f"{len(y)} of the {MIN_BLOCKS} blocks that an interval needs"
@@ -98,6 +100,11 @@ def compute_interval(
     error = sqrt(max(float(squares), 0.0) / (len(y) - 1) / float(weights.sum()))
     reach = compute_t_quantile(len(y) - 1, 0.5 + confidence / 2) * error
     return Interval(estimate, estimate - reach, estimate + reach, error, len(y), len(n))
+
+
+def weigh_day(blocks: _Blocks) -> _Blocks:
+    """Return the weight of a machine-day's mean by the number of its blocks."""
+    return blocks / (1 + ICC / (1 - ICC) * blocks)
 
 
 def compute_geometric_interval(

@@ -25,7 +25,7 @@ from benchbook.analysis.claims import (
 from benchbook.analysis.comparisons import Comparison, Outcome, TableRow
 from benchbook.analysis.forecast import (
     BLOCKS_PER_DAY,
-    MAX_DAYS,
+    MAX_FORECAST_DAYS,
     PARITY_WITHIN,
     are_alike,
     forecast_outcomes,
@@ -269,7 +269,7 @@ def _judge_language(
     reasons = dict.fromkeys(row.reason for row in rows if row.stands in _DID_NOT_RUN)
     head = choose_headline(shown) if shown else rows[0]
     verdict = judge_counts(counts)
-    more_days = _count_days(ran) if verdict == "undecided" else nan
+    more_days, needs = _forecast_need(ran) if verdict == "undecided" else (nan, "")
     return ClaimVerdict(
         id=claim.id,
         study=claim.study,
@@ -290,33 +290,28 @@ def _judge_language(
         than=claim.than,
         in_the_paper=claim.in_the_paper,
         why="; ".join(reasons),
-        needs=_describe_need(ran, more_days) if verdict == "undecided" else "",
+        needs=needs,
         more_days=more_days,
         **_describe_headline(claim, head),
     )
 
 
-def _count_days(ran: Sequence[Comparison]) -> float:
-    """Return the machine-days that would decide a claim if its estimates and spreads stay."""
+def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
+    """Return the machine-days that would decide a claim, as `ClaimVerdict` has them, and in words.
+
+    Its estimates and spreads are assumed to stay.
+    """
     if all(isnan(row.low) for row in ran):
         missing = MIN_BLOCKS - max(row.blocks for row in ran)
-        return ceil(missing / BLOCKS_PER_DAY) if missing > 0 else inf
-    for days in range(1, MAX_DAYS + 1):
+        if missing <= 0:
+            return inf, ""
+        return ceil(missing / BLOCKS_PER_DAY), f"needs {format_count(missing, 'more block')}"
+    for days in range(1, MAX_FORECAST_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
-            return days
-    return inf
-
-
-def _describe_need(ran: Sequence[Comparison], days: float) -> str:
-    """Return in words what would decide a claim."""
-    if all(isnan(row.low) for row in ran):
-        missing = MIN_BLOCKS - max(row.blocks for row in ran)
-        return f"needs {format_count(missing, 'more block')}" if missing > 0 else ""
-    if days <= MAX_DAYS:
-        return f"needs about {format_count(int(days), 'more machine-day')}"
+            return days, f"needs about {format_count(days, 'more machine-day')}"
     if are_alike(ran):
-        return f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
-    return f"needs more than {MAX_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"
+        return inf, f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
+    return inf, f"needs more than {MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"
 
 
 def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]:

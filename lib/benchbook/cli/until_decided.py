@@ -8,6 +8,7 @@ from functools import cached_property
 import pandas as pd
 
 from benchbook.analysis.block_means import load_block_means
+from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.cli import output, selection
@@ -21,7 +22,6 @@ from benchbook.results.views import list_durations
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.progress import Progress, Summary, estimate_time_left
 from benchbook.runner.undecided_claims import (
-    MAX_BLOCKS_PER_DAY,
     ComparisonCells,
     choose_next_block,
     find_comparison_cells,
@@ -160,6 +160,6 @@ class ClaimState:
             name = f"block {block[0].block + 1}"
             return f"next: {', '.join([name, format_count(len(block), 'cell'), *left])}"
         if self.undecided:
-            today = f"{MAX_BLOCKS_PER_DAY} blocks of today"
+            today = f"{BLOCKS_PER_DAY} blocks of today"
             return f"no block is left: each cell has {today}, or all blocks of the profile"
         return "no claim that can run here is undecided"

@@ -18,7 +18,7 @@ from benchbook.analysis.claim_comparisons import choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_DAYS
+from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
@@ -29,9 +29,6 @@ from benchbook.measure.machine import name_host
 from benchbook.registry.products import is_experimental
 from benchbook.results.schema import ALTERNATING_COLUMNS, OBSERVATIONS
 from benchbook.studies.catalogue import load_study
-
-MAX_BLOCKS_PER_DAY: Final = BLOCKS_PER_DAY
-"""Blocks that are added to a comparison on one machine-day: those of another day tell more."""
 
 MAX_FAILURES: Final = 2
 """Blocks of one run in which a cell may fail before its comparisons are given up."""
@@ -199,17 +196,17 @@ def choose_affordable(
     costs: list[tuple[bool, float, str]] = []
     for verdict in verdicts:
         if verdict.id in cells:
-            day_s = MAX_BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in cells[verdict.id])
+            day_s = BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in cells[verdict.id])
             # One that is decided in another language, or did not run, has no forecast.
             days = 1 if isnan(verdict.more_days) else verdict.more_days
-            costs.append((isinf(days), day_s * min(days, MAX_DAYS), verdict.id))
+            costs.append((isinf(days), day_s * min(days, MAX_FORECAST_DAYS), verdict.id))
 
     # Claims share cells: each costs what it adds to those before it.
     affordable = set[str]()
     chosen = set[Combination]()
     for _, _, claim in sorted(costs):
         together = chosen | cells[claim]
-        if MAX_BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in together) <= left_s:
+        if BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in together) <= left_s:
             chosen = together
             affordable.add(claim)
     return affordable
@@ -286,7 +283,7 @@ def choose_next_block(
         for comparison in needed:
             passes = [finished.get((cell, block), block_pass) for cell in comparison]
             is_of_this_pass = all(one.begun == block_pass.begun for one in passes)
-            if is_of_this_pass and shared[comparison, block_pass.machine_day] < MAX_BLOCKS_PER_DAY:
+            if is_of_this_pass and shared[comparison, block_pass.machine_day] < BLOCKS_PER_DAY:
                 completed.append(comparison)
 
         # Their cells, and those of their studies' A/A checks.
@@ -296,14 +293,11 @@ def choose_next_block(
             if study in measured:
                 chosen |= {(cell, block) for cell in pair} - finished.keys()
 
+        chosen &= runnable
         rank = (block in current, len(completed))
-        if chosen & runnable and rank > best:
+        if chosen and rank > best:
             best, cells_of_best = rank, chosen
-    return [
-        cell
-        for cell in cells
-        if not cell.missing and (cell.combination, cell.block) in cells_of_best
-    ]
+    return [cell for cell in cells if (cell.combination, cell.block) in cells_of_best]
 
 
 def _find_passes(
@@ -374,7 +368,6 @@ def run_until_decided(
     while left_s() > 0:
         # What fits into the time, and then the rest, as far as the time goes.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
-        undecided = select_undecided(comparisons, analysis)
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
         first = [comparison for comparison in wanted if comparison.claim.id in affordable]
         chosen = choose_next_block(cells, first, analysis.means, now(), visited)
@@ -385,4 +378,5 @@ def run_until_decided(
         failures.update(cell.combination for cell in run_cells(chosen))
         visited.add(chosen[0].block)
         analysis = analyse()
+        undecided = select_undecided(comparisons, analysis)
     return analysis

@@ -40,7 +40,7 @@ def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
 
 
 def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> None:
-    # What its image runs by itself.
+    # The command of its image.
     fleet.start_server(role, lambda _: ("/entrypoint.sh", "couchbase-server"))
 
 

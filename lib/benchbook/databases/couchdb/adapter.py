@@ -185,7 +185,7 @@ class CouchDB(ServerAdapter[HTTPNode]):
         self._proxy: CountingProxy | None = None
         self._prepared: dict[str, ReplicatedDatabase] = {}
         super()._connect()
-        # CouchDB takes a record of 17 MB where it is told to; its default is 8 MB, from 3.0 on.
+        # The default is 8 MB, from 3.0 on; with a larger limit it takes a record of 17 MB.
         sizes = []
         for node in self.deployment.nodes:
             size = self._sessions[node.role].read_setting("couchdb", "max_document_size")

@@ -96,7 +96,7 @@ def _start_server(
         role, lambda port: [installed.programs["rethinkdb"], *flags, "--driver-port", str(port)]
     )
     server.await_line("Server ready")
-    # It has chosen the port of its cluster by itself.
+    # The server chose the port of its cluster: read it from the log.
     line = r"Listening for intracluster connections on port (\d+)"
     (port,) = re.findall(line, read_log_end(server.log))
     return f"rethinkdb://admin:{password}@{server.address}/?cluster={port}"
