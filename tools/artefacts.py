@@ -24,7 +24,7 @@ from typing import Final
 from benchbook import paths
 from benchbook.files import suite_files
 from benchbook.languages.harness import find_jar
-from benchbook.text.package_managers import name_package_manager
+from benchbook.registry.products import name_package_manager
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Maven's local repository: read here, and never written."""

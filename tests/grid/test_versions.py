@@ -44,7 +44,6 @@ CANNOT_MOVE: Final = {
     "benchbook.servers.errors",
     "benchbook.text",
     "benchbook.text.number_format",
-    "benchbook.text.package_managers",
     "benchbook.text.suggestions",
 }
 """Modules that cells load and that find, name, check or write things, outside what is timed."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.registry import products
-from benchbook.text.package_managers import name_package_manager
+from benchbook.registry.products import name_package_manager
 from checkout import ROOT
 
 

@@ -26,11 +26,11 @@ import fastjsonschema
 
 from benchbook import paths
 from benchbook.measure import Reading
+from benchbook.registry.products import name_package_manager
 from benchbook.schema import Document, UnfitError
 from benchbook.servers import processes
 from benchbook.servers.deployment import is_older
 from benchbook.servers.errors import scrub_passwords
-from benchbook.text.package_managers import name_package_manager
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":

@@ -18,7 +18,6 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from benchbook.registry import plugins
-from benchbook.text.package_managers import format_install_command
 
 _OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
@@ -104,10 +103,21 @@ class Package:
 
     def describe_installing(self) -> str:
         """Return all ways to install it on this system, in one line."""
-        ways = [format_install_command(self.debian, self.homebrew), self.install_advice]
+        ways = [self._format_command(), self.install_advice]
         if self.artefact and is_artefact_platform():
             ways.insert(0, "python -m tools.fetched_servers")
         return ", or ".join(filter(None, ways)) or "install its makers' package"
+
+    def _format_command(self) -> str:
+        """Return the command that installs it; empty where this system's packages have none."""
+        if sys.platform == "darwin":
+            return f"brew install {self.homebrew}" if self.homebrew else ""
+        return f"apt-get install {self.debian}" if self.debian else ""
+
+
+def name_package_manager() -> str:
+    """Return ``Homebrew`` on a Mac, else ``apt-get``."""
+    return "Homebrew" if sys.platform == "darwin" else "apt-get"
 
 
 def is_artefact_platform() -> bool:
