@@ -156,7 +156,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) 
     """A folder with copies of grids and notebooks, the papers' data, and no results."""
     folder = tmp_path / "home"
     (folder / "data").mkdir(parents=True)
-    for name in ("claims", "published"):
+    for name in ("claims", "findings", "published"):
         (folder / "data" / name).symlink_to(ROOT / "data" / name)
     for name in ("papermill_params", "notebooks"):
         shutil.copytree(

@@ -131,6 +131,11 @@ def claims() -> Path:
     return root() / "data" / "claims"
 
 
+def findings() -> Path:
+    """Return the folder of the texts on what does not follow from the papers' numbers."""
+    return root() / "data" / "findings"
+
+
 def results() -> Path:
     """Return the folder of the results of runs, which ``BENCHBOOK_RESULTS`` can move."""
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")

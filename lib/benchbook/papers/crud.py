@@ -1,23 +1,19 @@
 """Document and relational databases, single and replicated (study `crud`).
 
 Begin with ``FIGURES`` and ``TABLES`` at the end. `compute_null_baseline` gives the harness's own
-share of a database's time; `get_time` and its neighbours give the paper's printed times.
+share of a database's time.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from operator import attrgetter
 from typing import Final
 
 import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.paper_comparisons import compare_tables
-from benchbook.analysis.published import PublishedNumber
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import SINGLE_LEVEL
-from benchbook.papers.recomputed import Values, get_number, get_values
 from benchbook.plots import labels, style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import NOT_RUN, Dots, Exhibit, Maker, list_misprints, set_table
@@ -180,50 +176,6 @@ def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     compared = compare_tables(means, [wanted]).dropna(subset="estimate")
     shares = compared.rename(columns={"b": "database", "estimate": "share"})
     return shares[["database", "operation", "n", "label", "share", "blocks"]]
-
-
-SIZES: Final = (1000, 10_000, 100_000)
-DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
-RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
-DATABASES: Final = DOCUMENT + RELATIONAL
-SQL_SERVER: Final = "Microsoft SQL Server"
-
-TIMES: Final = {" ".join(place): table for table, place in TIME_TABLES.items()}
-"""The tables of times by operation and topology: ``insert single`` is Table II."""
-
-SELECT: Final = "select single"
-WRITES: Final = tuple(operation for operation in TIMES if operation != SELECT)
-SINGLE_WRITES: Final = ("insert single", "update single", "delete single")
-REPLICATED_WRITES: Final = ("insert replicated", "update replicated", "delete replicated")
-
-
-def get_time(operation: str, database: str, n: int) -> PublishedNumber:
-    """Return a printed time in ms; `operation`, such as ``insert single``, is a key of `TIMES`."""
-    return get_number("crud", TIMES[operation], database, n)
-
-
-def get_times(operation: str, database: str) -> Values:
-    """Return a database's times at the three sizes."""
-    return get_values(get_time(operation, database, n) for n in SIZES)
-
-
-def find_quickest(operation: str, databases: Sequence[str], n: int) -> PublishedNumber:
-    """Return the shortest of several databases' times."""
-    return min(
-        (get_time(operation, database, n) for database in databases), key=attrgetter("value")
-    )
-
-
-def find_slowest(operation: str, databases: Sequence[str], n: int) -> PublishedNumber:
-    """Return the longest of several databases' times."""
-    return max(
-        (get_time(operation, database, n) for database in databases), key=attrgetter("value")
-    )
-
-
-def list_others(database: str, databases: Sequence[str] = DATABASES) -> list[str]:
-    """Return the databases but one."""
-    return [other for other in databases if other != database]
 
 
 SERIES_STYLES: Final = {

@@ -2,25 +2,30 @@
 
 A *check* compares one printed number, bound or order with what other printed numbers make it.
 Checks are counted. A *finding* describes what does not follow: as printed, as recomputed, and why.
-Each paper has a module in `benchbook.papers.checks`; it reads ``data/published`` only.
+Each paper has a module in `benchbook.papers.checks`, and its findings' texts in ``data/findings``.
+All numbers are computed from ``data/published`` alone.
 """
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from operator import truediv
+from string import Formatter
 from types import ModuleType
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchbook import paths
 from benchbook.analysis.claim_files import suggest_published_key
 from benchbook.analysis.published import (
     PublishedNumber,
     find_published_number,
     load_published_numbers,
 )
+from benchbook.files.yaml_file import load_yaml
 from benchbook.studies.catalogue import SLUGS
 
 Values: TypeAlias = NDArray[np.float64]
@@ -141,18 +146,26 @@ def check_limit(
     return _make_check("bound", says, (where, f"at most {most:g}"), of, value, reach, agrees)
 
 
-def check_order(where: str, compute: Compute, *of: PublishedNumber, says: str) -> PrintedCheck:
-    """Check that a ratio is less than 1 by more than the rounding of its inputs."""
+def check_order(
+    where: str, *of: PublishedNumber, says: str, compute: Compute = truediv
+) -> PrintedCheck:
+    """Check that the first of two numbers is smaller, by more than their rounding.
+
+    `compute` makes their ratio; it can make it of more than two numbers.
+    """
     value, reach = propagate(compute, *of)
     agrees = value + reach < 1
     return _make_check("order", says, (where, "less than 1"), of, value, reach, agrees)
 
 
-def check_likeness(where: str, compute: Compute, *of: PublishedNumber, says: str) -> PrintedCheck:
-    """Check that a ratio that a sentence calls close to 1 lies within the factor `SIMILAR`."""
-    ratio = compute(*(number.value for number in of))
+def check_likeness(
+    where: str, first: PublishedNumber, second: PublishedNumber, *, says: str
+) -> PrintedCheck:
+    """Check that two numbers that a sentence calls close are within the factor `SIMILAR`."""
+    ratio = first.value / second.value
     agrees = 1 / SIMILAR <= ratio <= SIMILAR
-    return _make_check("likeness", says, (where, "about 1"), of, ratio, SIMILAR, agrees)
+    claim = (where, "about 1")
+    return _make_check("likeness", says, claim, (first, second), ratio, SIMILAR, agrees)
 
 
 def _make_check(
@@ -198,6 +211,10 @@ class PaperFinding:
         return self.name.partition(".")[0]
 
 
+FindingNumbers: TypeAlias = dict[str, Mapping[str, object]]
+"""The numbers in the texts of findings, by the finding's name and their own."""
+
+
 def get_number(study: str, source: str, row: str | int, column: str | int) -> PublishedNumber:
     """Return one number as a paper prints it.
 
@@ -227,24 +244,38 @@ def list_values(values: Iterable[float | str], form: str = "") -> str:
 def run_checks(study: str | None = None) -> pd.DataFrame:
     """Return the checks of one study, or of all: one row per check, one column per field."""
     rows = []
-    for module in _load_modules(study):
+    for module in _load_modules(study).values():
         rows += [asdict(check) for check in module.list_checks()]
     return pd.DataFrame(rows)
 
 
 def list_findings(study: str | None = None) -> list[PaperFinding]:
-    """Return the findings of one study, or of all."""
-    listed: list[PaperFinding] = []
-    for module in _load_modules(study):
-        listed += module.list_findings()
-    return listed
+    """Return the findings of one study, or of all: the texts of ``data/findings``, filled in."""
+    findings = []
+    fill = _SentenceWriter().vformat
+    for slug, module in _load_modules(study).items():
+        numbers = module.compute_findings()
+        for name, texts in load_yaml(paths.findings() / f"{slug}.yaml").value.items():
+            of_finding = numbers.get(name, {})
+            filled: dict[str, Any] = {part: fill(texts[part], (), of_finding) for part in texts}
+            findings.append(PaperFinding(name, **filled))
+    return findings
 
 
-def _load_modules(study: str | None) -> list[ModuleType]:
-    """Return the modules with the checks of one paper, or of all papers."""
+class _SentenceWriter(Formatter):
+    """Fills numbers into a text as `str.format` does, and several as a sentence lists them."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list | np.ndarray):
+            return list_values(value, format_spec)
+        return format(value, format_spec)
+
+
+def _load_modules(study: str | None) -> dict[str, ModuleType]:
+    """Return the modules with the checks of one paper, or of all papers, by study."""
     # They import this module, so they cannot be imported at its top.
     slugs = [slug for slug in SLUGS if study in (None, slug)]
-    return [importlib.import_module(f"benchbook.papers.checks.{slug}") for slug in slugs]
+    return {slug: importlib.import_module(f"benchbook.papers.checks.{slug}") for slug in slugs}
 
 
 def count_checks(table: pd.DataFrame) -> pd.DataFrame:

@@ -6,16 +6,15 @@ figures show, at the paper's levels and sizes.
 
 import math
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchbook.analysis.published import PublishedNumber, load_published_numbers
+from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.runs import Analysis
-from benchbook.papers.recomputed import Values, get_number, get_values
 from benchbook.plots import labels
 from benchbook.plots.points import (
     BLOCK_COLUMNS,
@@ -47,47 +46,8 @@ AS_MEANT: Final = "as meant"
 AS_PRINTED: Final = "commas as separators"
 
 FORMATS: Final = ("JSON", "XML")
-SHARES: Final = ("User CPU", "System CPU")
-RESOURCES: Final = (*SHARES, "Memory")
 RESOURCE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
 """The tables of the trials' resources."""
-
-
-def get_total_time(trial: int, format: str) -> PublishedNumber:
-    """Return a trial's total time in ms."""
-    return get_number("tcp", "Table 3", f"Trial {trial} Total Time", format)
-
-
-def get_average_time(trial: int, format: str) -> PublishedNumber:
-    """Return a trial's average time in ms."""
-    return get_number("tcp", "Table 3", f"Trial {trial} Average Time", format)
-
-
-def get_objects(trial: int, format: str) -> PublishedNumber:
-    """Return a trial's number of objects."""
-    return get_number("tcp", "Table 3", f"Trial {trial} Number Of Objects", format)
-
-
-def get_resource(trial: int, format: str, measure: str) -> PublishedNumber:
-    """Return a trial's share of a resource in percent."""
-    return get_number("tcp", RESOURCE_TABLES[format], f"Trial {trial}", measure)
-
-
-def get_total_times(format: str) -> Values:
-    """Return the total times of the trials."""
-    return get_values(get_total_time(trial, format) for trial in TRIALS.values())
-
-
-def get_resources(format: str, measure: str) -> Values:
-    """Return the shares of the trials, of Tables 4 and 5."""
-    return get_values(get_resource(trial, format, measure) for trial in TRIALS.values())
-
-
-def get_tests() -> dict[str, dict[Hashable, Any]]:
-    """Return Table 8's tests of the values that Table 7 means, by measure."""
-    table = recompute_tests()
-    meant = table[table["reading"] == AS_MEANT]
-    return {str(row["measure"]): row for row in meant.to_dict("records")}
 
 
 def recompute_tests() -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Each paper's own numbers, checked in plain Python: one module per study.
 
-A module has two generators. `list_checks` yields what follows from other printed numbers, or
-should; `list_findings` yields what does not follow. `benchbook.papers.recomputed` makes a check.
+A module has two functions. `list_checks` compares printed numbers with others that they follow
+from. `compute_findings` returns the numbers in the texts of ``data/findings``, which describe what
+does not follow. `benchbook.papers.recomputed` makes a check and fills the texts.
 """

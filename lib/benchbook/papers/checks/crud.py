@@ -1,38 +1,70 @@
-"""Checks of the CRUD paper's own numbers: the sentences of Sections V and VI.
+"""Checks on the CRUD paper's own numbers, and the numbers of its findings.
 
-Its findings are in `benchbook.papers.checks.crud_findings`.
+Its Tables II to VIII have a time for each operation, topology, database and number of records:
+`get_time` returns one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import product
-from operator import add, truediv
+from itertools import pairwise, product
+from operator import add, attrgetter, truediv
+from statistics import geometric_mean
 
-from benchbook.papers.checks.crud_findings import list_findings
-from benchbook.papers.crud import (
-    DATABASES,
-    DOCUMENT,
-    RELATIONAL,
-    SIZES,
-    SQL_SERVER,
-    TIMES,
-    WRITES,
-    find_quickest,
-    find_slowest,
-    get_time,
-    list_others,
-)
+import numpy as np
+
+from benchbook.analysis.published import PublishedNumber
+from benchbook.papers.crud import TIME_TABLES
 from benchbook.papers.recomputed import (
+    SIMILAR,
+    FindingNumbers,
     PrintedCheck,
+    Values,
     check_likeness,
     check_number,
     check_order,
     get_number,
+    get_values,
 )
 
-__all__ = ["list_checks", "list_findings"]
+TIMES = {" ".join(place): table for table, place in TIME_TABLES.items()}
+"""The tables of times by operation and topology: ``insert single`` is Table II."""
+
+SELECT = "select single"
+WRITES = tuple(operation for operation in TIMES if operation != SELECT)
+SIZES = (1000, 10_000, 100_000)
+
+SQL_SERVER = "Microsoft SQL Server"
+DOCUMENT = ("CouchDB", "MongoDB", "Couchbase")
+RELATIONAL = (SQL_SERVER, "MySQL", "PostgreSQL")
+DATABASES = DOCUMENT + RELATIONAL
+RIVALS = {
+    "of all six": DATABASES,
+    "of the document stores": DOCUMENT,
+    "of the relational ones": RELATIONAL,
+    "against the relational ones": RELATIONAL,
+    "against Couchbase": ("Couchbase",),
+}
+"""The databases that a sentence compares with."""
 
 number = partial(get_number, "crud")
+
+
+def get_time(operation: str, database: str, n: int) -> PublishedNumber:
+    """Return a printed time in ms; `operation`, such as ``insert single``, is a key of `TIMES`."""
+    return number(TIMES[operation], database, n)
+
+
+def get_times(operation: str, database: str) -> Values:
+    """Return a database's times at the three sizes."""
+    return get_values(get_time(operation, database, n) for n in SIZES)
+
+
+def sort_times(
+    operation: str, databases: Iterable[str], n: int, *, but: str = ""
+) -> list[PublishedNumber]:
+    """Return the times of several databases but one, the quickest first."""
+    times = [get_time(operation, database, n) for database in databases if database != but]
+    return sorted(times, key=attrgetter("value"))
 
 
 def list_checks() -> Iterator[PrintedCheck]:
@@ -40,7 +72,7 @@ def list_checks() -> Iterator[PrintedCheck]:
     yield from _check_inserts()
     yield from _check_updates()
     yield from _check_deletes()
-    yield _check_documents_first("select single", 100_000)
+    yield from _check_documents_first("select single", sizes=(100_000,))
     yield from _check_conclusions()
     yield check_number(
         number("Section IV", "virtual machines", "each database"),
@@ -59,12 +91,9 @@ def list_checks() -> Iterator[PrintedCheck]:
 
 def _check_inserts() -> Iterator[PrintedCheck]:
     """Check what Section V says of inserts."""
-    for n in SIZES:
-        yield _check_documents_first("insert single", n)
-    for n in SIZES:
-        yield _check_quickest("insert single", "CouchDB", n)
-    for n in SIZES:
-        yield _check_close("insert single", "Couchbase", "PostgreSQL", n)
+    yield from _check_documents_first("insert single")
+    yield from _check_rank("CouchDB", "quickest", "of all six", "insert single")
+    yield from _check_close("Couchbase", "PostgreSQL", "insert single")
     for n in SIZES:
         yield check_number(
             number("Section V", "insert, Microsoft SQL Server against MongoDB", "factor"),
@@ -74,16 +103,14 @@ def _check_inserts() -> Iterator[PrintedCheck]:
             says=f"SQL Server over MongoDB, insert single, {n:,}",
         )
 
-    for n in SIZES:
-        yield _check_quickest("insert replicated", "CouchDB", n)
+    yield from _check_rank("CouchDB", "quickest", "of all six", "insert replicated")
     mongodb = get_time("insert replicated", "MongoDB", 100_000)
     postgresql = get_time("insert replicated", "PostgreSQL", 100_000)
     says = "PostgreSQL quicker than MongoDB, insert replicated, 100,000"
-    yield check_order("Section V", truediv, postgresql, mongodb, says=says)
+    yield check_order("Section V", postgresql, mongodb, says=says)
     says = "MongoDB only slightly worse than PostgreSQL, insert replicated, 100,000"
-    yield check_likeness("Section V", truediv, mongodb, postgresql, says=says)
-    for n in SIZES:
-        yield _check_close("insert replicated", "Couchbase", "PostgreSQL", n)
+    yield check_likeness("Section V", mongodb, postgresql, says=says)
+    yield from _check_close("Couchbase", "PostgreSQL", "insert replicated")
 
 
 def _check_updates() -> Iterator[PrintedCheck]:
@@ -92,91 +119,300 @@ def _check_updates() -> Iterator[PrintedCheck]:
         update = get_time("update single", SQL_SERVER, n)
         insert = get_time("insert single", SQL_SERVER, n)
         says = f"SQL Server's update quicker than its insert, single, {n:,}"
-        yield check_order("Section V", truediv, update, insert, says=says)
-    for n in SIZES:
-        yield _check_close("update single", SQL_SERVER, "MongoDB", n)
-    for n in SIZES:
-        yield _check_slowest("update single", "PostgreSQL", n)
-    for n in SIZES:
-        yield _check_close("update single", "MySQL", "Couchbase", n)
-    for n in SIZES:
-        yield _check_documents_first("update replicated", n)
+        yield check_order("Section V", update, insert, says=says)
+    yield from _check_close(SQL_SERVER, "MongoDB", "update single")
+    yield from _check_rank("PostgreSQL", "slowest", "of all six", "update single")
+    yield from _check_close("MySQL", "Couchbase", "update single")
+    yield from _check_documents_first("update replicated")
 
 
 def _check_deletes() -> Iterator[PrintedCheck]:
     """Check what Section V says of deletes."""
-    among = "of the relational ones"
-    for n in SIZES:
-        yield _check_quickest("delete single", SQL_SERVER, n, RELATIONAL, among)
-    for n in SIZES:
-        yield _check_slowest("delete replicated", SQL_SERVER, n, RELATIONAL, among)
-
+    yield from _check_rank(SQL_SERVER, "quickest", "of the relational ones", "delete single")
+    yield from _check_rank(SQL_SERVER, "slowest", "of the relational ones", "delete replicated")
     deletes = ("delete single", "delete replicated")
-    for operation, n in product(deletes, SIZES):
-        yield _check_quickest(operation, "CouchDB", n, DOCUMENT, "of the document stores")
-    for operation, n in product(deletes, SIZES):
-        yield _check_quickest(operation, "MongoDB", n, ("Couchbase",), "against Couchbase")
+    yield from _check_rank("CouchDB", "quickest", "of the document stores", *deletes)
+    yield from _check_rank("MongoDB", "quickest", "against Couchbase", *deletes)
 
 
 def _check_conclusions() -> Iterator[PrintedCheck]:
     """Check what Section VI concludes."""
-    for n in SIZES:
-        yield _check_quickest("select single", "MongoDB", n, where="Section VI")
-    for operation, n in product(("update single", "update replicated"), SIZES):
-        among = "of the document stores"
-        yield _check_quickest(operation, "CouchDB", n, DOCUMENT, among, where="Section VI")
-    for operation, n in product(WRITES, SIZES):
-        among = "against the relational ones"
-        yield _check_quickest(operation, "MongoDB", n, RELATIONAL, among, where="Section VI")
+    where = "Section VI"
+    updates = ("update single", "update replicated")
+    yield from _check_rank("MongoDB", "quickest", "of all six", SELECT, where=where)
+    yield from _check_rank("CouchDB", "quickest", "of the document stores", *updates, where=where)
+    among = "against the relational ones"
+    yield from _check_rank("MongoDB", "quickest", among, *WRITES, where=where)
 
     # Section V says the same of inserts, which are checked there.
     rest = [operation for operation in TIMES if not operation.startswith("insert")]
-    for operation, n in product(rest, SIZES):
-        yield _check_close(operation, "Couchbase", "PostgreSQL", n, where="Section VI")
+    yield from _check_close("Couchbase", "PostgreSQL", *rest, where=where)
 
 
-def _check_documents_first(operation: str, n: int) -> PrintedCheck:
+def _check_documents_first(operation: str, sizes: Sequence[int] = SIZES) -> Iterator[PrintedCheck]:
     """Check that the slowest document store is quicker than the quickest relational one."""
-    slow, quick = find_slowest(operation, DOCUMENT, n), find_quickest(operation, RELATIONAL, n)
-    says = (
-        f"all document stores quicker than all relational ones, {operation}, {n:,} ({slow.row}, "
-        f"{quick.row})"
-    )
-    return check_order("Section V", truediv, slow, quick, says=says)
+    for n in sizes:
+        slow, quick = (
+            sort_times(operation, DOCUMENT, n)[-1],
+            sort_times(operation, RELATIONAL, n)[0],
+        )
+        says = (
+            f"all document stores quicker than all relational ones, {operation}, {n:,} "
+            f"({slow.row}, {quick.row})"
+        )
+        yield check_order("Section V", slow, quick, says=says)
 
 
-def _check_quickest(
-    operation: str,
-    database: str,
-    n: int,
-    rivals: Sequence[str] = DATABASES,
-    among: str = "of all six",
-    where: str = "Section V",
-) -> PrintedCheck:
-    """Check that a database is quicker than each of its rivals."""
-    rival = find_quickest(operation, list_others(database, rivals), n)
-    says = f"{database} quickest {among}, {operation}, {n:,} ({rival.row} next)"
-    return check_order(where, truediv, get_time(operation, database, n), rival, says=says)
-
-
-def _check_slowest(
-    operation: str,
-    database: str,
-    n: int,
-    rivals: Sequence[str] = DATABASES,
-    among: str = "of all six",
-) -> PrintedCheck:
-    """Check that a database is slower than each of its rivals."""
-    rival = find_slowest(operation, list_others(database, rivals), n)
-    says = f"{database} slowest {among}, {operation}, {n:,} ({rival.row} next)"
-    return check_order("Section V", truediv, rival, get_time(operation, database, n), says=says)
+def _check_rank(
+    database: str, rank: str, among: str, *operations: str, where: str = "Section V"
+) -> Iterator[PrintedCheck]:
+    """Check that a database is the quickest or slowest of its rivals, a key of `RIVALS`."""
+    for operation, n in product(operations, SIZES):
+        own = get_time(operation, database, n)
+        rivals = sort_times(operation, RIVALS[among], n, but=database)
+        is_first = rank == "quickest"
+        rival = rivals[0] if is_first else rivals[-1]
+        says = f"{database} {rank} {among}, {operation}, {n:,} ({rival.row} next)"
+        yield check_order(where, *((own, rival) if is_first else (rival, own)), says=says)
 
 
 def _check_close(
-    operation: str, first: str, second: str, n: int, where: str = "Section V"
-) -> PrintedCheck:
+    first: str, second: str, *operations: str, where: str = "Section V"
+) -> Iterator[PrintedCheck]:
     """Check that two databases' times are about the same."""
-    says = f"{first} close to {second}, {operation}, {n:,}"
-    return check_likeness(
-        where, truediv, get_time(operation, first, n), get_time(operation, second, n), says=says
+    for operation, n in product(operations, SIZES):
+        times = get_time(operation, first, n), get_time(operation, second, n)
+        yield check_likeness(where, *times, says=f"{first} close to {second}, {operation}, {n:,}")
+
+
+def compute_findings() -> FindingNumbers:
+    """Return the numbers of each finding in ``data/findings/crud.yaml``."""
+    return (
+        _compute_couchdb()
+        | _compute_mongodb()
+        | _compute_couchbase()
+        | _compute_sqlserver()
+        | _compute_closeness()
+        | _compute_families()
+        | _compute_design()
     )
+
+
+def _compute_couchdb() -> FindingNumbers:
+    """Return CouchDB's rates if its times are milliseconds, and its ranks if they are seconds."""
+    inserts = get_times("insert single", "CouchDB")
+    call_us = inserts[0]  # ms for 1,000 calls, so microseconds for one
+    clock = number("Section IV", "clock", "virtual machine").value
+    document_kb = number("Section IV", "document", "size").value
+
+    # As seconds its times are a thousand times longer.
+    places = list(product(WRITES, SIZES))
+    is_slowest, is_slowest_store = [], []
+    for operation, n in places:
+        time = 1000 * get_time(operation, "CouchDB", n).value
+        is_slowest.append(time > sort_times(operation, DATABASES, n, but="CouchDB")[-1].value)
+        is_slowest_store.append(time > sort_times(operation, DOCUMENT, n, but="CouchDB")[-1].value)
+    return {
+        "crud.couchdb-seconds": {
+            "call_us": call_us,
+            "cycles": call_us * clock * 1000,
+            "clock": clock,
+            "rates": np.multiply(SIZES, document_kb) / inserts,  # KB/ms are MB/s
+            "calls_a_second": 1000 / call_us,
+        },
+        "crud.couchdb-turned-round": {
+            "slowest": sum(is_slowest),
+            "slowest_store": sum(is_slowest_store),
+            "places": len(places),
+        },
+        "crud.couchdb-update": {
+            "update": get_times("update single", "CouchDB"),
+            "select": get_times(SELECT, "CouchDB"),
+        },
+    }
+
+
+def _compute_mongodb() -> FindingNumbers:
+    couchdb, mongodb, couchbase = (get_times(SELECT, name)[-1] for name in DOCUMENT)
+    document_kb = number("Section IV", "document", "size").value
+    kilobytes = SIZES[-1] * document_kb  # KB/ms are MB/s
+    deletes = {name: get_times("delete replicated", name)[-1] for name in ("MongoDB", "Couchbase")}
+    lost = []
+    for operation, n in product(TIMES, SIZES):
+        rival = sort_times(operation, RELATIONAL, n)[0]
+        ratio = get_time(operation, "MongoDB", n).value / rival.value
+        if ratio > 1:
+            lost.append(f"{operation}, {n:,} ({rival.row}, {ratio:.2f})")
+    return {
+        "crud.mongodb-select": {
+            "mongodb": mongodb,
+            "document_kb": document_kb,
+            "mongodb_rate": kilobytes / mongodb / 1000,
+            "couchdb_rate": kilobytes / couchdb,
+            "couchbase_rate": kilobytes / couchbase,
+        },
+        "crud.no-unit": {"quicker": get_times("insert single", "MongoDB")[-1] / mongodb},
+        "crud.second-place": {
+            **deletes,
+            "longer_percent": 100 * (deletes["MongoDB"] / deletes["Couchbase"] - 1),
+        },
+        "crud.better-than-relational": {
+            "slower": len(lost),
+            "places": len(TIMES) * len(SIZES),
+            "list": "; ".join(lost),
+        },
+    }
+
+
+def _compute_couchbase() -> FindingNumbers:
+    single = [get_time("insert single", "Couchbase", n) for n in SIZES]
+    replicated = [get_time("insert replicated", "Couchbase", n) for n in SIZES]
+    is_equal = [a.printed == b.printed for a, b in zip(single, replicated, strict=True)]
+    times = [time.printed for time, equal in zip(single, is_equal, strict=True) if equal]
+
+    ratios = []
+    for operation, n in product(TIMES, SIZES):
+        postgresql, couchbase = (
+            get_time(operation, name, n) for name in ("PostgreSQL", "Couchbase")
+        )
+        ratios.append((postgresql.value / couchbase.value, f"{operation}, {n:,}"))
+    most, place = max(ratios)
+    inserts = get_times("insert replicated", "PostgreSQL")
+    return {
+        "crud.couchbase-inserts": {
+            "batches": _get_batches(),
+            "sizes": [n for n, equal in zip(SIZES, is_equal, strict=True) if equal],
+            "times": ", ".join(times),
+            "longer_percent": 100 * (replicated[0].value / single[0].value - 1),
+        },
+        "crud.couchbase-postgresql": {
+            "factor": SIMILAR,
+            "near": sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in ratios),
+            "places": len(ratios),
+            "most": most,
+            "place": place,
+            "inserts": inserts / get_times("insert replicated", "Couchbase"),
+        },
+    }
+
+
+def _compute_sqlserver() -> FindingNumbers:
+    # Replicated times over single ones.
+    growth = {}
+    for operation in ("insert", "update", "delete"):
+        single = get_times(f"{operation} single", SQL_SERVER)
+        growth[operation] = get_times(f"{operation} replicated", SQL_SERVER) / single
+
+    # Times that are whole seconds.
+    replicated = np.array([get_times(f"{name} replicated", SQL_SERVER) for name in growth])
+    others = [name for name in DATABASES if name != SQL_SERVER]
+    rivals = np.array([get_times(*place) for place in product(WRITES, others)])
+
+    sql_server, mysql, postgresql = (get_times("delete single", name)[0] for name in RELATIONAL)
+    return {
+        "crud.sqlserver-topologies": growth,
+        "crud.sqlserver-seconds": {
+            "whole": np.count_nonzero(replicated % 1000 == 0),
+            "times": replicated.size,
+            "others_whole": np.count_nonzero(rivals % 1000 == 0),
+            "others_times": rivals.size,
+            "half_second_percent": 100 * 500 / replicated.min(),
+            "batches": _get_batches(),
+        },
+        "crud.sqlserver-delete": {
+            "sql_server": sql_server,
+            "mysql": mysql,
+            "postgresql": postgresql,
+            "slower": sql_server / postgresql,
+        },
+    }
+
+
+def _compute_closeness() -> FindingNumbers:
+    """Return the ratios of databases that the paper calls close, or the slowest."""
+    sql_server, mysql, postgresql = (get_times("update single", name) for name in RELATIONAL)
+    mysql_ratios = mysql / get_times("update single", "Couchbase")
+    mongodb = get_times("insert replicated", "MongoDB")
+    mongodb_ratios = mongodb / get_times("insert replicated", "PostgreSQL")
+    return {
+        "crud.postgresql-update": {
+            "postgresql": postgresql[0],
+            "mysql": mysql[0],
+            "growth": postgresql[1] / postgresql[0],
+        },
+        "crud.close-updates": {"ratios": sql_server / get_times("update single", "MongoDB")},
+        "crud.mysql-couchbase": {"more_percent": 100 * (mysql_ratios - 1)},
+        "crud.slightly-worse": {
+            "ratios": mongodb_ratios,
+            "slower_percent": 100 * (mongodb_ratios[-1] - 1),
+        },
+    }
+
+
+def _compute_families() -> FindingNumbers:
+    """Return how document stores compare with relational ones, pair by pair and in the mean."""
+    pairs = list(product(TIMES, SIZES, DOCUMENT, RELATIONAL))
+    slower, selects = 0, []
+    for operation, n, document, relational in pairs:
+        if get_time(operation, document, n).value >= get_time(operation, relational, n).value:
+            slower += 1
+            if operation == SELECT:
+                selects.append(f"{document} behind {relational}, {operation}, {n:,}")
+
+    ratios = {}
+    for operation in TIMES:
+        relational_mean = geometric_mean(get_times(operation, name)[-1] for name in RELATIONAL)
+        stores = ("MongoDB", "Couchbase")
+        ratios[operation] = relational_mean / geometric_mean(
+            get_times(operation, name)[-1] for name in stores
+        )
+    return {
+        "crud.overall": {
+            "quicker": len(pairs) - slower,
+            "pairs": len(pairs),
+            "slower": slower,
+            "slower_selects": len(selects),
+            "selects": "; ".join(selects),
+            "tables": len(TIMES),
+        },
+        "crud.constraints": {
+            "select": ratios[SELECT],
+            "writes": [ratios[operation] for operation in WRITES],
+        },
+    }
+
+
+def _compute_design() -> FindingNumbers:
+    """Return the numbers of machines and batches, and how times grow with the records."""
+    machines = number("Section IV", "virtual machines", "all")
+    each = number("Section IV", "virtual machines", "each database")
+    steps = []
+    for operation, database in product(TIMES, DATABASES):
+        for fewer, more in pairwise(get_times(operation, database)):
+            steps.append((more / fewer, f"{database}, {operation}"))
+    least, least_place = min(steps)
+    most, most_place = max(steps)
+    return {
+        "crud.another-papers-columns": {
+            "machines": machines,
+            "each": each,
+            "databases": machines.value / each.value,
+            "for_six": len(DATABASES) * each.value,
+        },
+        "crud.no-variance": {
+            "batches": _get_batches(),
+            "means": len(TIMES) * len(DATABASES) * len(SIZES),
+        },
+        "crud.steps": {
+            "steps": len(steps),
+            "outside": sum(not 5 <= ratio <= 20 for ratio, _ in steps),
+            "least": least,
+            "least_place": least_place,
+            "most": most,
+            "most_place": most_place,
+        },
+    }
+
+
+def _get_batches() -> float:
+    return number("Section IV", "batches", "each number of records").value
