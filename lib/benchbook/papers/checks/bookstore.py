@@ -7,7 +7,7 @@ from operator import truediv
 
 import numpy as np
 
-from benchbook.papers.recomputed import (
+from benchbook.papers.printed_checks import (
     FindingNumbers,
     PrintedCheck,
     Values,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from benchbook.papers.recomputed import (
+from benchbook.papers.printed_checks import (
     FindingNumbers,
     PrintedCheck,
     check_number,

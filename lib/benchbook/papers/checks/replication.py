@@ -5,7 +5,7 @@ from functools import partial
 from operator import add
 
 from benchbook.analysis.published import PublishedNumber
-from benchbook.papers.recomputed import (
+from benchbook.papers.printed_checks import (
     FindingNumbers,
     PrintedCheck,
     Values,
