@@ -7,14 +7,13 @@ figures show, at the paper's levels and sizes.
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.runs import Analysis
+from benchbook.papers.printed_checks import Values, get_number, get_values
 from benchbook.plots import labels
 from benchbook.plots.points import (
     BLOCK_COLUMNS,
@@ -40,7 +39,11 @@ TRIALS: Final = {20_000: 1, 40_000: 2, 60_000: 3, 80_000: 4, 100_000: 5}
 The paper took their five values for one sample.
 """
 
-Sample: TypeAlias = "Sequence[float] | NDArray[np.float64]"
+MILLION: Final = 1_000_000
+"""Number of objects of scenario 1."""
+
+SIZES: Final = tuple(TRIALS)
+"""Numbers of objects of scenario 2."""
 
 AS_MEANT: Final = "as meant"
 AS_PRINTED: Final = "commas as separators"
@@ -48,67 +51,6 @@ AS_PRINTED: Final = "commas as separators"
 FORMATS: Final = ("JSON", "XML")
 RESOURCE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
 """The tables of the trials' resources."""
-
-
-def recompute_tests() -> pd.DataFrame:
-    """Return the tests of Table 8, recomputed from Table 7.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``measure, reading, n_json, n_xml, t, df, p, p_welch, printed, agrees``. A measure with
-        misprinted decimal commas has two rows: `AS_MEANT`, and `AS_PRINTED`, where a comma
-        separates two values. Only the second gives the p-value that is printed.
-    """
-    table = load_published_numbers("tcp")
-    tests = []
-    for measure in MEASURES:
-        tables = dict(list(table[table["row"] == measure].groupby("source")))
-        printed, samples = tables["Table 8"]["printed"].item(), tables["Table 7"]
-        of_json = samples["column"].str.startswith("JSON")
-        json, xml = samples[of_json]["value"].tolist(), samples[~of_json]["value"].tolist()
-        tests.append(_compare_samples(measure, AS_MEANT, json, xml, printed))
-        characters = ",".join(samples[~of_json]["printed"]).split(",")
-        if len(characters) > len(xml):
-            misread = [float(number) for number in characters]
-            tests.append(_compare_samples(measure, AS_PRINTED, json, misread, printed))
-    return pd.DataFrame(tests)
-
-
-def _compare_samples(
-    measure: str, reading: str, json: Sequence[float], xml: Sequence[float], printed: str
-) -> dict[str, object]:
-    student, welch = t_test(json, xml), t_test(json, xml, equal_var=False)
-    p = float(student.pvalue)
-    if printed.startswith("≤"):
-        agrees = p <= float(printed[1:])
-    else:
-        # To the digits that are printed.
-        agrees = bool(np.round(p, len(printed.partition(".")[2])) == float(printed))
-    return {
-        "measure": measure,
-        "reading": reading,
-        "n_json": len(json),
-        "n_xml": len(xml),
-        "t": float(student.statistic),
-        "df": float(student.df),
-        "p": p,
-        "p_welch": float(welch.pvalue),
-        "printed": printed,
-        "agrees": agrees,
-    }
-
-
-def t_test(a: Sample, b: Sample, *, equal_var: bool = True) -> Any:
-    """Return `scipy.stats.ttest_ind`: Student's test, or Welch's; NaN for fewer than two values."""
-    # Importing it takes half a second, and figures do not need it.
-    from scipy import stats
-
-    with warnings.catch_warnings(action="ignore"):
-        return stats.ttest_ind(a, b, equal_var=equal_var)
-
-
-MILLION: Final = 1_000_000
 
 MAIN_CODECS: Final = {
     "Python": {"json": "orjson", "xml": "lxml"},
@@ -143,8 +85,64 @@ TOGETHER_LEVELS: Final[dict[str, str | int]] = {
 }
 """Both formats alternate with one server."""
 
-SIZES: Final = tuple(TRIALS)
-"""Numbers of objects of scenario 2."""
+
+def recompute_tests() -> pd.DataFrame:
+    """Return the tests of Table 8, recomputed from Table 7.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``measure, reading, n_json, n_xml, t, df, p, p_welch, printed, agrees``. A measure with
+        misprinted decimal commas has two rows: `AS_MEANT`, and `AS_PRINTED`, where a comma
+        separates two values. Only the second gives the p-value that is printed.
+    """
+    tests = []
+    for measure in MEASURES:
+        json, xml = (
+            [get_number("tcp", "Table 7", measure, f"{kind} {trial}") for trial in TRIALS.values()]
+            for kind in FORMATS
+        )
+        readings = {AS_MEANT: [number.value for number in xml]}
+        characters = ",".join(number.printed for number in xml).split(",")
+        if len(characters) > len(xml):
+            readings[AS_PRINTED] = [float(text) for text in characters]
+
+        printed = get_number("tcp", "Table 8", measure, "p").printed
+        for reading, sample in readings.items():
+            student = t_test(get_values(json), sample)
+            test = {
+                "measure": measure,
+                "reading": reading,
+                "n_json": len(json),
+                "n_xml": len(sample),
+                "t": float(student.statistic),
+                "df": float(student.df),
+                "p": float(student.pvalue),
+                "p_welch": float(t_test(get_values(json), sample, equal_var=False).pvalue),
+                "printed": printed,
+                "agrees": _is_as_printed(float(student.pvalue), printed),
+            }
+            tests.append(test)
+    return pd.DataFrame(tests)
+
+
+def _is_as_printed(p: float, printed: str) -> bool:
+    """Return whether a p-value keeps a printed bound, or rounds to the printed digits."""
+    if printed.startswith("≤"):
+        return p <= float(printed[1:])
+    decimals = len(printed.partition(".")[2])
+    return bool(np.round(p, decimals) == float(printed))
+
+
+def t_test(
+    a: Sequence[float] | Values, b: Sequence[float] | Values, *, equal_var: bool = True
+) -> Any:
+    """Return `scipy.stats.ttest_ind`: Student's test, or Welch's; NaN for fewer than two values."""
+    # Importing it takes half a second, and figures do not need it.
+    from scipy import stats
+
+    with warnings.catch_warnings(action="ignore"):
+        return stats.ttest_ind(a, b, equal_var=equal_var)
 
 
 def collect_rows(
