@@ -382,7 +382,7 @@ def make_notebook(tests: str, claims: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_each_finding_has_a_card_and_says_how_to_get_it():
+def test_each_finding_has_a_card_with_its_name():
     found = recomputed.list_findings("tcp")
     document = lxml.html.fragment_fromstring(
         sections.render_findings(found).data, create_parent="div"
@@ -393,7 +393,7 @@ def test_each_finding_has_a_card_and_says_how_to_get_it():
         part in first
         for part in (found[0].as_printed, found[0].recomputed, found[0].why, found[0].kind)
     )
-    assert f'recomputed.finding("{found[0].name}")' in first
+    assert first.endswith(f"{found[0].source}. {found[0].name}")
 
 
 def test_checks_that_agree_are_folded():
