@@ -4,7 +4,6 @@
 `load_citation` has a paper's authors, title and year.
 """
 
-import importlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import yaml
 from benchbook import paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.papers import bookstore, crud, drivers, replication, tcp
 from benchbook.plots import claim_lines, ratio_plot, style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import select_rows
@@ -26,24 +26,51 @@ from benchbook.servers import processes
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_estimate
 
+PAPERS: Final[dict[str, ModuleType]] = {
+    "bookstore": bookstore,
+    "tcp": tcp,
+    "drivers": drivers,
+    "crud": crud,
+    "replication": replication,
+}
+"""Each study's paper, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``."""
 
-def load_paper(slug: str) -> ModuleType:
-    """Return a paper's module, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``.
+HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
+    study: paper.HEADLINE for study, paper in PAPERS.items()
+}
+"""The headline of each study: in the report, README, explorer and `benchbook number`."""
 
-    Parameters
-    ----------
-    slug
-        Of the study, one of `benchbook.studies.catalogue.SLUGS`.
-    """
-    return importlib.import_module(f"benchbook.papers.{slug}")
+PAGE_FOLDER: Final = "page"
+"""The folder, beside the figures, of their drawings for the report's page."""
+
+VERDICT_FIGURE: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
+"""Names of figures of claims."""
+
+FIGURES: Final[dict[str, Maker]] = {
+    "verdicts": claim_lines.make_verdict_bars,
+    "overview": partial(ratio_plot.draw_overview, headlines=HEADLINES),
+}
+"""Every figure: its name, which begins with its study, and the function that makes it.
+
+The name of a figure of all studies has no underscore.
+"""
+
+TABLES: Final[dict[str, Maker]] = {}
+"""Every table, as `FIGURES`."""
+
+for _paper in PAPERS.values():
+    FIGURES.update(_paper.FIGURES)
+    TABLES.update(_paper.TABLES)
+    # A series is drawn in the style of its name, so all papers' styles are in one table.
+    style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
 
 
 @cache
 def name_levels(factor: str) -> Mapping[str, str]:
     """Return the names in print that only papers give to levels of a factor: ``LEVEL_NAMES``."""
     words: dict[str, str] = {}
-    for slug in SLUGS:
-        words |= getattr(load_paper(slug), "LEVEL_NAMES", {}).get(factor, {})
+    for paper in PAPERS.values():
+        words |= getattr(paper, "LEVEL_NAMES", {}).get(factor, {})
     return words
 
 
@@ -83,26 +110,6 @@ def load_citation(slug: str) -> Citation:
     return Citation(**facts | {"authors": tuple(facts["authors"])})
 
 
-_PAPERS: Final = {study: load_paper(study) for study in SLUGS}
-HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
-    study: paper.HEADLINE for study, paper in _PAPERS.items()
-}
-"""The headline of each study: in the report, README, explorer and `benchbook number`."""
-
-PAGE_FOLDER: Final = "page"
-"""The folder, beside the figures, of their drawings for the report's page."""
-
-VERDICT_FIGURE: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
-"""Names of figures of claims."""
-
-_DRAWN_FROM: Final[list[tuple[Analysis, Path, str]]] = []
-"""What a process draws from: `_begin_worker` fills it."""
-
-# A series is drawn in the style of its name, so all papers' styles are in one table.
-for _paper in _PAPERS.values():
-    style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
-
-
 def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
     """Return the verdict on a study's headline claim.
 
@@ -119,21 +126,8 @@ def write_headline(study: str, verdict: ClaimVerdict, ratio: str = "") -> str:
     return says.format(written, b=verdict.b)
 
 
-FIGURES: Final[dict[str, Maker]] = {
-    "verdicts": claim_lines.make_verdict_bars,
-    "overview": partial(ratio_plot.draw_overview, headlines=HEADLINES),
-}
-"""Every figure: its name, which begins with its study, and the function that makes it.
-
-The name of a figure of all studies has no underscore.
-"""
-
-TABLES: Final[dict[str, Maker]] = {}
-"""Every table, as `FIGURES`."""
-
-for _paper in _PAPERS.values():
-    FIGURES.update(_paper.FIGURES)
-    TABLES.update(_paper.TABLES)
+_DRAWN_FROM: Final[list[tuple[Analysis, Path, str]]] = []
+"""What a process draws from: `_begin_worker` fills it."""
 
 
 def draw_all(
