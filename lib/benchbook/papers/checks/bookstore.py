@@ -20,6 +20,7 @@ from benchbook.papers.printed_checks import (
 )
 
 CASES = (1, 2)
+FORMATS = ("XML", "JSON")
 SIZES = (1, 10, 100, 1000, 10_000)
 
 number = partial(get_number, "bookstore")
@@ -39,7 +40,7 @@ def list_checks() -> Iterator[PrintedCheck]:
 
 def _check_growth() -> Iterator[PrintedCheck]:
     """Check that XML's time grows by more than is printed, and JSON's by less."""
-    for format in ("XML", "JSON"):
+    for format in FORMATS:
         column = f"{format} time"
         yield check_bound(
             number("Section VI", "growth from case 1 to case 2 at n = 10000", column),
@@ -74,7 +75,7 @@ def _check_json_first() -> Iterator[PrintedCheck]:
 def _check_sizes() -> Iterator[PrintedCheck]:
     """Check that sizes grow with the number of books."""
     # From 100 books up the root element weighs nothing.
-    for case, format in product(CASES, ("XML", "JSON")):
+    for case, format in product(CASES, FORMATS):
         table, column = f"Case {case} table", f"{format} size"
         yield check_number(
             number(table, 1000, column),
@@ -98,7 +99,7 @@ def compute_findings() -> FindingNumbers:
     xml_step, json_step = np.diff(xml) / np.diff(SIZES), np.diff(json) / np.diff(SIZES)
 
     case_1, case_2 = xml / json, get_column(2, "XML time") / get_column(2, "JSON time")
-    at_1000 = (number("Case 1 table", 1000, f"{format} time") for format in ("XML", "JSON"))
+    at_1000 = (number("Case 1 table", 1000, f"{format} time") for format in FORMATS)
     _, reach = propagate(truediv, *at_1000)
     ratios = np.concatenate([case_1, case_2])
 

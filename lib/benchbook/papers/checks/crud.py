@@ -233,6 +233,7 @@ def _compute_couchdb() -> FindingNumbers:
 
 
 def _compute_mongodb() -> FindingNumbers:
+    """Return MongoDB's rate of selects, and where it is slower than others."""
     couchdb, mongodb, couchbase = (get_times(SELECT, name)[-1] for name in DOCUMENT)
     document_kb = number("Section IV", "document", "size").value
     kilobytes = SIZES[-1] * document_kb  # KB/ms are MB/s
@@ -259,12 +260,13 @@ def _compute_mongodb() -> FindingNumbers:
         "crud.better-than-relational": {
             "slower": len(lost),
             "places": len(TIMES) * len(SIZES),
-            "list": "; ".join(lost),
+            "lost": "; ".join(lost),
         },
     }
 
 
 def _compute_couchbase() -> FindingNumbers:
+    """Return Couchbase's equal times of both topologies, and its ratios to PostgreSQL."""
     single = {n: get_time("insert single", "Couchbase", n) for n in SIZES}
     replicated = {n: get_time("insert replicated", "Couchbase", n) for n in SIZES}
     equal = [n for n in SIZES if single[n].printed == replicated[n].printed]
@@ -295,6 +297,7 @@ def _compute_couchbase() -> FindingNumbers:
 
 
 def _compute_sqlserver() -> FindingNumbers:
+    """Return SQL Server's times of both topologies, their whole seconds, and its deletes."""
     # Replicated times over single ones.
     growth = {}
     for operation in ("insert", "update", "delete"):

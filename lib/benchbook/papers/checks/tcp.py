@@ -259,7 +259,8 @@ def _compute_tests() -> FindingNumbers:
     tests = get_tests()
     alpha = number("Table 8", "level of significance", "alpha").value
     p_values = {measure: test["p"] for measure, test in tests.items()}
-    adjusted = [p for p in adjust_holm([*p_values.values()]) if p < alpha]
+    alike = [measure for measure, p in p_values.items() if p >= alpha]
+    corrected = [p for p in adjust_holm([*p_values.values()]) if p < alpha]
 
     readings = tcp_samples.recompute_tests().set_index(["measure", "reading"])
     json, xml = (get_trials(format, "Total Time") for format in FORMATS)
@@ -276,9 +277,11 @@ def _compute_tests() -> FindingNumbers:
             "paired_p": paired.pvalue,
         },
         "tcp.two-of-five": {
-            "alike": [measure for measure, p in p_values.items() if p >= alpha],
-            "corrected": len(adjusted),
-            "weakest": max(adjusted),
+            "tests": len(tests),
+            "kept": len(alike),
+            "alike": alike,
+            "corrected": len(corrected),
+            "weakest": max(corrected),
         },
         "tcp.system-cpu-p": {
             "meant": tests["System CPU"],
@@ -293,9 +296,9 @@ def _compute_shares() -> FindingNumbers:
     # Seconds of CPU in scenario 1.
     busy = {}
     for format in FORMATS:
-        shares = [get_printed(SCENARIO_1, format, share).value for share in SHARES]
-        busy[format] = get_printed(SCENARIO_1, format, "Total Time").value / 1000
-        busy[format] *= sum(shares) / 100
+        percent = sum(get_printed(SCENARIO_1, format, share).value for share in SHARES)
+        seconds = get_printed(SCENARIO_1, format, "Total Time").value / 1000
+        busy[format] = seconds * percent / 100
     runs = (SCENARIO_1, *TRIALS)
     json, xml = (
         get_values(get_printed(run, format, "User CPU") for run in runs) for format in FORMATS
