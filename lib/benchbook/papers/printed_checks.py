@@ -115,13 +115,12 @@ def check_bound(
     return _make_check("bound", says, claim, of, value, reach, excess <= reach * _ROUNDED)
 
 
-def check_limit(
-    where: str, most: float, compute: Compute, *of: PublishedNumber, says: str
-) -> PrintedCheck:
+def check_limit(most: float, compute: Compute, *of: PublishedNumber, says: str) -> PrintedCheck:
     """Check that a value keeps a limit that is not printed, such as 100 % for a sum of shares."""
     value, reach = propagate(compute, *of)
     agrees = value - most <= reach * _ROUNDED
-    return _make_check("bound", says, (where, f"at most {most:g}"), of, value, reach, agrees)
+    claim = (of[0].source, f"at most {most:g}")
+    return _make_check("bound", says, claim, of, value, reach, agrees)
 
 
 def check_order(
