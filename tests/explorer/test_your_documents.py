@@ -15,11 +15,12 @@ import pytest
 from benchbook import cli
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
+from benchbook.analysis.forecast import estimate_need
 from benchbook.cli.command import DONE, USAGE
-from benchbook.explorer import precision, your_documents
+from benchbook.explorer import your_documents
 from benchbook.explorer.documents import Inquiry, load_latest_inquiry
-from benchbook.explorer.replies import answer_questions
-from benchbook.explorer.text import describe_need, describe_scope, write_sentence
+from benchbook.explorer.replies import answer_questions, find_hardest_need
+from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
 from user_files import write_export
@@ -72,14 +73,14 @@ def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them()
         write_answer((np.nan, np.nan), blocks=3)
         == "S2 took 1.02 times as long to read as S1, in 3 blocks: no interval."
     )
-    need = precision.find_hardest_need(rows)
+    need = find_hardest_need(rows)
     assert need and describe_need(need, 3) == "An interval needs 2 more blocks: --blocks 5"
 
 
 def test_levels_at_parity_are_not_decided_by_more_blocks():
-    parity = precision.find_hardest_need(make_comparisons((0.8, 1.3)))
+    parity = find_hardest_need(make_comparisons((0.8, 1.3)))
     assert parity and describe_need(parity, 5) == "Will not be decided: parity within 5 %"
-    assert precision.find_hardest_need(make_comparisons((1.01, 1.03), (0.95, 1.06))) is None
+    assert find_hardest_need(make_comparisons((1.01, 1.03), (0.95, 1.06))) is None
 
 
 def spread_over(distance: float, count: int) -> Comparison:
@@ -99,17 +100,17 @@ def spread_over(distance: float, count: int) -> Comparison:
 def test_the_advised_number_of_blocks_decides_a_comparison_and_one_fewer_does_not(
     distance: float,
 ):
-    need = precision.estimate_need(spread_over(distance, 5))
+    need = estimate_need(spread_over(distance, 5))
     assert need.blocks
-    assert precision.classify_level(spread_over(distance, 5 + need.blocks)) == "slower"
-    assert precision.classify_level(spread_over(distance, 4 + need.blocks)) == "undecided"
+    assert classify_level(spread_over(distance, 5 + need.blocks)) == "slower"
+    assert classify_level(spread_over(distance, 4 + need.blocks)) == "undecided"
 
 
 def test_a_comparison_that_one_day_cannot_decide_asks_for_other_days_or_gives_up():
-    other_days = precision.estimate_need(spread_over(0.8, 5))
+    other_days = estimate_need(spread_over(0.8, 5))
     assert not other_days.blocks and other_days.days
     assert "--blocks 10" in describe_need(other_days, 5)
-    hopeless = precision.estimate_need(spread_over(0.1, 5))
+    hopeless = estimate_need(spread_over(0.1, 5))
     assert describe_need(hopeless, 5) == "More blocks will hardly settle it"
 
 

@@ -1,19 +1,20 @@
-"""Forecasts: how many further machine-days would decide an undecided claim.
+"""Forecasts: how many further blocks or machine-days would decide what is undecided.
 
-Begin with `forecast_outcomes`, which `benchbook.analysis.verdicts` asks for one day after another.
-It assumes that the estimate and the spread of the blocks that ran are the true ones.
+For a claim, begin with `forecast_outcomes`, which `benchbook.analysis.verdicts` asks for one day
+after another; for a single comparison, with `estimate_need`. Both assume that the estimate and the
+spread of the blocks that ran are the true ones.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp, isnan, log, sqrt
 from statistics import median
 from typing import Final
 
 from benchbook.analysis.claim_comparisons import judge_comparison
 from benchbook.analysis.comparisons import Comparison, Outcome
-from benchbook.analysis.intervals import CONFIDENCE, compute_t_quantile, weigh_day
+from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS, compute_t_quantile, weigh_day
 
 BLOCKS_PER_DAY: Final = 3
 """Blocks of a further machine-day: more of one day add little, because they resemble each other."""
@@ -23,6 +24,22 @@ MAX_FORECAST_DAYS: Final = 20
 
 PARITY_WITHIN: Final = 1.05
 """Sides whose ratio is within this factor count as equally fast."""
+
+MAX_ASKED_BLOCKS: Final = 30
+"""The most blocks of one machine-day, in all, that a user is asked for."""
+
+MAX_ASKED_DAYS: Final = 3
+"""The most further machine-days that a user is asked for."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What would decide an undecided comparison; all zero when nothing affordable would."""
+
+    blocks: int = 0  # how many more, on the machine-day of the others
+    days: int = 0  # on how many more days, each of `MIN_BLOCKS` blocks
+    parity: bool = False  # whether the levels are so close that no number of blocks decides
+    interval: bool = False  # whether blocks are missing for an interval
 
 
 def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]:
@@ -60,6 +77,36 @@ def are_alike(rows: Sequence[Comparison]) -> bool:
     if any(row.kind != "ratio" for row in still_open):
         return False
     return all(abs(log(row.estimate / row.than)) <= log(PARITY_WITHIN) for row in still_open)
+
+
+def estimate_need(row: Comparison) -> Need:
+    """Return the blocks that would decide a comparison if its estimate and spread stay the same."""
+    distance = abs(log(row.estimate))
+    if distance <= log(PARITY_WITHIN):
+        return Need(parity=True)
+
+    # More blocks on the same day are cheap, but they share what the day has in common.
+    spread = compute_spread(row)
+    if row.machine_days == 1:
+        for blocks in range(row.blocks + 1, MAX_ASKED_BLOCKS + 1):
+            if compute_half_width(spread, blocks, 1) < distance:
+                return Need(blocks=blocks - row.blocks)
+    for more_days in range(1, MAX_ASKED_DAYS + 1):
+        blocks = row.blocks + more_days * MIN_BLOCKS
+        if compute_half_width(spread, blocks, row.machine_days + more_days) < distance:
+            return Need(days=more_days)
+    return Need()
+
+
+def compute_detectable_ratio(row: Comparison) -> float:
+    """Return the smallest ratio that these blocks could show; NaN without a ratio's interval.
+
+    It is half the interval's width: an estimate beyond it has an interval without 1.
+    """
+    if row.kind != "ratio" or not 0 < row.low <= row.high:
+        return float("nan")
+    # A float ends at the 709th power of e.
+    return exp(min(log(row.high / row.low) / 2, 700))
 
 
 def compute_half_width(spread: float, blocks: int, days: int) -> float:

@@ -17,12 +17,16 @@ import pandas as pd
 from benchbook import grid
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
+from benchbook.analysis.forecast import Need, estimate_need
+from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.quantities import name_elapsed_times
 from benchbook.analysis.runs import Run
 from benchbook.analysis.study_means import StudyMeans, select_first_arms
 from benchbook.explorer.documents import QUESTIONS, Question, Request
-from benchbook.explorer.precision import State, classify_fastest, classify_level, find_hardest_need
 from benchbook.explorer.text import (
+    State,
+    classify_fastest,
+    classify_level,
     describe_need,
     label_level,
     mark_noisy_blocks,
@@ -287,6 +291,24 @@ def _summarise(
         bars=tuple(bars),
         noisy=mark_noisy_blocks(noisy, blocks, counted=counts_noisy),
     )
+
+
+def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
+    """Return the blocks that would decide all comparisons with the fastest level, if any."""
+    blocks = min(row.blocks for row in rows)
+    states = [classify_level(row) for row in rows]
+    if "too few blocks" in states:
+        return Need(blocks=MIN_BLOCKS - blocks, interval=True)
+    needs = [
+        estimate_need(row) for row, state in zip(rows, states, strict=True) if state == "undecided"
+    ]
+
+    def rank(need: Need) -> tuple[bool, bool, int, int]:
+        """Return a key that is larger for what is harder to get."""
+        is_out_of_reach = not need.blocks and not need.days
+        return need.parity, is_out_of_reach, need.days, need.blocks
+
+    return max(needs, key=rank, default=None)
 
 
 def _compare_sizes(means: pd.DataFrame) -> list[OperationAnswer]:

@@ -7,18 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import PARITY_WITHIN
+from benchbook.analysis.forecast import PARITY_WITHIN, Need, compute_detectable_ratio
 from benchbook.analysis.intervals import MIN_BLOCKS
-from benchbook.explorer.precision import (
-    ALIKE_WITHIN,
-    Need,
-    classify_level,
-    compute_detectable_ratio,
-)
 from benchbook.papers import exhibits
 from benchbook.plots import labels
 from benchbook.registry.products import STORES, format_title
@@ -92,6 +86,21 @@ _SELF_EXPLAINING: Final = {
     "process",
 }
 """Factors whose levels are understood without the factor's name."""
+
+ALIKE_WITHIN: Final = 1.1
+"""Two levels are alike when the interval of their ratio lies within this factor."""
+
+State: TypeAlias = Literal[
+    "fastest",
+    "slower",
+    "alike",
+    "undecided",
+    "smallest",
+    "larger",
+    "too few blocks",
+    "not compared",
+]
+"""What a level is compared with the fastest, or with the smallest."""
 
 
 def label_control(name: str) -> str:
@@ -176,6 +185,27 @@ def describe_comparison(row: Comparison) -> dict[str, str]:
         equal = "" if p.startswith("<") else "= "
         texts["test"] = f"Student's t = {row.t:.1f}, df = {row.df}, p {equal}{p}"
     return texts
+
+
+def classify_level(row: Comparison) -> State:
+    """Return the state of a level from its comparison with the fastest level."""
+    if isnan(row.estimate):
+        return "not compared"
+    if isnan(row.low):
+        return "too few blocks"
+    if row.low > 1:
+        return "slower"
+    is_alike = row.low >= 1 / ALIKE_WITHIN and row.high <= ALIKE_WITHIN
+    return "alike" if is_alike else "undecided"
+
+
+def classify_fastest(rows: Sequence[Comparison]) -> State:
+    """Return the state of the fastest level from the comparisons of all others with it."""
+    states = {classify_level(row) for row in rows}
+    for state in ("too few blocks", "undecided", "alike"):
+        if state in states:
+            return state
+    return "fastest"
 
 
 def write_sentence(operation: str, rows: Sequence[Comparison]) -> str:
