@@ -17,7 +17,7 @@ import pytest
 from benchbook import cli
 from benchbook.cli import command
 from benchbook.files.inputs import InputError
-from benchbook.measure import limits
+from benchbook.measure import machine
 from mounts import mount_memory
 
 BENCHBOOK = Path(sys.executable).with_name("benchbook")
@@ -129,7 +129,7 @@ def test_too_few_open_files_are_refused_before_a_cell_runs(results_folder: Path)
 
 
 def test_a_low_limit_of_open_files_is_raised_where_the_account_may() -> None:
-    program = "import resource; from benchbook.measure import limits; limits.check_limits()"
+    program = "import resource; from benchbook.measure import machine; machine.check_limits()"
     program += "; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -145,12 +145,12 @@ def test_a_run_that_may_start_few_processes_is_refused_with_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 54321)
-    monkeypatch.setattr(limits, "_count_threads", lambda: 90)
+    monkeypatch.setattr(machine, "_count_threads", lambda: 90)
     before = resource.getrlimit(resource.RLIMIT_NPROC)
     resource.setrlimit(resource.RLIMIT_NPROC, (120, before[1]))
     try:
         with pytest.raises(InputError, match=r"90 of 120 .* run already, a run needs 100 more"):
-            limits.check_limits()
+            machine.check_limits()
     finally:
         resource.setrlimit(resource.RLIMIT_NPROC, before)
 

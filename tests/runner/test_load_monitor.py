@@ -15,11 +15,16 @@ import pytest
 from benchbook import grid
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED
 from benchbook.grid import Cell
-from benchbook.measure.machine import MAX_QUIET_LOAD, Load, compute_load, take_snapshot
 from benchbook.results.folder import list_states
 from benchbook.results.views import connect, fetch_frame
 from benchbook.runner import batch, load_monitor
-from benchbook.runner.load_monitor import NotQuietError
+from benchbook.runner.load_monitor import (
+    MAX_QUIET_LOAD,
+    Load,
+    NotQuietError,
+    compute_load,
+    take_snapshot,
+)
 from benchbook.runner.notebook import NotebookOutcome
 from benchbook.runner.progress import Progress, Summary
 from waiting import PATIENCE_S

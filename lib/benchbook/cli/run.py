@@ -14,7 +14,7 @@ from benchbook.cluster.child_process import HostsError
 from benchbook.files import suite_files
 from benchbook.grid import Cell
 from benchbook.grid.cells import SkippedCells
-from benchbook.measure.limits import check_limits
+from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
 from benchbook.text.number_format import format_count, format_duration
 

@@ -17,7 +17,7 @@ from benchbook.cli.execution import choose_patience, execute, start_countdown
 from benchbook.files import suite_files
 from benchbook.grid import Cell
 from benchbook.grid.cells import list_result_keys
-from benchbook.measure.limits import check_limits
+from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.progress import Progress, Summary, estimate_time_left

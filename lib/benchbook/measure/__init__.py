@@ -1,7 +1,7 @@
-"""Measuring: the timed section, meters of CPU and memory, and the machine with its other load.
+"""Measuring: the timed section, meters of CPU and memory, and the machine.
 
 Begin with `time_action` in `timing`. `meters` reads processes and the machine; `machine` describes
-the machine, and how much of it other processes use.
+the machine, and checks the limits of this account there.
 """
 
 from benchbook.measure.meters import (
