@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,12 +50,14 @@ def write_configuration(folder: Path) -> dict[str, str]:
 class Lab:
     """A scheduler and workers on this machine, and runs that use them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cwd: Path | None = None) -> None:
         self._folder = folder
         self.results = folder / "results"
         self.environment = write_configuration(folder)
-        self.cwd: Path | None = None
+        self.cwd = cwd
         """Where processes are started."""
+        self._started: Counter[str] = Counter()
+        """How many workers of each name have been started."""
         self.processes: list[subprocess.Popen[bytes]] = []
         command = [*read_command("scheduler"), "--port", "0"]
         self._start([word.replace("10.0.0.1", "127.0.0.1") for word in command], "scheduler")
@@ -80,16 +83,21 @@ class Lab:
     def start_worker(
         self, name: str, *options: str, host: str = "", **environment: str
     ) -> "subprocess.Popen[bytes]":
-        """Start a worker on a machine called `host`, else `name`, and wait until it is there."""
+        """Start a worker on a machine called `host`, else `name`."""
         command = [
             word.replace("tls://10.0.0.1:8786", self.address) for word in read_command("worker")
         ]
-        before = self.read_log(name).count("Registered to:")
-        process = self._start([*RENAMED, host or name, *command, *options], name, environment)
-        assert comes_true(lambda: self.read_log(name).count("Registered to:") > before), (
-            self.read_log(name)
-        )
-        return process
+        self._started[name] += 1
+        return self._start([*RENAMED, host or name, *command, *options], name, environment)
+
+    def await_workers(self) -> None:
+        """Wait until the scheduler has all workers that were started."""
+
+        def have_registered() -> bool:
+            logs = {name: self.read_log(name) for name in self._started}
+            return self._started == {name: logs[name].count("Registered to:") for name in logs}
+
+        assert comes_true(have_registered), [*map(self.read_log, self._started)]
 
     def start_run(self, *options: str) -> "subprocess.Popen[bytes]":
         command = [

@@ -17,7 +17,7 @@ import pytest
 
 from benchbook import cli, grid, paths, version
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED, USAGE
-from benchbook.cluster import dispatch, worker
+from benchbook.cluster import block, dispatch
 from benchbook.cluster.child_process import HostsError
 from benchbook.grid.cells import find_other_hosts, list_result_keys
 from benchbook.measure.machine import name_host
@@ -38,17 +38,24 @@ SERVED = (
     "--profile",
     "smoke",
     "--where",
-    "database=mongodb,noop",
+    "database=mongodb",
     "--where",
     "language=python",
     "--where",
-    "topology=single",
+    "arm=a",
     "--set",
     "blocks=2",
 )
+"""Two cells in a block: a server, and a replicated pair."""
 ONE = (*SMOKE[:4], "n=1", *SMOKE[5:])
+RECORDS = "mine.json"
+"""A file in the folder where the workers are started."""
+
 OTHER = "0123456789"
 """A commit that this is not."""
+
+KERNEL = "benchbook.runner.kernel"
+"""What the command lines of a fork server and its kernels have."""
 
 ALONE = "only Linux lets root give a process a host name of its own"
 """Why this machine cannot be two."""
@@ -59,17 +66,21 @@ def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Yield a lab of the hosts one and two."""
     if not can_rename():
         pytest.skip(ALONE)
-    lab = Lab(tmp_path_factory.mktemp("lab"))
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / RECORDS).write_text('[{"name": "there"}]')
+    lab = Lab(folder, folder)
     lab.start_worker("one")
     lab.start_worker("two")
+    lab.await_workers()
     yield lab
     lab.end()
 
 
 @pytest.fixture
-def lab(running_lab: Lab, results_folder: Path) -> Lab:
-    """Return the lab that all of these tests use, with a results' folder of the test's own."""
+def lab(running_lab: Lab, results_folder: Path, tmp_path: Path) -> Lab:
+    """Return the lab that all of these tests use, with folders of the test's own."""
     running_lab.results = results_folder
+    running_lab.cwd = tmp_path
     return running_lab
 
 
@@ -122,7 +133,7 @@ def list_written(lab: Lab) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in lab.results.glob("*/[!.]*.parquet")}
 
 
-def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
+def test_two_hosts_give_the_rows_of_one_and_unfit_workers_are_not_used_even_without_others(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unfit = [
@@ -130,6 +141,7 @@ def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
         lab.start_worker("threads", "--nthreads", "2"),
     ]
     unfit += [lab.start_worker("again", host="two")]
+    lab.await_workers()
     said = finish_run(lab, *SERVED)
     shared = rows()
     assert hosts() == {"one", "two"}
@@ -138,8 +150,16 @@ def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
     assert "start it with --nthreads 1 --resources benchbook=1" in said
     theirs = f"it has benchbook {version.read_version()} ({OTHER}+changes)"
     assert f"{theirs}, the run has {version.describe_version()}: check out the same" in said
-    for process in unfit:
+    for process in unfit[1:]:
         process.terminate()
+    # The run's file has the name of the workers' file and other contents.
+    (tmp_path / RECORDS).write_text('[{"name": "here"}]')
+    run = lab.start_run(*SMOKE, "--set", f"dataset_file={RECORDS}")
+    assert run.wait(60) == FAILED
+    said = lab.read_log("run")
+    assert f": {theirs}" in said and said.count("dataset_file has other contents") >= 2
+    assert "stopped: no worker of the scheduler can measure" in said
+    unfit[0].terminate()
     before = list_written(lab)
     assert f"{len(before)} done before" in finish_run(lab, *SERVED) and list_written(lab) == before
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
@@ -147,35 +167,28 @@ def test_two_hosts_give_the_rows_of_one_machine_and_unfit_workers_are_not_used(
     pd.testing.assert_frame_equal(shared, rows())
 
 
-def test_ctrl_c_keeps_the_hosts_finished_cells_and_the_same_command_continues(lab: Lab) -> None:
+def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continues(lab: Lab) -> None:
+    # A killed run leaves no process.
+    first = lab.processes[1]
+    run = lab.start_run(*SMOKE)
+    assert comes_true(lambda: KERNEL in list_measuring(first)), lab.read_log("run")
+    run.kill()
+    run.wait()
+    assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
+
+    # Ctrl-C keeps the finished cells.
     run = lab.start_run(*SMOKE)
     assert comes_true(lambda: list_written(lab))
     run.send_signal(signal.SIGINT)
     assert run.wait(60) == INTERRUPTED, lab.read_log("run")
-    before = list_written(lab)
-    assert before and "Finished cells are kept" in lab.read_log("run")
+    kept = list_written(lab)
+    assert kept and "Finished cells are kept" in lab.read_log("run")
     assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
-    finish_run(lab, *SMOKE)
-    assert list_written(lab).items() >= before.items() and len(list_written(lab)) > len(before)
-    with connect() as connection:
-        sql = "SELECT host, block FROM observations GROUP BY ALL"
-        assert connection.sql(sql).fetchall()
 
-
-def test_a_killed_run_leaves_no_process_and_another_worker_takes_a_killed_ones_block(
-    lab: Lab,
-) -> None:
-    first = lab.processes[1]
-    run = lab.start_run(*SMOKE)
-    assert comes_true(lambda: list_written(lab))
-    run.kill()
-    run.wait()
-    assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
+    # Another worker takes the block of a killed one.
     before = len(lab.read_log("run"))
     run = lab.start_run(*SMOKE)
-    assert comes_true(lambda: "benchbook.runner.kernel" in list_measuring(first)), lab.read_log(
-        "run"
-    )
+    assert comes_true(lambda: KERNEL in list_measuring(first)), lab.read_log("run")
     family = [process.pid for process in psutil.Process(first.pid).children(recursive=True)]
     first.kill()
     first.wait()
@@ -187,12 +200,14 @@ def test_a_killed_run_leaves_no_process_and_another_worker_takes_a_killed_ones_b
         and "of bookstore is free for another host" in said
         and "failed" not in said
     )
-    assert {json.loads(name.split(".")[1]) for name in list_written(lab)} == {0, 1, 2, 3}
-    count = len(list_written(lab))
-    assert (
-        "8 cells: 0 done, 8 done before, in " in finish_run(lab, *SMOKE)
-        and len(list_written(lab)) == count
-    )
+    written = list_written(lab)
+    assert written.items() >= kept.items() and len(written) > len(kept)
+    assert {json.loads(name.split(".")[1]) for name in written} == {0, 1, 2, 3}
+    assert "8 cells: 0 done, 8 done before, in " in finish_run(lab, *SMOKE)
+    assert len(list_written(lab)) == len(written)
+    with connect() as connection:
+        sql = "SELECT host, block FROM observations GROUP BY ALL"
+        assert connection.sql(sql).fetchall()
 
 
 def test_a_run_without_the_labs_certificate_is_refused(
@@ -213,29 +228,6 @@ def test_a_missing_scheduler_is_reported_at_once(
     monkeypatch.setattr(dispatch, "ANSWER_S", 0.5)
     assert cli.main(["run", *ONE, "--scheduler", "127.0.0.1:9"]) == USAGE
     assert "--scheduler: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
-
-
-def test_a_run_ends_when_all_workers_have_another_version_or_other_documents(
-    results_folder: Path, tmp_path: Path
-) -> None:
-    if not can_rename():
-        pytest.skip(ALONE)
-    lab = Lab(tmp_path)
-    try:
-        lab.start_worker("older", **make_older_checkout(tmp_path))
-        for name in ("there", "here"):
-            lab.cwd = tmp_path / name
-            lab.cwd.mkdir()
-            (lab.cwd / "mine.json").write_text(f'[{{"name": "{name}"}}]')
-            if name == "there":
-                lab.start_worker(name)
-        assert lab.start_run(*SMOKE, "--set", "dataset_file=mine.json").wait(60) == FAILED
-        assert ": it has benchbook" in lab.read_log(
-            "run"
-        ) and "dataset_file has other contents" in lab.read_log("run")
-        assert "stopped: no worker of the scheduler can measure" in lab.read_log("run")
-    finally:
-        lab.end()
 
 
 @pytest.mark.parametrize(
@@ -312,14 +304,14 @@ def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
         replace(cell, state="todo")
         for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
     ]
-    block_results = worker._measure(cells, 60.0, None)
+    block_results = block.measure(cells, 60.0, None)
     assert block_results.summary.done == len(cells) > 0 and block_results.stop_reason is None
     assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*block_results.files}
     assert block_results.files[f"bookstore/{cells[0].key}.parquet"] == cells[0].path.read_bytes()
-    monkeypatch.setattr(worker, "MAX_BLOCK_BYTES", 10)
+    monkeypatch.setattr(block, "MAX_BLOCK_BYTES", 10)
     with pytest.raises(HostsError, match="at most 10 are sent"):
-        worker._measure(cells, 60.0, None)
-    worker._remove_other_results(cells[:1])
+        block.measure(cells, 60.0, None)
+    block._remove_other_results(cells[:1])
     assert [path.name for path in paths.results().glob("*/*.parquet")] == [
         f"{cells[0].key}.parquet"
     ]

@@ -6,6 +6,7 @@ has gone or the run no longer waits: the work is interrupted.
 
 import os
 import pickle
+import pkgutil
 import signal
 import sys
 import threading
@@ -47,8 +48,9 @@ def main() -> None:
             advice = "check out the same commit on both"
             raise HostsError(f"it has {present}, the run has {expected}: {advice}")
         work, arguments = pickle.load(sys.stdin.buffer)
+        function = pkgutil.resolve_name(f"benchbook.cluster.block:{work}")
         threading.Thread(target=_interrupt_at_end, daemon=True).start()
-        outcome = work(*arguments)
+        outcome = function(*arguments)
     except KeyboardInterrupt:
         outcome = HostsError("stopped")
     except HostsError as error:

@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias
 from distributed import Client, Future, Security
 
 from benchbook.cluster import worker
+from benchbook.cluster.block import STOPPED, BlockResults
 from benchbook.cluster.child_process import HostsError, describe_suite
-from benchbook.cluster.worker import NEWS, RESOURCE, STOPPED, BlockResults
+from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, find_other_hosts, read_states
 from benchbook.results.folder import receive_file

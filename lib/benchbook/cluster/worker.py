@@ -10,26 +10,16 @@ import pickle
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from distributed import Worker, get_worker
 
-from benchbook import grid, paths
+from benchbook import paths
+from benchbook.cluster.block import BlockResults
 from benchbook.cluster.child_process import CHILD_CODE, HostsError
-from benchbook.files.suite_files import FolderError
 from benchbook.grid import Cell
-from benchbook.grid.cells import read_states
-from benchbook.measure.machine import name_host, read_hostname
-from benchbook.results.folder import list_files
-from benchbook.runner.batch import Batch, UnwritableError, lock_results
-from benchbook.runner.load_monitor import NotQuietError
-from benchbook.runner.progress import Progress, Summary
+from benchbook.measure.machine import read_hostname
 from benchbook.servers import processes
-
-R = TypeVar("R")
 
 RESOURCE: Final = "benchbook"
 """The Dask resource of which a worker has one: it measures one block at a time."""
@@ -37,27 +27,12 @@ RESOURCE: Final = "benchbook"
 NEWS: Final = "benchbook-news"
 """The Dask topic of the lines that tasks print: pairs of the task's key and a line."""
 
-STOPPED: Final = "stopped"
-"""The reason of results that are incomplete because the run was stopped."""
-
-MAX_BLOCK_BYTES: Final = 2**30
-"""The largest size of a block's files together."""
-
 _POLL_S: Final = 0.25
 _STOP_S: Final = 30.0
 """Seconds that a child may take to stop its servers before it is killed."""
 
 _stopped: set[str] = set()
 """The keys of tasks that their run has stopped."""
-
-
-@dataclass
-class BlockResults:
-    """What a host measured of a block."""
-
-    files: dict[str, bytes] = field(default_factory=dict)  # by their paths in the results' folder
-    summary: Summary = field(default_factory=Summary)
-    stop_reason: str | None = None  # None: the block is complete
 
 
 def plan_cells(expected: str, *request: Any) -> tuple[str, list[Cell]]:
@@ -73,7 +48,8 @@ def plan_cells(expected: str, *request: Any) -> tuple[str, list[Cell]]:
     state = get_worker().state
     if RESOURCE not in state.total_resources or state.nthreads != 1:
         raise HostsError(f"start it with --nthreads 1 --resources {RESOURCE}=1")
-    return _run_in_child(expected, _plan, *request)
+    answer: tuple[str, list[Cell]] = _run_in_child(expected, "plan", *request)
+    return answer
 
 
 def measure_block(
@@ -83,7 +59,8 @@ def measure_block(
     patience_s: float | None,
 ) -> BlockResults:
     """Measure cells of one study in one block on this host, and return their files: a Dask task."""
-    return _run_in_child(expected, _measure, cells, timeout_s, patience_s)
+    answer: BlockResults = _run_in_child(expected, "measure", cells, timeout_s, patience_s)
+    return answer
 
 
 def stop_tasks(keys: set[str]) -> None:
@@ -91,8 +68,11 @@ def stop_tasks(keys: set[str]) -> None:
     _stopped.update(keys)
 
 
-def _run_in_child(expected: str, work: Callable[..., R], *arguments: Any) -> R:
-    """Return a function's answer from a child process, interrupted when the run no longer waits."""
+def _run_in_child(expected: str, work: str, *arguments: Any) -> Any:
+    """Return the answer of a function of `block` from a child process.
+
+    It is interrupted when the run no longer waits.
+    """
     worker = get_worker()
     key = str(worker.get_current_task())
     folder = paths.root() / ".cache" / "worker" / read_hostname()
@@ -128,7 +108,7 @@ def _run_in_child(expected: str, work: Callable[..., R], *arguments: Any) -> R:
             last = os.pread(log.fileno(), 2000, 0).decode(errors="replace").strip()
             status = f"its child process ended with status {child.returncode}"
             raise HostsError(f"{status}: {last or 'without output'}")
-    outcome: R | HostsError = pickle.loads(content)
+    outcome = pickle.loads(content)
     if isinstance(outcome, HostsError):
         raise outcome
     return outcome
@@ -157,60 +137,3 @@ def _stop_child(child: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-
-
-def _plan(*request: Any) -> tuple[str, list[Cell]]:
-    """Return this host's name and its cells, in the child."""
-    return name_host(), grid.make_plan(*request).cells
-
-
-def _measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> BlockResults:
-    """Measure the cells that are not done here yet, in the child.
-
-    Finished cells are returned even if it is stopped.
-    """
-    block_results = BlockResults()
-    with lock_results():
-        _remove_other_results(ordered)
-        cells = read_states(ordered)
-        # A previous run ended before it received them.
-        block_results.summary.done = sum(cell.state == "done" for cell in cells)
-        try:
-            with Progress(cells, {}) as progress:
-                Batch(
-                    cells, progress, timeout_s, block_results.summary, patience_s=patience_s
-                ).run()
-        except KeyboardInterrupt:
-            block_results.stop_reason = STOPPED
-        except (UnwritableError, NotQuietError, FolderError) as error:
-            block_results.stop_reason = str(error)
-        block_results.files = _read_files(cells)
-    return block_results
-
-
-def _remove_other_results(cells: Sequence[Cell]) -> None:
-    """Remove the results of all other cells from this host's folder: the run has them."""
-    keys = {cell.key for cell in cells}
-    for path in paths.results().glob("*/**/*.*"):
-        if path.is_file() and _read_key(path) not in keys:
-            path.unlink()
-
-
-def _read_files(cells: Sequence[Cell]) -> dict[str, bytes]:
-    """Return the results and notebooks of these cells by their paths in the folder."""
-    # Choose the files.
-    keys = {cell.key for cell in cells}
-    written = [file.path for file in list_files() if file.key in keys]
-    notebooks = sorted(paths.results().glob("*/notebooks/*.*"))
-    written += [path for path in notebooks if _read_key(path) in keys]
-    # Read them.
-    size = sum(path.stat().st_size for path in written)
-    if size > MAX_BLOCK_BYTES:
-        limit = f"at most {MAX_BLOCK_BYTES:,} are sent: narrow the run by --where"
-        raise HostsError(f"the block's files have {size:,} bytes, {limit}")
-    return {str(path.relative_to(paths.results())): path.read_bytes() for path in written}
-
-
-def _read_key(path: Path) -> str:
-    """Return the identity and block with which the name of a cell's file begins."""
-    return ".".join(path.name.split(".")[:2])

@@ -1,0 +1,94 @@
+"""What the child process of a Dask task does: it plans this host's cells, or measures a block.
+
+It imports no Dask, because a run starts a child for every block.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from benchbook import grid, paths
+from benchbook.cluster.child_process import HostsError
+from benchbook.files.suite_files import FolderError
+from benchbook.grid import Cell
+from benchbook.grid.cells import read_states
+from benchbook.measure.machine import name_host
+from benchbook.results.folder import list_files
+from benchbook.runner.progress import Progress, Summary
+
+STOPPED: Final = "stopped"
+"""The reason of results that are incomplete because the run was stopped."""
+
+MAX_BLOCK_BYTES: Final = 2**30
+"""The largest size of a block's files together."""
+
+
+@dataclass
+class BlockResults:
+    """What a host measured of a block."""
+
+    files: dict[str, bytes] = field(default_factory=dict)  # by their paths in the results' folder
+    summary: Summary = field(default_factory=Summary)
+    stop_reason: str | None = None  # None: the block is complete
+
+
+def plan(*request: Any) -> tuple[str, list[Cell]]:
+    """Return this host's name and its cells."""
+    return name_host(), grid.make_plan(*request).cells
+
+
+def measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> BlockResults:
+    """Measure the cells that are not done here yet.
+
+    Finished cells are returned even if it is stopped.
+    """
+    # Imported here, because a child that plans needs no kernel.
+    from benchbook.runner.batch import Batch, UnwritableError, lock_results
+    from benchbook.runner.load_monitor import NotQuietError
+
+    block_results = BlockResults()
+    with lock_results():
+        _remove_other_results(ordered)
+        cells = read_states(ordered)
+        # A previous run ended before it received them.
+        block_results.summary.done = sum(cell.state == "done" for cell in cells)
+        try:
+            with Progress(cells, {}) as progress:
+                Batch(
+                    cells, progress, timeout_s, block_results.summary, patience_s=patience_s
+                ).run()
+        except KeyboardInterrupt:
+            block_results.stop_reason = STOPPED
+        except (UnwritableError, NotQuietError, FolderError) as error:
+            block_results.stop_reason = str(error)
+        block_results.files = _read_files(cells)
+    return block_results
+
+
+def _remove_other_results(cells: Sequence[Cell]) -> None:
+    """Remove the results of all other cells from this host's folder: the run has them."""
+    keys = {cell.key for cell in cells}
+    for path in paths.results().glob("*/**/*.*"):
+        if path.is_file() and _read_key(path) not in keys:
+            path.unlink()
+
+
+def _read_files(cells: Sequence[Cell]) -> dict[str, bytes]:
+    """Return the results and notebooks of these cells by their paths in the folder."""
+    # Choose the files.
+    keys = {cell.key for cell in cells}
+    written = [file.path for file in list_files() if file.key in keys]
+    notebooks = sorted(paths.results().glob("*/notebooks/*.*"))
+    written += [path for path in notebooks if _read_key(path) in keys]
+    # Read them.
+    size = sum(path.stat().st_size for path in written)
+    if size > MAX_BLOCK_BYTES:
+        limit = f"at most {MAX_BLOCK_BYTES:,} are sent: narrow the run by --where"
+        raise HostsError(f"the block's files have {size:,} bytes, {limit}")
+    return {str(path.relative_to(paths.results())): path.read_bytes() for path in written}
+
+
+def _read_key(path: Path) -> str:
+    """Return the identity and block with which the name of a cell's file begins."""
+    return ".".join(path.name.split(".")[:2])
