@@ -21,8 +21,9 @@ from pandas.io.formats.style import Styler
 from benchbook import paths
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.run_diff import make_comparison_key
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis, Run, load_reference_means
 from benchbook.files.inputs import InputError
 from benchbook.grid.cells import list_finished_ids
 from benchbook.papers.exhibits import load_citation
@@ -113,13 +114,10 @@ def show_answer(
         return _to_markdown("**No ratio:** this run has only one side of the question.")
 
     # The same comparisons in runs of blocks.
-    batch_runs = {
-        "batch runs here": Run.read_results(slug, list_finished_ids(slug)),
-        "reference run": _load_reference(),
-    }
+    here = Run.read_results(slug, list_finished_ids(slug))
     tables = {
-        name: Comparison.from_frame(select_rows(run.analysis.tables, study=slug))
-        for name, run in batch_runs.items()
+        "batch runs here": Comparison.from_frame(here.analysis.tables),
+        "reference run": Comparison.from_frame(_compare_reference(slug)),
     }
     columns = {
         name: {make_comparison_key(row): row for row in rows}
@@ -258,7 +256,7 @@ def draw_sizes(
 
     # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = select_rows(_load_reference().analysis.tables, study=slug).dropna(subset="published")
+    printed = _compare_reference(slug).dropna(subset="published")
     papers = [row for row in Comparison.from_frame(printed) if _key_without_n(row) in keys]
 
     return _draw_ratios(slug, rows, papers)
@@ -308,9 +306,9 @@ def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
 
 
 @cache
-def _load_reference() -> Run:
-    """Return the reference run; its comparisons take seconds to compute."""
-    return Run.read_reference()
+def _compare_reference(slug: str) -> pd.DataFrame:
+    """Return the comparisons of a study's tables in the reference run."""
+    return compare_tables(select_rows(load_reference_means(), study=slug))
 
 
 def _name_study(study: ModuleType) -> str:
