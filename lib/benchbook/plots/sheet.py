@@ -121,7 +121,8 @@ def fix_layout(figure: Figure) -> None:
     engine = figure.get_layout_engine()
     assert engine
     engine.execute(figure)
-    figure.set_layout_engine("none")
+    # Where an engine is left, even one that does nothing, a figure is drawn twice to be saved.
+    figure.set_layout_engine(None)
     for axes in figure.axes:
         bounds = [round(bound, 5) for bound in axes.get_position().bounds]
         axes.set_position(Bbox.from_bounds(*bounds))
