@@ -25,9 +25,8 @@ import numpy as np
 import paired
 from benchbook import codecs, paths
 from benchbook.datasets import books, players
-from benchbook.languages import harness
 from benchbook.servers import launcher
-from benchbook.studies import bookstore, drivers
+from benchbook.studies import bookstore, drivers, harness
 
 GOAL = 1.02
 """Largest ratio, harness over plain program."""

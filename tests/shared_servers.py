@@ -16,13 +16,12 @@ import pytest
 import stand_ins
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
-from benchbook.languages import harness
 from benchbook.registry import products
 from benchbook.servers import launcher, networks
 from benchbook.servers.address import name_single_url_variable, name_url_variable
 from benchbook.servers.deployment import Deployment, Topology
 from benchbook.servers.programs import AvailableServer, MissingServer, find_startable
-from benchbook.studies import cell_database
+from benchbook.studies import cell_database, harness
 from checkout import ROOT
 
 WHEELS = ("mongodb", "postgresql")

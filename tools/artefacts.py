@@ -23,8 +23,8 @@ from typing import Final
 
 from benchbook import paths
 from benchbook.files import suite_files
-from benchbook.languages.harness import find_jar
 from benchbook.registry.products import name_package_manager
+from benchbook.studies.harness import find_jar
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Maven's local repository: read here, and never written."""

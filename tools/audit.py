@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import paths
-from benchbook.languages.harness import find_jar
+from benchbook.studies.harness import find_jar
 from tools import artefacts
 
 _NODE: Final = ("harness/node", "tests/stand_ins/couchdb", "tests/stand_ins/rethinkdb")

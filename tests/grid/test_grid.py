@@ -16,10 +16,10 @@ from benchbook.grid import cell_id
 from benchbook.grid.cell_id import identify_cell
 from benchbook.grid.cells import find_server
 from benchbook.grid.grid_file import load_grid
-from benchbook.languages import harness
 from benchbook.results.folder import write_cell
 from benchbook.servers import launcher, networks
 from benchbook.servers.programs import AvailableServer, MissingServer
+from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS, find_notebook, load_study
 
 GRID = """\

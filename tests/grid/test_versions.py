@@ -36,7 +36,6 @@ CANNOT_MOVE: Final = {
     "benchbook.files.inputs",
     "benchbook.files.parquet",
     "benchbook.files.yaml_file",
-    "benchbook.languages",
     "benchbook.results",
     "benchbook.results.files",
     "benchbook.results.schema",

@@ -21,7 +21,6 @@ from benchbook import cli, grid
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.cli.command import DONE, USAGE
 from benchbook.grid.cells import find_server
-from benchbook.languages import harness
 from benchbook.results.files import build_inferred_table
 from benchbook.results.views import connect, fetch_frame
 from benchbook.servers import launcher, namespaces, networks, processes
@@ -29,7 +28,7 @@ from benchbook.servers.deployment import Deployment, Role
 from benchbook.servers.errors import ServerError
 from benchbook.servers.networks import EmulatedNetwork, Network
 from benchbook.servers.programs import MissingServer
-from benchbook.studies import crud, replication, tcp
+from benchbook.studies import crud, harness, replication, tcp
 from checkout import ROOT
 from shared_servers import list_outputs, needs_root
 from waiting import comes_true, is_gone

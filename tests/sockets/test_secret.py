@@ -22,7 +22,6 @@ from test_trials import reply
 import hostile
 from benchbook import codecs
 from benchbook.datasets import persons
-from benchbook.languages import harness
 from benchbook.measure import wait_until_idle
 from benchbook.servers import processes
 from benchbook.sockets.client import SocketServer, start_receiver
@@ -39,7 +38,7 @@ from benchbook.sockets.protocol import (
     pack_message,
     unpack_message,
 )
-from benchbook.studies import tcp
+from benchbook.studies import harness, tcp
 from shared_servers import list_outputs, skip_without_language
 
 PEOPLE = persons.generate_people(3, 7)

@@ -14,11 +14,10 @@ import pytest
 
 from benchbook.cli import main
 from benchbook.databases.adapter import Adapter, UnreachableError
-from benchbook.languages import harness
 from benchbook.servers import launcher
 from benchbook.servers.address import format_host_port, name_url_variable
 from benchbook.servers.deployment import FRESH_DATABASE_PATTERN, Deployment
-from benchbook.studies import crud, drivers
+from benchbook.studies import crud, drivers, harness
 from owners import Owner, open_owner
 from shared_servers import tamper
 from waiting import comes_true

@@ -15,11 +15,11 @@ from benchbook import paths
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter, RefusedError
 from benchbook.datasets import players
-from benchbook.languages.harness import LanguageError
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.cell_database import WrongContentsError
+from benchbook.studies.harness import LanguageError
 from shared_servers import Announce, list_outputs, skip_without_language, tamper
 from user_files import FILES
 

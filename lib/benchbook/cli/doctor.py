@@ -19,7 +19,6 @@ from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
 from benchbook.files import suite_files
-from benchbook.languages import harness
 from benchbook.measure.machine import describe_environment
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -28,6 +27,7 @@ from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
 from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import AvailableServer
+from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS
 
 ComponentGroup: TypeAlias = Literal[

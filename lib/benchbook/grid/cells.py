@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeAlias
 from benchbook.grid.cell_id import digest_records, hash_code, identify_cell, write_server_version
 from benchbook.grid.expansion import choose_cells, select
 from benchbook.grid.grid_file import load_grid
-from benchbook.languages import harness
 from benchbook.measure.machine import name_host
 from benchbook.results.folder import list_files, list_refusals, list_states, locate_file
 from benchbook.results.views import list_finished_files, list_origins
 from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology
 from benchbook.servers.programs import MissingServer
+from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.studies.cell import CellParameters
 

@@ -20,7 +20,6 @@ from benchbook import paths
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
 from benchbook.files.yaml_file import StrictModel, YamlFile, refuse_unknown_names
-from benchbook.languages.harness import LANGUAGES
 from benchbook.servers import networks
 from benchbook.studies.catalogue import (
     STUDIES,
@@ -28,6 +27,7 @@ from benchbook.studies.catalogue import (
     load_study,
 )
 from benchbook.studies.cell import CellParameters, refuse_lookalike
+from benchbook.studies.harness import LANGUAGES
 from benchbook.text.suggestions import suggest_name
 
 MAX_BLOCKS: Final = 1_000

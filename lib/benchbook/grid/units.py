@@ -50,14 +50,8 @@ UNITS: Final = {
     "measure": Unit(
         (
             *("measure/__init__.py", "measure/meters.py", "measure/timing.py"),
-            *(
-                "studies/cell.py",
-                "studies/levels.py",
-                "servers/deployment.py",
-                "schema.py",
-                "languages/harness.py",
-                "servers/processes.py",
-            ),
+            *("studies/cell.py", "studies/harness.py", "studies/levels.py", "schema.py"),
+            *("servers/deployment.py", "servers/processes.py"),
             *("runner/kernel.py", "runner/notebook.py", "runner/block_deployment.py"),
         ),
     ),

@@ -29,6 +29,7 @@ FORMER_NAMES: Final = {
     "benchbook.folders": "benchbook.files.suite_files",
     "benchbook.formats": "benchbook.codecs",
     "benchbook.inputs": "benchbook.files.inputs",
+    "benchbook.languages": "benchbook.studies.harness",
     "benchbook.networks": "benchbook.servers.networks",
     "benchbook.plugins": "benchbook.registry.plugins",
     "benchbook.processes": "benchbook.servers.processes",
@@ -43,7 +44,6 @@ FORMER_NAMES: Final = {
     "benchbook.codecs.tree_codec.encoded": "benchbook.codecs.tree_codec.encode_text",
     "benchbook.databases.connected": "benchbook.databases.server_adapter",
     "benchbook.databases.adapter.GapError": "benchbook.databases.adapter.UnsupportedError",
-    "benchbook.languages.run": "benchbook.languages.harness.run_cell",
     "benchbook.measure.client_meters": "benchbook.measure.make_client_meters",
     "benchbook.measure.timed": "benchbook.measure.time_action",
     "benchbook.registry.Image": "benchbook.registry.products.Image",
@@ -59,6 +59,7 @@ FORMER_NAMES: Final = {
     "benchbook.servers.fleet.new_password": "benchbook.servers.fleet.make_password",
     "benchbook.servers.fleet.served": "benchbook.servers.fleet.start_roles",
     "benchbook.servers.programs.Found": "benchbook.servers.programs.AvailableServer",
+    "benchbook.studies.harness.run": "benchbook.studies.harness.run_cell",
 }
 """The new names of modules of version 0.2, and of functions and classes, that plug-ins import.
 

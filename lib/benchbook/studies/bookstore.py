@@ -231,7 +231,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
     Raises `RoundTripError` when an object that was read back differs from the one that was written.
     Another language's harness fails for the same reason, with
-    `benchbook.languages.harness.LanguageError`.
+    `benchbook.studies.harness.LanguageError`.
     """
     document = build_object(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()

@@ -44,7 +44,6 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import TemporaryFolder
-from benchbook.languages import harness
 from benchbook.measure import Reading
 from benchbook.own_data import own_records
 from benchbook.results.files import build_inferred_table, build_table, write_table
@@ -57,6 +56,7 @@ from benchbook.results.schema import (
     name_parameter_column,
 )
 from benchbook.servers import networks
+from benchbook.studies import harness
 from benchbook.text.number_format import format_count
 
 if TYPE_CHECKING:
@@ -474,7 +474,7 @@ def run_in_language(
 ) -> tuple[Rows, harness.Closing]:
     """Run a cell in its language, and return its rows and the harness' closing message.
 
-    Raises `benchbook.languages.harness.LanguageError`.
+    Raises `benchbook.studies.harness.LanguageError`.
 
     Parameters
     ----------

@@ -18,12 +18,12 @@ from benchbook.databases.adapter import (
     UnreachableError,
 )
 from benchbook.datasets.dataset import Dataset
-from benchbook.languages import harness
 from benchbook.measure import Meter, Reading, clock, make_capacity_meter, make_process_meters
 from benchbook.measure.timing import CLOCK_SOURCE
 from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Deployment, Role, Topology, load_deployment
+from benchbook.studies import harness
 from benchbook.studies.cell import CellParameters, Columns, Rows, run_in_language
 
 T = TypeVar("T")

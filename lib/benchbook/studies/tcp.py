@@ -242,7 +242,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
     Raises `WrongObjectsError` when the server has not decoded exactly the objects sent, and
     `benchbook.sockets.protocol.WireError` when a connection breaks. Another language's harness
-    fails with `benchbook.languages.harness.LanguageError` for both.
+    fails with `benchbook.studies.harness.LanguageError` for both.
     """
     # Imported here, because it is slow to import and a plan does not need it.
     import pandas as pd

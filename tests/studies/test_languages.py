@@ -12,10 +12,9 @@ import pytest
 
 from benchbook import codecs, grid
 from benchbook.datasets import blog, books, persons, players
-from benchbook.languages import harness
 from benchbook.servers.deployment import Topology
 from benchbook.sockets.client import Processors
-from benchbook.studies import bookstore, crud, drivers, tcp
+from benchbook.studies import bookstore, crud, drivers, harness, tcp
 from shared_servers import Announce, list_outputs, skip_without_language
 
 CODECS = {"json": "orjson", "xml": "lxml"}
