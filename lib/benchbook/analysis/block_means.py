@@ -58,7 +58,6 @@ FROM chosen GROUP BY {_KEYS}
 """
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
-"""Texts by reference: Arrow would copy each cell's parameters whenever rows are chosen."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +221,15 @@ def _average(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
         else:
             connection.register("in_memory", source)
             units = connection.sql(_SQL.format(source="in_memory", first=first)).to_arrow_table()
-    means: pd.DataFrame = units.to_pandas(types_mapper={pa.string(): _TEXT}.get)
+    means = read_texts_by_reference(units)
     means["value"] = means["at_least"].mask(means["timed_out"])
     return means.sort_values(["study", *MEAN_KEYS], ignore_index=True)
+
+
+def read_texts_by_reference(table: pa.Table) -> pd.DataFrame:
+    """Return a table as a frame; Arrow's texts would be copied whenever rows are chosen."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper={pa.string(): _TEXT}.get)
+    return frame
 
 
 def compute_block_means(observations: pd.DataFrame) -> pd.DataFrame:

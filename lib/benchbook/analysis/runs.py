@@ -22,6 +22,7 @@ from benchbook.analysis.block_means import (
     average_files,
     average_repetitions,
     compute_block_means,
+    read_texts_by_reference,
 )
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.paper_comparisons import compare_tables
@@ -196,7 +197,7 @@ def load_reference_means(folder: Path | None = None) -> pd.DataFrame:
     path = (folder or paths.reference()) / MEANS_FILE
     try:
         with _explain_damage(path):
-            committed = files.read_table(path).to_pandas()
+            committed = read_texts_by_reference(files.read_table(path))
     except FileNotFoundError:
         return nothing
     missing = [name for name in nothing if name not in committed]
