@@ -18,6 +18,7 @@ from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.papers.exhibits import FIGURES, TABLES
+from benchbook.papers.numbers import KeyedNumber, list_numbers
 from benchbook.plots.exhibit import Exhibit
 from benchbook.servers import launcher
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
@@ -135,6 +136,12 @@ def committed(reference_run: Run) -> Analysis:
 def committed_exhibits(committed: Analysis) -> dict[str, Exhibit]:
     """All figures and tables of the committed run by their names: no test changes them."""
     return {name: make(committed) for name, make in (FIGURES | TABLES).items()}
+
+
+@pytest.fixture(scope="session")
+def keyed(committed: Analysis) -> dict[str, KeyedNumber]:
+    """All numbers of the committed run by their keys: no test changes them."""
+    return list_numbers(committed)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ CHAINS: Final = (
         "languages",
         "couchdb",
     ),
-    ("figures", "manuscript", "reference", "report_tables", "verdict_figures"),
+    ("figures", "manuscript", "numbers", "reference", "report_tables", "save", "verdict_figures"),
 )
 """Files that run in one process, because their tests share servers, or the judged reference run."""
 

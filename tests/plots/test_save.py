@@ -1,0 +1,135 @@
+"""Drawings for one and two columns, and tables in LaTeX, all with their provenance."""
+
+import json
+import re
+from itertools import combinations
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from benchbook.papers import exhibits
+from benchbook.plots import latex
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.save import draw_exhibit, save_exhibit
+from benchbook.plots.style import REPORT_WIDTH, Layout
+
+WIDTHS = (3.5, 7.2, REPORT_WIDTH)
+TOUCH = 0.5
+"""Pixels at 300 a printed inch up to which two texts' boxes may lie over each other: rounding."""
+
+SMALLEST = 6.0
+"""Points at the printed size, which is the drawn one, that journals ask for at least."""
+
+
+def boxes(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Return every text that is seen, with its box."""
+    figure.set_dpi(300)
+    figure.draw_without_rendering()
+    unseen = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            beyond = [tick for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high]
+            unseen |= {id(tick.label1) for tick in beyond} | {id(tick.label2) for tick in beyond}
+        unseen |= {id(text) for text in axes.findobj(Text)} if not axes.get_visible() else set()
+    texts = [
+        text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()
+    ]
+    assert min(text.get_fontsize() for text in texts) >= SMALLEST
+    return [(text.get_text(), text.get_window_extent()) for text in texts if id(text) not in unseen]
+
+
+def touching(figure: Figure) -> list[str]:
+    """Return the texts that lie over another, or beyond the sheet."""
+    # As numbers, because a box computes each corner anew.
+    found = [(text, box.extents.tolist()) for text, box in boxes(figure)]
+    faults = []
+    for (a, (left, bottom, right, top)), (b, (x0, y0, x1, y1)) in combinations(found, 2):
+        if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
+            faults.append(f"{a!r} lies on {b!r}")
+    for text, (left, bottom, right, top) in found:
+        if min(left, bottom) < -TOUCH or right > figure.bbox.x1 or top > figure.bbox.y1:
+            faults.append(f"{text!r} leaves the sheet")
+    return faults
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(
+    width: float, committed_exhibits: dict[str, Exhibit]
+):
+    faults = {}
+    for name in exhibits.FIGURES:
+        figure = draw_exhibit(committed_exhibits[name], Layout(width))
+        assert figure.get_figwidth() == width
+        found = touching(figure)
+        if found:
+            faults[name] = found
+    assert not faults
+
+
+def test_labels_that_touch_are_found():
+    figure = Figure(figsize=(3.5, 1))
+    figure.text(0.1, 0.5, "one")
+    figure.text(0.12, 0.5, "two")
+    figure.text(0.95, 0.5, "far out")
+    assert touching(figure) == ["'one' lies on 'two'", "'far out' leaves the sheet"]
+
+
+def test_a_figure_without_title_is_the_same_drawing_on_a_lower_sheet(committed):
+    exhibit = exhibits.FIGURES["crud_ratios_replication"](committed)
+    figures = [draw_exhibit(exhibit, Layout(3.5, titled=titled)) for titled in (True, False)]
+    full, bare = ({text for text, _ in boxes(figure)} for figure in figures)
+    assert {re.sub(r"\s+", " ", text) for text in full - bare} >= {exhibit.title}
+    assert {axes.get_title(loc="left") for axes in figures[1].axes} <= bare
+    assert figures[1].get_figheight() < figures[0].get_figheight()
+
+
+def test_files_embed_their_fonts_and_name_the_source_of_their_numbers(committed, tmp_path):
+    name = "crud_ratios_replication"
+    made = exhibits.make_exhibit(committed, name)
+    about = exhibits.describe_exhibit(committed, name, "reference")
+    written = save_exhibit(made, tmp_path / name, about, ("pdf", "svg", "png", "tex"), Layout(3.5))
+    pdf, svg, png, tex, provenance = (path.read_bytes() for path in written)
+    again = save_exhibit(made, tmp_path / "again", about, ("pdf",), Layout(3.5))[0].read_bytes()
+    said = json.loads(provenance)
+    assert (said["profile"], said["reference"]) == ("decide", True)
+    assert re.fullmatch(
+        r"benchbook [\d.]+ \([0-9a-f]{10}\)(, benchbook [\d.]+ \([0-9a-f]{10}\))*",
+        said["measured_by"],
+    )
+    assert said["machine_days"] and said["hosts"] and said["drawn_by"].startswith("benchbook ")
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf, "fonts are embedded as TrueType"
+    assert b"<text" not in svg, "an SVG's text is outlines"
+    for file in (pdf, svg, png, tex):
+        assert said["data_sha256"].encode() in file and said["measured"][0].encode() in file
+    assert pdf == again
+
+
+def test_a_table_is_valid_latex_for_booktabs(committed):
+    made = exhibits.make_exhibit(committed, "crud_table2_insert_single")
+    text = latex.write_table(
+        made.frame, title=made.title, notes=made.notes, name="t", about={"commit": "abc"}
+    )
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    counts = {
+        line.count("&") + sum(int(many) - 1 for many in re.findall(r"multicolumn{(\d)}", line))
+        for line in rows
+    }
+    assert counts == {made.frame.shape[1] - 1}, "each row has a cell a column"
+    assert r"\multicolumn{2}{c}{n = 1,000}" in text and r"\cmidrule(lr){2-3}" in text
+    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
+    assert '% commit: "abc"' in text
+    assert latex.escape_text("50 % of a_b & <c> \\ {µ}") == (
+        r"50 \% of a\_b \& $<$c$>$ \textbackslash{} \{\textmu{}\}"
+    )
+
+
+def test_every_table_has_no_letter_that_latex_cannot_print(committed_exhibits: dict[str, Exhibit]):
+    for name in exhibits.TABLES:
+        made = committed_exhibits[name]
+        text = latex.write_table(
+            made.frame, title=made.title, notes=made.notes, name=name, about={}
+        )
+        assert not re.findall(r"[^\x00-\xff]", text), name
