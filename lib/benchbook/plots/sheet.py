@@ -121,7 +121,7 @@ def fix_layout(figure: Figure) -> None:
     engine = figure.get_layout_engine()
     assert engine
     engine.execute(figure)
-    # Where an engine is left, even one that does nothing, a figure is drawn twice to be saved.
+    # A figure that still has a layout, even one that does nothing, is drawn twice to be saved.
     figure.set_layout_engine(None)
     for axes in figure.axes:
         bounds = [round(bound, 5) for bound in axes.get_position().bounds]
