@@ -17,6 +17,7 @@ import stand_ins
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
+from benchbook.measure import meters
 from benchbook.papers.exhibits import FIGURES, TABLES
 from benchbook.papers.numbers import KeyedNumber, list_numbers
 from benchbook.plots.exhibit import Exhibit
@@ -238,7 +239,11 @@ def deployed() -> Iterator[Deployed]:
 def announce(
     deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> shared_servers.Announce:
-    """Return a function that announces a deployment to the next study, as a runner does."""
+    """Return a function that announces a deployment to the next study, as a runner does.
+
+    The study waits for idle servers for a shorter time: no test of these compares times.
+    """
+    monkeypatch.setattr(meters, "_IDLE_WINDOW_S", 0.02)
 
     def announce_deployment(product: str, topology: Topology, *, own: bool = False) -> Deployment:
         if product == "none":
