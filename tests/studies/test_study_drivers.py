@@ -105,7 +105,9 @@ def test_memory_of_a_process_with_one_operation_is_repeatable(
     announce: Announce,
 ):
     announce("mongodb", "single")
-    parameters = drivers.Parameters(process="operation", attributes=89, n=300, repetitions=2)
+    parameters = drivers.Parameters(
+        process="operation", document_schema="validated", attributes=89, n=300, repetitions=2
+    )
     frame = drivers.run(parameters)
     for driver, rows in frame.groupby("driver"):
         assert all(
@@ -174,28 +176,18 @@ def test_processor_time_does_not_include_garbage_of_the_operation_before():
 SCHEMAS = pytest.mark.parametrize("schema", ["types", "required", "validated"])
 
 
-@pytest.mark.parametrize(
-    ("process", "schema"),
-    [
-        ("together", "types"),
-        ("together", "required"),
-        ("together", "validated"),
-        ("operation", "validated"),
-    ],
-)
+@SCHEMAS
 @pytest.mark.parametrize(
     ("language", "pair"), [("python", "pymongo+mongoengine"), ("node", "mongoclient+mongoose")]
 )
 def test_a_mapper_stores_the_same_records_with_every_schema(
-    language: Any, pair: Any, process: Any, schema: Any, announce: Announce
+    language: Any, pair: Any, schema: Any, announce: Announce
 ):
     if language == "node":
         skip_without_language("node", "npm", "node")
     announce("mongodb", "single")
     few = {"n": 40, "repetitions": 1, "attributes": 6}
-    parameters = drivers.Parameters(
-        language=language, driver=pair, process=process, document_schema=schema, **few
-    )
+    parameters = drivers.Parameters(language=language, driver=pair, document_schema=schema, **few)
     for _, rows in drivers.run(parameters).groupby("driver"):
         assert list_outputs(rows, 0) == drivers.expected(parameters)
 
