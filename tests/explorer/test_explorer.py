@@ -1,6 +1,7 @@
 """The explorer's answers are those of the suite's tables, and its page works in a browser."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,7 @@ def two_runs(
 ) -> dict[str, Analysis]:
     """Return two parts of the reference run, as this machine's results and as the reference run."""
     means = committed.means[committed.means["study"] == "crud"]
+    means = means[means["n"].isin([1000, 10000]) & (means["operation"] != "delete")]
     here = Run("here", Analysis(means[(means["database"] != "couchdb") & (means["block"] < 6)]))
     reference = Run("reference", Analysis(means))
     monkeypatch.setattr(Run, "read_results", lambda *_: here)
@@ -133,7 +135,7 @@ def two_runs(
 HERE, REFERENCE = "this machine's results", "the reference run"
 
 
-def test_explore_opens_its_page_except_with_no_open_or_without_a_display(
+def test_explore_prints_its_page_first_and_opens_it_except_with_no_open_or_without_a_display(
     two_runs: dict[str, Analysis],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -144,12 +146,26 @@ def test_explore_opens_its_page_except_with_no_open_or_without_a_display(
     browser.chmod(0o755)
     page = tmp_path / "figures" / "explorer" / "index.html"
     monkeypatch.setenv("BROWSER", f"{browser} %s")
+    # The page is printed before anything is read.
+    printed = []
+
+    def list_none() -> set[str]:
+        printed.append((capsys.readouterr(), page.is_file()))
+        return set()
+
+    monkeypatch.setattr("benchbook.cli.explorer.list_finished_ids", list_none)
     assert cli.main(["explore", "--no-open"]) == DONE
-    assert capsys.readouterr().out == f"{page}\n"
-    assert page.is_file() and not opened.exists()
+    (((out, err), is_there),) = printed
+    assert out == f"{page}\n" and is_there
+    assert err == "reading this machine's results ...\n"
+    steps = capsys.readouterr().err.splitlines()
+    assert steps[0] == "reading the reference run ..." and steps[-1] == "all answers are written"
+    assert not opened.exists()
+    # With a browser it is opened.
     assert cli.main(["explore"]) == DONE
     assert comes_true(lambda: opened.exists() and opened.read_text() == page.as_uri())
     opened.unlink()
+    # Without a display it is not.
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     assert cli.main(["explore"]) == DONE
@@ -164,66 +180,51 @@ def write_explorer(folder: Path, runs: dict[str, Analysis]) -> Path:
     return path
 
 
-def test_explore_prints_its_page_before_it_reads_anything(
-    two_runs: dict[str, Analysis],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
-    path = tmp_path / "figures" / "explorer" / "index.html"
-    printed = []
-    monkeypatch.setattr(
-        "benchbook.cli.explorer.list_finished_ids",
-        lambda: printed.append((capsys.readouterr(), path.is_file())) or set(),
-    )
-    assert cli.main(["explore", "--no-open"]) == DONE
-    (((out, err), is_there),) = printed
-    assert out == f"{path}\n" and is_there
-    assert err == "reading this machine's results ...\n"
-    steps = capsys.readouterr().err.splitlines()
-    assert steps[0] == "reading the reference run ..." and steps[-1] == "all answers are written"
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with start_browser() as browser:
+        yield browser
 
 
 @needs_browser
 def test_the_page_opens_with_the_headline_and_a_claim_leads_to_its_comparison(
-    committed: Analysis, tmp_path: Path
+    committed: Analysis, tmp_path: Path, browser: Any
 ):
     means = committed.means[committed.means["study"] == "bookstore"]
     analysis = Analysis(means)
     claims = {claim.id: claim for claim in site.list_claims(analysis, "bookstore")}
     headline = claims[exhibits.HEADLINES["bookstore"].claim].line
     path = write_explorer(tmp_path / "page", {REFERENCE: analysis})
-    with start_browser() as browser:
-        watched = WatchedPage(browser, "file:", "data:", "blob:")
-        watched.page.goto(path.as_uri())
-        answer = watched.page.locator(".bb-answer")
-        answer.get_by_text(headline.here).first.wait_for()
-        lines = watched.page.locator(".bb-claims li")
-        first = lines.first.inner_text()
-        shown = [
-            headline.verdict,
-            headline.counts,
-            headline.says,
-            f"printed {headline.printed}",
-            headline.measured,
-        ]
-        assert [part for part in shown if part not in first] == []
-        # Behind the fold there is a line for each claim, and a link from each that is among the
-        # comparisons.
-        watched.page.get_by_text(str(len(claims)) + " claims: ").click()
-        assert lines.count() == 1 + len(claims)
-        linked = [line for line in lines.all() if line.get_by_role("link").count()]
-        assert len(linked) > len(claims) / 2
-        for line in linked[-3:]:
-            here = line.get_by_role("link").inner_text()
-            line.get_by_role("link").click()
-            answer.get_by_text(here).first.wait_for()
-        assert watched.complaints == []
+    watched = WatchedPage(browser, "file:", "data:", "blob:")
+    watched.page.goto(path.as_uri())
+    answer = watched.page.locator(".bb-answer")
+    answer.get_by_text(headline.here).first.wait_for()
+    lines = watched.page.locator(".bb-claims li")
+    first = lines.first.inner_text()
+    shown = [
+        headline.verdict,
+        headline.counts,
+        headline.says,
+        f"printed {headline.printed}",
+        headline.measured,
+    ]
+    assert [part for part in shown if part not in first] == []
+    # Behind the fold there is a line for each claim, and a link from each that is among the
+    # comparisons.
+    watched.page.get_by_text(str(len(claims)) + " claims: ").click()
+    assert lines.count() == 1 + len(claims)
+    linked = [line for line in lines.all() if line.get_by_role("link").count()]
+    assert len(linked) > len(claims) / 2
+    for line in linked[-3:]:
+        here = line.get_by_role("link").inner_text()
+        line.get_by_role("link").click()
+        answer.get_by_text(here).first.wait_for()
+    assert watched.complaints == []
 
 
 @needs_browser
 def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(
-    two_runs: dict[str, Analysis], tmp_path: Path
+    two_runs: dict[str, Analysis], tmp_path: Path, browser: Any
 ):
     path = write_explorer(tmp_path / "page", two_runs)
     question = {
@@ -238,45 +239,43 @@ def test_the_page_shows_your_results_beside_the_reference_run_as_a_file(
     ]
     ours, theirs = (describe_comparison(answer.comparison) for answer in answers)
     chosen = {name: site.encode_option(option) for name, option in answers[0].chosen.items()}
-    with start_browser() as browser:
-        watched = WatchedPage(browser, "file:", "data:", "blob:")
-        watched.page.goto(f"{path.as_uri()}#{urlencode({'study': 'crud', **chosen})}")
-        answer, beside = watched.page.locator(".bb-answer"), watched.page.locator(".bb-beside")
-        beside.get_by_text("In the reference run: ").wait_for()
-        assert ours["words"] in answer.inner_text()
-        assert f"{theirs['value']}, {theirs['between']}" in beside.inner_text()
+    watched = WatchedPage(browser, "file:", "data:", "blob:")
+    watched.page.goto(f"{path.as_uri()}#{urlencode({'study': 'crud', **chosen})}")
+    answer, beside = watched.page.locator(".bb-answer"), watched.page.locator(".bb-beside")
+    beside.get_by_text("In the reference run: ").wait_for()
+    assert ours["words"] in answer.inner_text()
+    assert f"{theirs['value']}, {theirs['between']}" in beside.inner_text()
 
-        # The reference run has more, such as a database that did not run here; the address keeps
-        # which run it is.
-        watched.page.get_by_label("Run", exact=True).select_option(REFERENCE)
-        beside.get_by_text("In this machine's results: ").wait_for()
-        assert theirs["words"] in answer.inner_text()
-        watched.page.get_by_label("This", exact=True).select_option(label="CouchDB")
-        beside.get_by_text("In this machine's results: not measured.").wait_for()
-        said = answer.inner_text()
-        watched.page.reload()
-        watched.page.wait_for_function(
-            "was => document.querySelector('.bb-answer')?.innerText === was", arg=said
-        )
+    # The reference run has more, such as a database that did not run here; the address keeps
+    # which run it is.
+    watched.page.get_by_label("Run", exact=True).select_option(REFERENCE)
+    beside.get_by_text("In this machine's results: ").wait_for()
+    assert theirs["words"] in answer.inner_text()
+    watched.page.get_by_label("This", exact=True).select_option(label="CouchDB")
+    beside.get_by_text("In this machine's results: not measured.").wait_for()
+    said = answer.inner_text()
+    watched.page.reload()
+    watched.page.wait_for_function(
+        "was => document.querySelector('.bb-answer')?.innerText === was", arg=said
+    )
 
-        assert watched.complaints == []
-        watched.check_layouts()
+    assert watched.complaints == []
+    watched.check_layouts()
 
 
 @needs_browser
 def test_the_page_waits_for_answers_that_are_still_being_written(
-    two_runs: dict[str, Analysis], tmp_path: Path
+    two_runs: dict[str, Analysis], tmp_path: Path, browser: Any
 ):
     folder = tmp_path / "page"
     path = site.write_explorer_page(folder)
-    with start_browser() as browser:
-        shown = browser.new_page()
-        shown.goto(path.as_uri())
-        shown.get_by_text("Reading the results").wait_for()
-        pages = site.write_answers(folder / site.ANSWERS, two_runs)
-        next(pages)
-        shown.locator(".bb-ratio").wait_for()
-        shown.get_by_label("Run", exact=True).select_option(REFERENCE)
-        shown.locator(".bb-waiting").wait_for()
-        assert [*pages]
-        shown.get_by_text("In this machine's results: ").wait_for()
+    shown = browser.new_page()
+    shown.goto(path.as_uri())
+    shown.get_by_text("Reading the results").wait_for()
+    pages = site.write_answers(folder / site.ANSWERS, two_runs)
+    next(pages)
+    shown.locator(".bb-ratio").wait_for()
+    shown.get_by_label("Run", exact=True).select_option(REFERENCE)
+    shown.locator(".bb-waiting").wait_for()
+    assert [*pages]
+    shown.get_by_text("In this machine's results: ").wait_for()
