@@ -207,21 +207,6 @@ def test_a_cell_that_fails_when_measured_again_keeps_its_first_values(
 def test_a_machine_that_is_never_quiet_is_refused_with_the_busy_process_and_the_remedy():
     with use_processor():
         ran = benchbook(
-            "run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=1.5
-        )
-    assert ran.returncode == FAILED and not list_states("bookstore"), ran
-    assert "waiting until others use less than 0.1 processors: other processes use" in ran.stdout
-    assert ran.stdout.count("waiting until") == 1, "a log says it once"
-    (line,) = ran.stderr.splitlines()
-    assert line.startswith("stopped: other processes use ") and "python" in line
-    assert "stop them, or add --noisy, which measures all the same" in line and line.endswith(
-        "Finished cells are kept: the same command continues"
-    )
-
-
-def test_a_run_that_waits_long_prints_once_the_reason_and_the_option_noisy():
-    with use_processor():
-        ran = benchbook(
             "run",
             "bookstore",
             "--profile",
@@ -231,12 +216,21 @@ def test_a_run_that_waits_long_prints_once_the_reason_and_the_option_noisy():
             patience_s=3,
             long_wait_s=1,
         )
-    (line,) = [line for line in ran.stdout.splitlines() if "--noisy" in line]
+    assert ran.returncode == FAILED and not list_states("bookstore"), ran
+    # A log has the reason once, and once more with the remedy when the wait is long.
+    first, again = [line for line in ran.stdout.splitlines() if "waiting until" in line]
+    assert "waiting until others use less than 0.1 processors: other processes use" in first
+    assert "--noisy" not in first
     assert re.search(
         r"^waiting until others use less than 0.1 processors: .*python.* \d\.\d\d.*; for \d+ s now",
-        line,
+        again,
     )
-    assert "and for 3 s at most: stop them, or add --noisy, which measures all the same" in line
+    assert "and for 3 s at most: stop them, or add --noisy, which measures all the same" in again
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("stopped: other processes use ") and "python" in line
+    assert "stop them, or add --noisy, which measures all the same" in line and line.endswith(
+        "Finished cells are kept: the same command continues"
+    )
 
 
 def test_on_a_terminal_a_long_wait_is_printed_on_its_own_line(
