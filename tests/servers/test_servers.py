@@ -322,19 +322,17 @@ def test_a_single_server_has_no_replica_and_leaves_no_trace(product: str, tempor
     running.stop()
 
 
-def test_two_servers_run_at_once(product: str) -> None:
+def test_two_servers_run_at_once_and_one_that_ended_is_named_with_its_last_lines(
+    product: str,
+) -> None:
     with (
-        launcher.start_servers(product, "single") as one,
+        launcher.start_servers(product, "single") as running,
         launcher.start_servers(product, "single") as other,
     ):
-        urls = {running.deployment.node().url.rpartition("@")[2] for running in (one, other)}
+        urls = {one.deployment.node().url.rpartition("@")[2] for one in (running, other)}
         assert len(urls) == 2
-        assert one.find_failures() is None
+        assert running.find_failures() is None
         assert other.find_failures() is None
-
-
-def test_a_server_that_ended_is_named_with_its_last_lines(product: str) -> None:
-    with launcher.start_servers(product, "single") as running:
         pid = running.deployment.node().pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
@@ -342,6 +340,7 @@ def test_a_server_that_ended_is_named_with_its_last_lines(product: str) -> None:
         report = running.find_failures()
         assert report is not None
         assert f"{product}'s primary (process {pid}) was ended by SIGKILL" in report
+        assert other.find_failures() is None
         folder = running.deployment.settings["folder"]
     assert not Path(folder).exists()
 
