@@ -174,8 +174,8 @@ def _average_blocks(
     blocks = group.groupby(["number", over] if over else "number")["drawn"].mean()
     if over:
         blocks = blocks.unstack(over).dropna().mean(axis=1)
-    days = group.drop_duplicates("number").set_index("number")["machine_day"]
-    mean = make_interval(blocks.to_numpy(dtype=float), days[blocks.index].to_numpy())
+    days = dict(zip(group["number"], group["machine_day"], strict=True))
+    mean = make_interval(blocks.to_numpy(dtype=float), [days[number] for number in blocks.index])
     return {
         "source": "here",
         "value": mean.estimate,
