@@ -7,6 +7,7 @@ figures show, at the paper's levels and sizes.
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -163,10 +164,14 @@ def collect_rows(
     return rows, all_notes
 
 
+@lru_cache(maxsize=2)
 def collect_measures(
     analysis: Analysis,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
-    """Return each language's rows and notes on its levels; Python's are empty when none ran."""
+    """Return each language's rows and notes on its levels; Python's are empty when none ran.
+
+    Exhibits share them: do not change them.
+    """
     rows, notes = {}, {}
     for language, table in split_by_language(get_measured_table(analysis, "tcp")).items():
         codecs = {f"{kind}_codec": codec for kind, codec in MAIN_CODECS[language].items()}
