@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from benchbook import cli
 from benchbook.analysis import run_diff
 from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
+from benchbook.cli import compare
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.results import files
 
@@ -83,8 +85,13 @@ def folders(means: pd.DataFrame, tmp_path: Path) -> list[str]:
 
 
 def test_the_command_says_in_words_what_changed_and_writes_every_row(
-    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folders: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    # Three commands compare the same runs: each is read and judged once.
+    monkeypatch.setattr(compare, "_load_analysis", cache(compare._load_analysis))
     assert cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == DONE
     verdicts, ratios, times, runs = capsys.readouterr().out.split("\n\n")
     assert verdicts.startswith("Verdicts: ") and re.match(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from benchbook import cli, grid, paths, version
@@ -527,17 +528,21 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
             "--set",
             "repetitions=3000",
         ],
-        ["results", "import", "figures/reference/repetitions.parquet"],
+        ["results", "import", "{rows}"],
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_every_command_reports_a_full_disk_in_one_line(
-    arguments, full_disk: Path, monkeypatch: pytest.MonkeyPatch, capfd
+    arguments, full_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 ):
+    rows = tmp_path / "rows.parquet"
+    if arguments[0] == "results":
+        observed = pq.read_table(ROOT / "figures" / "reference" / "repetitions.parquet")
+        pq.write_table(observed.slice(0, 1000), rows)
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(full_disk / "results"))
     monkeypatch.setenv("BENCHBOOK_FIGURES", str(full_disk / "figures"))
     monkeypatch.chdir(paths.root())
-    assert cli.main([part.format(disk=full_disk) for part in arguments]) == 1
+    assert cli.main([part.format(disk=full_disk, rows=rows) for part in arguments]) == 1
     *_, said = capfd.readouterr().err.splitlines()
     assert str(full_disk) in said and "free some of it" in said
     files = [path for path in full_disk.rglob("*") if path.is_file()]
