@@ -56,6 +56,12 @@ class DerivedQuantity:
     # A stored metric that gives a better quantity: where it is there, this one is not computed.
     unless: str | None = None
 
+    @property
+    def stored_metrics(self) -> set[str]:
+        """The stored metrics that it is computed from."""
+        divisors = set() if self.per in (None, "count") else {str(self.per)}
+        return {*self.of} | divisors
+
 
 DERIVED: Final = (
     DerivedQuantity("time_per_item", "ms", ("wall_time",), per="count", factor=1e-6),
@@ -119,6 +125,10 @@ def derive_quantities(
     A quotient is that of the block's means. It is timed out where a part is. Where that part is the
     divisor, its lower bound ``at_least`` is unknown.
     """
+    stored_metrics = {*means["metric"]}
+    quantities = [one for one in quantities if one.stored_metrics <= stored_metrics]
+    if not quantities:
+        return means[:0]
     # All that one cell measured of one operation in one block.
     keys = [name for name in MEAN_KEYS if name not in ("metric", "role")]
     section = means.groupby(keys, dropna=False, sort=False).ngroup()
