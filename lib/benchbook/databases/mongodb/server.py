@@ -51,9 +51,9 @@ def _shorten_errors() -> Iterator[None]:
 
 
 def fleet() -> Fleet:
-    """Return an empty fleet; its data are not kept, and a pair would take 1.6 s to stop.
+    """Return an empty fleet, whose servers are killed when it stops.
 
-    So servers are killed.
+    Their data are not kept, and a pair takes 1.6 s to stop by itself.
     """
     return Fleet("mongodb", stop_signal=signal.SIGKILL)
 
