@@ -117,7 +117,7 @@ def test_a_table_is_valid_latex_for_booktabs(committed):
         line.count("&") + sum(int(many) - 1 for many in re.findall(r"multicolumn{(\d)}", line))
         for line in rows
     }
-    assert counts == {made.frame.shape[1] - 1}, "each row has a cell a column"
+    assert counts == {made.frame.shape[1] - 1}, "each row has one cell per column"
     assert r"\multicolumn{2}{c}{n = 1,000}" in text and r"\cmidrule(lr){2-3}" in text
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
     assert '% commit: "abc"' in text

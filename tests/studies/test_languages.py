@@ -67,6 +67,16 @@ def run_harness() -> tuple[list[harness.Repetition], harness.Closing]:
     return harness.run_cell("java", "bookstore", {"repetitions": 1}, "/nowhere")
 
 
+def write_bookstore(shop: books.AnyBookstore, folder: Path) -> tuple[dict[str, bytes], Path]:
+    """Encode a bookstore as JSON and as XML; return both, and the file with the JSON."""
+    document = {
+        kind: codecs.load_codec(name).encode_bookstore(shop) for kind, name in CODECS.items()
+    }
+    given = folder / "given.json"
+    given.write_bytes(document["json"])
+    return document, given
+
+
 def print_line(*lines: str) -> str:
     return "".join(f"print({line!r}, flush=True)\n" for line in lines)
 
@@ -154,11 +164,7 @@ def test_java_writes_what_python_writes_and_each_reads_the_other(
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
         monkeypatch.setenv(name, "--of-the-users")  # a JVM that reads it does not start
     shop = books.generate_bookstore(n, 7, case)
-    document = {
-        kind: codecs.load_codec(name).encode_bookstore(shop) for kind, name in CODECS.items()
-    }
-    given = tmp_path / "given.json"
-    given.write_bytes(document["json"])
+    document, given = write_bookstore(shop, tmp_path)
     parameters = bookstore.Parameters(
         language="java",
         json_codec="jackson",
@@ -223,11 +229,7 @@ def test_a_cell_in_java_delivers_the_studys_values(
 @pytest.mark.usefixtures("java")
 def test_a_warm_cell_in_java_delivers_one_iteration_per_repetition(tmp_path: Path) -> None:
     shop = books.generate_bookstore(50, 7, 1)
-    document = {
-        kind: codecs.load_codec(name).encode_bookstore(shop) for kind, name in CODECS.items()
-    }
-    given = tmp_path / "given.json"
-    given.write_bytes(document["json"])
+    document, given = write_bookstore(shop, tmp_path)
     parameters = bookstore.Parameters(
         language="java",
         json_codec="jackson",

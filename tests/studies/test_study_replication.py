@@ -115,10 +115,10 @@ def test_nodes_whose_processes_are_unknown_have_no_process_metrics(
     monkeypatch.setenv("BENCHBOOK_MONGODB_URL", deployment.node("primary").url)
     monkeypatch.setenv("BENCHBOOK_MONGODB_REPLICA_URL", deployment.node("replica").url)
     parameters = replication.Parameters(process="apart", model="document", n=20)
-    owed = replication.expected(parameters)
-    assert {role for _, role, metric in owed if metric.startswith(("cpu", "memory"))} == set()
+    expected = replication.expected(parameters)
+    assert {role for _, role, metric in expected if metric.startswith(("cpu", "memory"))} == set()
     monkeypatch.setattr(replication.CellDatabase, "pids", {})
-    assert list_outputs(replication.run(parameters), 0) == owed
+    assert list_outputs(replication.run(parameters), 0) == expected
 
 
 def test_a_missing_record_on_the_replica_fails_the_cell(

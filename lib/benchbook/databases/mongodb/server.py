@@ -53,7 +53,7 @@ def _shorten_errors() -> Iterator[None]:
 def fleet() -> Fleet:
     """Return an empty fleet, whose servers are killed when it stops.
 
-    Their data are not kept, and a pair takes 1.6 s to stop by itself.
+    Their data are not kept, and a pair that is not killed takes 1.6 s to stop.
     """
     return Fleet("mongodb", stop_signal=signal.SIGKILL)
 
