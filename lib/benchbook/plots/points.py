@@ -248,7 +248,8 @@ def describe_missing(names: Sequence[str]) -> list[str]:
 
 def describe_missing_studies(analysis: Analysis) -> list[str]:
     """Return a note with the studies that did not run; no note when all did."""
-    missing = [study for study in SLUGS if study not in set(analysis.means["study"])]
+    ran = analysis.means["study"].unique()
+    missing = [study for study in SLUGS if study not in ran]
     return describe_missing([", ".join(missing)] if missing else [])
 
 
