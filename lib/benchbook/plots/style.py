@@ -43,6 +43,7 @@ RC_PARAMS: Final[dict[str, Any]] = {
     "axes.titlesize": 9.5,
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
+    "axes.titley": 1.0,  # else each layout measures all that a title could lie on
     "axes.labelsize": 9,
     "axes.edgecolor": FAINT,
     "axes.linewidth": 0.8,
