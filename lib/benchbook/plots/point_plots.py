@@ -139,14 +139,17 @@ def _draw_panel(
     size: float,
 ) -> None:
     """Draw the points of one panel, the series of a level around the middle of its row."""
+    by_level: dict[str, list[FrameRow]] = {level: [] for level in places}
+    for point in iterate_rows(points):
+        by_level[point.level].append(point)
     for level, y in places.items():
-        at_level = points[points["level"] == level]
-        present = [name for name in series if name in set(at_level["series"])]
+        names = {point.series for point in by_level[level]}
+        present = [name for name in series if name in names]
         # Series of a row are nearer to each other than to those of the next row.
         gaps = max(len(present) - 1, 1)
         reach = row / (2 + 3 / gaps)
         middle = (len(present) - 1) / 2
-        for point in iterate_rows(at_level):
+        for point in by_level[level]:
             rank = present.index(point.series)
             _draw_point(axes, point, y + 2 * reach * (rank - middle) / gaps, size)
 
@@ -172,10 +175,12 @@ def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
     Two blocks can give intervals over many powers of ten, which would press all marks into one.
     """
     if dots.log and (points["value"] > 0).any():
-        marks = np.append(_list_positive(points[["value"]]), dots.reference or [])
-        low, high = find_mark_limits(marks, _list_positive(points[["low", "high"]]))
-        margin = max((high / low) ** 0.06, 1.08)
-        set_log_scale(axes, "x", low / margin, high * margin, gap)
+        # Panels share their scale, so the first sets that of all.
+        if axes.get_xscale() != "log":
+            marks = np.append(_list_positive(points[["value"]]), dots.reference or [])
+            low, high = find_mark_limits(marks, _list_positive(points[["low", "high"]]))
+            margin = max((high / low) ** 0.06, 1.08)
+            set_log_scale(axes, "x", low / margin, high * margin, gap)
         axes.grid(visible=True, which="major", axis="x")
     elif not dots.log:
         lowest = float(points["low"].min()) if points["low"].notna().any() else 0.0
