@@ -4,6 +4,7 @@
 `load_citation` has a paper's authors, title and year.
 """
 
+import gc
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -160,6 +161,9 @@ def draw_all(
 def _begin_worker(analysis: Analysis, folder: Path, run: str) -> None:
     """Keep the analysis in a process that draws: it is sent once for all exhibits."""
     _DRAWN_FROM.append((analysis, folder, run))
+    # Python would search all objects for garbage again and again; `_write_exhibit` does it once.
+    gc.freeze()
+    gc.disable()
 
 
 def _write_exhibit(name: str) -> list[Path]:
@@ -171,7 +175,11 @@ def _write_exhibit(name: str) -> list[Path]:
     # The page shows no drawing of a study that did not run, and none without rows.
     if analysis.studies.keys() & find_studies(name) and not exhibit.frame.empty:
         save_for_page(exhibit, folder / PAGE_FOLDER, name)
-    return save_exhibit(exhibit, folder / name, describe_exhibit(analysis, name, run))
+    written = save_exhibit(exhibit, folder / name, describe_exhibit(analysis, name, run))
+    # A drawing is garbage now; the rest stays, as imported modules do.
+    gc.collect()
+    gc.freeze()
+    return written
 
 
 def make_exhibit(analysis: Analysis, name: str) -> Exhibit:
