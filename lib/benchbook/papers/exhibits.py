@@ -191,9 +191,12 @@ def make_exhibit(analysis: Analysis, name: str) -> Exhibit:
 
 def _describe_noisy(analysis: Analysis, name: str) -> str:
     """Return a note with the number of a study's noisy cells; empty for exhibits of all studies."""
-    if "_" not in name:
-        return ""
-    means = select_rows(analysis.means, study=name.partition("_")[0])
+    return _describe_noisy_cells(analysis, name.partition("_")[0]) if "_" in name else ""
+
+
+@lru_cache(maxsize=16)
+def _describe_noisy_cells(analysis: Analysis, study: str) -> str:
+    means = select_rows(analysis.means, study=study)
     cells = means.groupby(["cell_id", "block"])["noisy"].any()
     if not cells.any():
         return ""
