@@ -312,9 +312,14 @@ def test_clean_removes_only_containers_whose_owner_has_ended(
             client.remove_container(one, force=True, v=True)
 
 
+@pytest.mark.parametrize("request_of", ["Podman", "Docker"])
 def test_a_containers_program_reports_its_output_and_end(
-    engine: containers.ContainerEngine,
+    engine: containers.ContainerEngine, request_of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if request_of == "Docker":
+        # Podman answers Docker's request, too.
+        headers = {"API-Version": containers._ping(engine.socket)["API-Version"]}
+        monkeypatch.setattr(containers, "_ping", lambda socket: headers)
     installed = find_startable("mongodb")
     assert isinstance(installed, AvailableServer)
     fleet = launcher.make_fleet("mongodb")
