@@ -105,7 +105,7 @@ def plan(*changes: str) -> list[Cell]:
 
 
 def analyse(cells: Sequence[Cell]) -> Analysis:
-    return Analysis(load_block_means(list_result_keys(cells)))
+    return Analysis(load_block_means(list_result_keys(cells)), load_claims("bookstore"))
 
 
 def read(cells: Sequence[Cell]) -> list[ComparisonCells]:
@@ -117,10 +117,11 @@ def run(
 ) -> list[ComparisonCells]:
     """Run as the command does; return what is undecided at the end."""
     cells = plan(*changes)
+    comparisons = read(cells)
     ended = run_until_decided(
-        cells, read(cells), lambda: analyse(cells), machine, left_s, {}, lambda: machine.time
+        cells, comparisons, lambda: analyse(cells), machine, left_s, {}, lambda: machine.time
     )
-    return select_undecided(read(cells), ended)
+    return select_undecided(comparisons, ended)
 
 
 def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:

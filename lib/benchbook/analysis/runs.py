@@ -5,7 +5,7 @@ Begin with `Run`: every command, page and notebook reads from one. Its `Analysis
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -25,6 +25,7 @@ from benchbook.analysis.block_means import (
     read_texts_by_reference,
 )
 from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.claims import Claim
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
@@ -52,10 +53,18 @@ class Analysis:
     means
         As `benchbook.analysis.block_means.compute_block_means` returns them, with both arms; or a
         function that loads them.
+    claims
+        The claims that are compared and judged; None for all of `data/claims`. Comparisons are
+        corrected together by study, so all claims of a study are needed.
     """
 
-    def __init__(self, means: pd.DataFrame | Callable[[], pd.DataFrame]) -> None:
+    def __init__(
+        self,
+        means: pd.DataFrame | Callable[[], pd.DataFrame],
+        claims: Sequence[Claim] | None = None,
+    ) -> None:
         self._means = means
+        self._claims = claims
 
     @classmethod
     def from_observations(cls, observations: pd.DataFrame) -> Self:
@@ -80,13 +89,13 @@ class Analysis:
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
-        """Every comparison of every claim, as `compare_claims` returns them."""
-        return compare_claims(self.means)
+        """Every comparison of the claims, as `compare_claims` returns them."""
+        return compare_claims(self.means, self._claims)
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
-        """Every claim with its verdict, as `judge_claims` returns them."""
-        return judge_claims(self.comparisons)
+        """The claims with their verdicts, as `judge_claims` returns them."""
+        return judge_claims(self.comparisons, self._claims)
 
     @cached_property
     def t_tests(self) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from functools import cached_property
 import pandas as pd
 
 from benchbook.analysis.block_means import load_block_means
+from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
@@ -77,8 +78,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _analyse(cells: Sequence[Cell]) -> Analysis:
-    """Return the analysis of a plan's finished cells, of this host and of others."""
-    return Analysis(load_block_means(list_result_keys(cells)))
+    """Return the analysis of a plan's finished cells, of this host and of others.
+
+    It judges the claims of the plan's studies only, because it is repeated after each block.
+    """
+    studies = {cell.study for cell in cells}
+    claims = [claim for claim in load_claims() if claim.study in studies]
+    return Analysis(load_block_means(list_result_keys(cells)), claims)
 
 
 @dataclass(frozen=True)
