@@ -21,12 +21,15 @@ from benchbook.measure import meters
 from benchbook.papers.exhibits import FIGURES, TABLES
 from benchbook.papers.numbers import KeyedNumber, list_numbers
 from benchbook.plots.exhibit import Exhibit
+from benchbook.runner import batch
+from benchbook.runner.kernel import ForkServer
 from benchbook.servers import launcher
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
 from cases import Case, Deployed, Opened
 from checkout import ROOT
 from mounts import mount_memory
 from order import Scheduler, sort_items
+from shared_kernels import SharedForkServers
 from shared_servers import LOCAL, is_given, is_here, skip_without
 
 SIZE_MB = 64
@@ -179,6 +182,29 @@ def no_given_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the given addresses: another process may use their servers."""
     for name in (DEPLOYMENT_VARIABLE, *shared_servers.GIVEN):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def file_kernels() -> Iterator[SharedForkServers]:
+    """The fork servers of a file's tests."""
+    shared = SharedForkServers()
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def shared_kernels(file_kernels: SharedForkServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process fork their kernels from fork servers that this file's tests share.
+
+    To start one takes more processor time than all kernels of a small run.
+    """
+    monkeypatch.setattr(batch, "ForkServer", file_kernels.provide)
+
+
+@pytest.fixture
+def own_kernels(shared_kernels: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each block start its own fork server, as runs of users do."""
+    monkeypatch.setattr(batch, "ForkServer", ForkServer)
 
 
 @pytest.fixture
