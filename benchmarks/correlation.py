@@ -3,12 +3,13 @@
 ``python benchmarks/correlation.py [--days 5]`` reads the reference run and takes every comparison
 of a claim that has blocks on so many machine-days, two of them on at least one. The values of each
 are divided by their standard deviation; then the sums of squares between and within machine-days
-are added by study (one-way analysis of variance). The median is that of single comparisons.
+are added by study (one-way analysis of variance). The median is that of single comparisons. The
+standard error is the jackknife's: each machine-day is left out once.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 import numpy as np
@@ -21,6 +22,11 @@ from benchbook.analysis.claims import MeasuredClaim
 from benchbook.analysis.runs import load_reference_means
 from benchbook.analysis.study_means import select_first_arms, split_by_study
 
+Values = NDArray[np.float64]
+Days = NDArray[np.object_]
+Compared = tuple[Values, Days]
+"""The logarithms of one comparison's blocks, and the machine-day of each."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -28,18 +34,21 @@ def main() -> None:
     )
     parser.add_argument("--days", type=int, default=5)
     least = parser.parse_args().days
-    by_study: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    by_study: dict[str, list[Compared]] = defaultdict(list)
     for study, values, days in list_comparisons():
         if len(set(days)) >= least and len(days) > len(set(days)):
-            sums = sum_squares(values, days)
-            by_study[study].append(sums)
-            by_study["all"].append(sums)
-    for name, sums_of in by_study.items():
-        pooled, single = correlate(np.sum(sums_of, axis=0)), median(map(correlate, sums_of))
-        print(f"{name}: {len(sums_of)} comparisons, ICC {pooled:.2f}, median {single:.2f}")
+            by_study[study].append((values, days))
+            by_study["all"].append((values, days))
+    for name, compared in by_study.items():
+        pooled, error = pool(compared), estimate_error(compared)
+        single = median(pool([one]) for one in compared)
+        print(
+            f"{name}: {len(compared)} comparisons, ICC {pooled:.2f} (standard error {error:.2f}),"
+            f" median {single:.2f}"
+        )
 
 
-def list_comparisons() -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.object_]]]:
+def list_comparisons() -> Iterator[tuple[str, Values, Days]]:
     """Yield the study of each comparison, its blocks' logarithms and their machine-days."""
     studies = split_by_study(select_first_arms(load_reference_means()))
     seen = set[tuple[str, tuple[float, ...]]]()
@@ -66,7 +75,24 @@ def list_comparisons() -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.ob
                     yield claim.study, ratios, study.machine_days[blocks]
 
 
-def sum_squares(values: NDArray[np.float64], days: NDArray[np.object_]) -> NDArray[np.float64]:
+def estimate_error(compared: Sequence[Compared]) -> float:
+    """Return the jackknife's standard error of `pool` over machine-days."""
+    left_out = []
+    all_days = set().union(*(days for _, days in compared))
+    for day in all_days:
+        rest = [(values[days != day], days[days != day]) for values, days in compared]
+        # An ICC needs two machine-days, one of them with two blocks.
+        usable = [one for one in rest if 1 < len(set(one[1])) < len(one[1])]
+        left_out.append(pool(usable))
+    return float(np.sqrt((len(all_days) - 1) * np.var(left_out)))
+
+
+def pool(compared: Iterable[Compared]) -> float:
+    """Return the intraclass correlation of comparisons, as if each had its own mean."""
+    return correlate(np.sum([sum_squares(values, days) for values, days in compared], axis=0))
+
+
+def sum_squares(values: Values, days: Days) -> NDArray[np.float64]:
     """Return of standardised values: squares between days, within, their degrees of freedom, n0.
 
     n0, the blocks of a usual day, counts once per degree of freedom between days.

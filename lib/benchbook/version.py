@@ -30,7 +30,7 @@ def read_commit() -> str:
 
 
 def describe_version() -> str:
-    """Return name, version and commit: ``benchbook 0.2.0 (1a2b3c4d5e)``."""
+    """Return name, version and commit: ``benchbook 0.3.0 (1a2b3c4d5e)``."""
     commit = read_commit()
     return f"benchbook {read_version()}" + (f" ({commit})" if commit else "")
 

@@ -62,14 +62,15 @@ def test_blocks_of_different_days_have_students_interval() -> None:
 
 def test_the_example_of_the_page_follows_from_its_blocks() -> None:
     page = ROOT.joinpath("docs", "method.md").read_text()
-    rows = re.findall(r"^\| (Intel|AMD) \| ([\d.]+) \| ([\d.]+) \| (\.\d+) \|$", page, re.MULTILINE)
+    row = r"^\| ((?:Intel|AMD), \d+) \| ([\d.]+) \| ([\d.]+) \| (\.\d+) \|$"
+    rows = re.findall(row, page, re.MULTILINE)
     logs = [float(log) for *_, log in rows]
     assert logs == pytest.approx(
         [np.log(float(xml) / float(json)) for _, xml, json, _ in rows], abs=1e-4
     )
-    found = compute_interval(logs, [machine for machine, *_ in rows])
+    found = compute_interval(logs, [machine_day for machine_day, *_ in rows])
     said = f"**{exp(found.estimate):.2f} ({exp(found.low):.2f} to {exp(found.high):.2f})**"
-    assert len(rows) == 8 and said in page
+    assert len(rows) == 10 and said in page
 
 
 def test_a_test_against_a_value_agrees_with_its_interval() -> None:

@@ -50,7 +50,9 @@ def test_an_answer_equals_its_row_in_the_table_of_comparisons(committed: Analysi
 
 
 @pytest.mark.parametrize("study", ["bookstore", "crud", "drivers", "replication", "tcp"])
-def test_no_two_quantities_have_the_same_label_or_ratios(committed: Analysis, study: str):
+def test_no_two_quantities_have_the_same_label_or_ratios_and_no_choice_two_answers(
+    committed: Analysis, study: str
+):
     measured = committed.studies[study]
     for pairs in questions.list_pairs(measured):
         papers = set(pairs.list_quantities())
@@ -82,6 +84,9 @@ def test_no_two_quantities_have_the_same_label_or_ratios(committed: Analysis, st
             (operation, label_option(pairs, "measure", of_it)) for operation, *of_it in offered
         }
         assert len(labels) == len(offered)
+        # A choice has one answer, also where some blocks measured the levels in one process.
+        choices = [repr(one.chosen) for one in answers.answers]
+        assert len(set(choices)) == len(choices)
 
 
 def test_no_two_databases_have_the_same_label():

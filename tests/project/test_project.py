@@ -197,9 +197,11 @@ def test_the_citation_is_valid_and_names_the_five_papers_as_the_data_do():
 
 def test_the_changelog_keeps_its_form_and_is_short():
     text = (ROOT / "CHANGELOG.md").read_text()
-    newest, *releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert newest == "[Unreleased]"
-    assert releases and all(
+    releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    if releases[0] == "[Unreleased]":
+        del releases[0]
+    assert releases[0].startswith(f"[{PROJECT['version']}] ")
+    assert all(
         re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", release) for release in releases
     )
     kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))

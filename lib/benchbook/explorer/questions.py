@@ -4,7 +4,7 @@ Begin with `list_pairs`, which says what can be compared, and `compute_answers`,
 each answer is a comparison of two levels that were measured with all else equal.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any, Final, TypeAlias
@@ -13,6 +13,7 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.claims import FREE_PARAMETERS, PaperComparisons
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.paper_comparisons import compare_levels
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
@@ -115,6 +116,7 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
         for (a, b), row in product(both_ways, of_quantity):
             if a in row.by_level and b in row.by_level:
                 answers.append(_compute_answer(measured, pairs, row, a, b, factors))
+    answers = _choose_answers(answers)
 
     # The factors that all answers share.
     fixed: dict[str, object] = {}
@@ -147,6 +149,23 @@ def _compute_answer(
         return Answer(chosen, comparison, sides)
     noisy = {name: side.with_noisy_blocks for name, side in sides.items()}
     return Answer(chosen, compare(noisy), noisy, noisy=True)
+
+
+def _choose_answers(answers: Iterable[Answer]) -> list[Answer]:
+    """Return one answer per choice.
+
+    As for claims, levels that took turns in one process come first, once they have an interval.
+    """
+    best: dict[str, Answer] = {}
+    ranks: dict[str, tuple[bool, bool, bool]] = {}
+    for answer in answers:
+        choice = repr(answer.chosen)
+        has_interval = answer.comparison.blocks >= MIN_BLOCKS
+        alternates = any(name in answer.comparison.settings for name in ALTERNATING_SETTINGS)
+        rank = not answer.noisy, has_interval, alternates
+        if choice not in best or rank > ranks[choice]:
+            best[choice], ranks[choice] = answer, rank
+    return [*best.values()]
 
 
 def _list_comparable(measured: StudyMeans, pairs: PaperComparisons) -> list[MatchedMeans]:
