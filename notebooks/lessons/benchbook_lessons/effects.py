@@ -162,10 +162,10 @@ def load_cases() -> pd.DataFrame:
 
 
 _ONE_BLOCK: Final = """
-import json, time
+import json, sys, time
 from benchbook import codecs
 from benchbook.datasets import books
-shop = books.generate_bookstore(1000, 1, 1)
+shop = books.generate_bookstore(int(sys.argv[1]), 1, 1)
 encode = codecs.load_codec("json").encode_bookstore
 for _ in range(20):
     encode(shop)
@@ -178,11 +178,11 @@ print(json.dumps(times))
 """
 
 
-def measure_identical_arms(blocks: int) -> Pairs:
-    """Measure the same work as a and as b on this machine, in one fresh process per block."""
+def measure_identical_arms(blocks: int, books: int = 1_000) -> Pairs:
+    """Encode the same books as a and as b on this machine, in one fresh process per block."""
     means = []
     for _ in range(blocks):
-        times = run_code(_ONE_BLOCK)
+        times = run_code(_ONE_BLOCK, str(books))
         means.append((np.mean(times["a"]), np.mean(times["b"])))
     first, second = np.array(means).T
     return first, second, np.full(blocks, f"{date.today()}", object)
