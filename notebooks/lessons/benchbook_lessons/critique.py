@@ -4,7 +4,6 @@ import re
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, Ratio
 from benchbook.analysis.published import load_published_numbers
-from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import judge_claims
 from benchbook.files.inputs import InputError
 from benchbook.plots import style
@@ -36,7 +34,7 @@ from benchbook_lessons.feedback import (
     mark_open,
 )
 from benchbook_lessons.predictions import Predictions
-from benchbook_lessons.snapshot import load_means
+from benchbook_lessons.snapshot import load_analysis, load_means
 from benchbook_lessons.t_tests import load_samples
 
 predict = Predictions
@@ -213,10 +211,9 @@ def judge_claim(text: Any) -> pd.DataFrame:
     return found[found["stands"] != "not run"][kept].reset_index(drop=True)
 
 
-@cache
 def judge_suite_claims() -> "pd.Series[str]":
     """Return the verdict of each claim of the suite on the lesson's data, by the claim's name."""
-    return Analysis(load_means()).verdicts.set_index("id")["verdict"]
+    return load_analysis().verdicts.set_index("id")["verdict"]
 
 
 def draw_verdicts() -> Figure:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from benchbook import paths
 from benchbook.analysis.block_means import compute_block_means
+from benchbook.analysis.runs import Analysis
 from benchbook.plots.points import select_rows
 
 ROUND_TRIPS_FILE: Final = "round_trips.parquet"
@@ -53,6 +54,15 @@ def load_means() -> pd.DataFrame:
     stored = _read(MEANS_FILE)
     # No wait of these blocks timed out, so each mean is its own lower bound.
     return compute_block_means(stored.assign(at_least=stored["value"], environment=None))
+
+
+@cache
+def load_analysis() -> Analysis:
+    """Return the analysis of `load_means`.
+
+    It is kept here because `benchbook_lessons.marking` reads a lesson's module again, not this one.
+    """
+    return Analysis(load_means())
 
 
 def load_stores(table: str) -> pd.DataFrame:
