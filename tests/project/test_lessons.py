@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,47 @@ PAGE = (ROOT / "docs" / "teaching.md").read_text()
 KEYS = {"cell_type", "grade", "grade_id", "locked", "points", "schema_version", "solution", "task"}
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Iterator[tuple[KernelManager, Any]]:
-    """One kernel for all lessons: the imports are paid for once."""
+@contextmanager
+def start_kernel() -> Iterator[tuple[KernelManager, Any]]:
+    """Start a kernel in the lessons' folder."""
     manager, client = start_new_kernel(
         kernel_name="python3", cwd=str(ROOT / "notebooks" / "lessons")
     )
     yield manager, client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[tuple[KernelManager, Any]]:
+    """One kernel for all lessons: the imports are paid for once."""
+    with start_kernel() as (manager, client):
+        yield manager, client
+
+
+EMPTY = "import gc\n\ngc.freeze()\n%reset -f"
+"""Empties a namespace. A reset collects garbage, and need not look at what was imported before."""
+
+NO_PICTURES = """
+from functools import cache
+
+from matplotlib.backend_bases import FigureCanvasBase
+
+from benchbook_lessons import fresh_process
+
+FigureCanvasBase.print_figure = lambda canvas, *_, **__: canvas.figure.draw_without_rendering()
+fresh_process.run_code = cache(fresh_process.run_code)
+"""
+"""Lays out a kernel's figures with all their texts, without pictures, and starts each process once.
+
+Both take long, and the lessons with solutions do both on Linux.
+"""
+
+
+def prepare_kernel(client: Any, code: str) -> None:
+    """Run code in a kernel before its lessons."""
+    reply = client.execute_interactive(code, timeout=60)
+    assert reply["content"]["status"] == "ok", reply
 
 
 def execute_lesson(notebook: Any, kernel: tuple[KernelManager, Any], **other: Any) -> Any:
@@ -78,7 +111,7 @@ def execute_lesson(notebook: Any, kernel: tuple[KernelManager, Any], **other: An
         if "parameters" in cell.metadata.get("tags", ()):
             names = re.findall(r"^(\w+) = ", cell.source, re.M)
             cell.source = "\n".join(f"{name} = {sizes[name]}" for name in names)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(EMPTY))
     runner = NotebookClient(notebook, km=manager, timeout=60)
     runner.kc = client
     for index, cell in enumerate(notebook.cells):
@@ -108,19 +141,16 @@ def test_all_checks_pass_with_the_solutions(teacher: Path, kernel: Any):
 @pytest.fixture(scope="module", params=["look_like_a_mac", "look_like_windows"])
 def light_kernel(request: pytest.FixtureRequest) -> Iterator[tuple[KernelManager, Any]]:
     """A kernel that looks like one of another system where only `make lessons` was typed."""
-    manager, client = start_new_kernel(
-        kernel_name="python3", cwd=str(ROOT / "notebooks" / "lessons")
-    )
     lines = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); from pathlib import Path",
         f"from other_systems import OnlyLocked, {request.param}; {request.param}()",
         f"lock = Path({str(ROOT / 'requirements-lessons.lock')!r})",
         "sys.meta_path.insert(0, OnlyLocked(lock))",
+        NO_PICTURES,
     )
-    client.execute_interactive("\n".join(lines), timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+    with start_kernel() as (manager, client):
+        prepare_kernel(client, "\n".join(lines))
+        yield manager, client
 
 
 WITHOUT_SERVERS = [path for path in TEACHERS if not path.stem.startswith("7_")]
@@ -147,15 +177,21 @@ def test_lesson_7_without_its_packages_names_make_lab_and_shows_stored_values(
     assert re.search(r"^[1-9]\d*$", says, re.MULTILINE)
 
 
+@pytest.fixture(scope="module")
+def kernel_without_pictures(kernel: Any) -> Any:
+    """The kernel of all lessons, after those with solutions."""
+    prepare_kernel(kernel[1], NO_PICTURES)
+    return kernel
+
+
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
 def test_without_solutions_a_lesson_runs_and_every_check_asks_for_an_answer(
-    teacher: Path, kernel: Any
+    teacher: Path, kernel_without_pictures: Any
 ):
     # servers start once only, for the solutions; here lesson 7 shows the reference run's values in
     # their place
-    found = checks(
-        execute_lesson(nbformat.read(lessons.find_students(teacher), 4), kernel, live=False)
-    )
+    student = nbformat.read(lessons.find_students(teacher), 4)
+    found = checks(execute_lesson(student, kernel_without_pictures, live=False))
     for points, _, says in found.values():
         assert points == 0
         assert re.search(
@@ -255,6 +291,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("PATH", str(grading), prepend=os.pathsep)
+    # nbgrader is not compiled when it is installed, and starts four times here.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     (tmp_path / "checkout").mkdir()
     (tmp_path / "checkout" / "notebooks").symlink_to(ROOT / "notebooks")
     assert "\nmake kernel " in PAGE
