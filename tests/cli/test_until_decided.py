@@ -4,7 +4,6 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -95,9 +94,7 @@ class Machine:
         return list(dict.fromkeys(cell.block for cell in self.ran))
 
 
-@pytest.fixture(autouse=True)
-def _folder(results_folder: Path) -> None:
-    """An empty results' folder for each test."""
+pytestmark = pytest.mark.usefixtures("results_folder", "shared_kernels")
 
 
 def plan(*changes: str) -> list[Cell]:

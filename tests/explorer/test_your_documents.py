@@ -149,6 +149,8 @@ def test_an_unknown_file_or_question_is_refused_before_anything_runs(
     assert says in capsys.readouterr().err
 
 
+pytestmark = pytest.mark.usefixtures("shared_kernels")
+
 TOLD = (
     r"XML \(\w+\) took [\d.,]+ \([^()]+\) times as long to read as JSON \(\w+\)\."
     r"|Undecided which is faster to read: (JSON|XML) \(\w+\) or (JSON|XML) \(\w+\)\."
