@@ -96,9 +96,7 @@ def _pair_arms(study: StudyMeans) -> dict[tuple[str, str], list[dict[str, BlockM
 
     # Both arms of every quantity, in the blocks that both have.
     paired: dict[tuple[str, str], list[dict[str, BlockMeans]]] = defaultdict(list)
-    for match in study.match_levels("arm", (), chosen):
-        if len(match.by_level) < 2:
-            continue
+    for match in study.match_levels("arm", (), chosen, min_levels=2):
         blocks = find_shared_blocks(match.by_level.values())
         arms = {name: arm.select_blocks(blocks) for name, arm in match.by_level.items()}
         has_ratio = all((arm.values > 0).all() for arm in arms.values())

@@ -220,7 +220,11 @@ class StudyMeans:
         return averages
 
     def match_levels(
-        self, by: str, varying: Iterable[str], quantities: Iterable[QuantityKey]
+        self,
+        by: str,
+        varying: Iterable[str],
+        quantities: Iterable[QuantityKey],
+        min_levels: int = 1,
     ) -> Iterator[MatchedMeans]:
         """Yield the means that are alike in everything but the level of one factor.
 
@@ -232,6 +236,8 @@ class StudyMeans:
             Names that may differ, too.
         quantities
             Operation, role and metric of each.
+        min_levels
+            The fewest levels that are alike; the means of fewer are not read.
         """
         # Configurations with equal settings, by their level of the factor.
         groups: dict[tuple[str, str], dict[str, list[int]]] = {}
@@ -245,12 +251,18 @@ class StudyMeans:
 
         for quantity in quantities:
             for key, numbers_by_level in groups.items():
-                means = {}
+                if len(numbers_by_level) < min_levels:
+                    continue
+                measured = {}
                 for level, numbers in numbers_by_level.items():
-                    measured = [one for one in numbers if (one, *quantity) in self._rows.slices]
-                    if measured:
-                        means[level] = self._read_means(measured, quantity)
-                if means:
+                    found = [one for one in numbers if (one, *quantity) in self._rows.slices]
+                    if found:
+                        measured[level] = found
+                if len(measured) >= min_levels:
+                    means = {
+                        level: self._read_means(numbers, quantity)
+                        for level, numbers in measured.items()
+                    }
                     yield MatchedMeans(quantity, key[0], settings[key], means)
 
     def iterate_means(self) -> Iterator[tuple[Configuration, QuantityKey, BlockMeans]]:
@@ -374,12 +386,16 @@ class StudyMeans:
         cells = frozenset(self.configurations[number].cell for number in numbers)
 
         def average_blocks(chosen: NDArray[np.bool_]) -> BlockMeans:
-            blocks, which = np.unique(columns["number"][chosen], return_inverse=True)
+            # By the numbers of the blocks themselves: to sort them takes longer.
+            which = columns["number"][chosen]
+            counts = np.bincount(which)
+            blocks = np.flatnonzero(counts)
+            sums = np.bincount(which, columns["at_least"][chosen])
             return BlockMeans(
                 settings=self.configurations[numbers[0]].settings,
                 blocks=blocks,
-                values=np.bincount(which, columns["at_least"][chosen]) / np.bincount(which),
-                timed_out=np.bincount(which, columns["timed_out"][chosen]) > 0,
+                values=sums[blocks] / counts[blocks],
+                timed_out=np.bincount(which, columns["timed_out"][chosen])[blocks] > 0,
                 unit=str(columns["unit"][0]),
                 cells=cells,
             )

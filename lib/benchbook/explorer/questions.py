@@ -81,7 +81,7 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
     # Those of which two levels of some pair were measured with all else equal.
     asked = []
     for pairs in (*known, *others):
-        alike = measured.match_levels(pairs.by, pairs.loose, measured.quantities)
+        alike = measured.match_levels(pairs.by, pairs.loose, measured.quantities, min_levels=2)
         if any(_pair_levels(pairs, [match.by_level]) for match in alike):
             asked.append(pairs)
     return asked
@@ -175,8 +175,7 @@ def _list_comparable(measured: StudyMeans, pairs: PaperComparisons) -> list[Matc
     """
     papers = [quantity for quantity in pairs.list_quantities() if quantity in measured.quantities]
     ordered = list(dict.fromkeys([*papers, *measured.quantities]))
-    alike = measured.match_levels(pairs.by, pairs.loose, ordered)
-    rows = [row for row in alike if len(row.by_level) > 1]
+    rows = [*measured.match_levels(pairs.by, pairs.loose, ordered, min_levels=2)]
 
     compared = {row.quantity for row in rows if _pair_levels(pairs, [row.by_level])}
     others = compared.difference(papers)
