@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -30,6 +30,9 @@ from benchbook.results.folder import find_lost_cells
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_number
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 T_TESTS: Final = "t_tests.csv"
 """The file beside the figures that has all t-tests."""
@@ -92,9 +95,13 @@ class MergedRun:
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return the result of an SQL statement over the profile's ``observations``."""
-        with self.run.connect() as connection:
-            frame: pd.DataFrame = connection.execute(sql).df()
-            return frame
+        frame: pd.DataFrame = self._connection.execute(sql).df()
+        return frame
+
+    @cached_property
+    def _connection(self) -> "DuckDBPyConnection":
+        """A connection to the run's values: to open one verifies all their files."""
+        return self.run.connect()
 
     @cached_property
     def t_tests(self) -> pd.DataFrame:
