@@ -8,13 +8,14 @@ which are compared, too.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from errno import EMFILE, ENFILE, ENOMEM
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -287,9 +288,15 @@ def read_table(path: Path, rows: int | None = None, size: int | None = None) -> 
         return convert_columns(parquet.read())
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> pa.NativeFile:
+    """Open a file that Arrow reads itself.
+
+    Arrow's threads free what they read, perhaps only while Python exits; a buffer of Python's would
+    then abort the process.
+    """
     try:
-        return inputs.open_regular_file(path)
+        with inputs.open_regular_file(path):
+            return pa.OSFile(os.fsencode(path))
     except inputs.FileKindError as error:
         raise DamagedError(f"it is {error}") from error
     except OSError as error:
