@@ -91,8 +91,11 @@ def _write_rows(rows: Sequence[ClaimVerdict], layout: Layout) -> _RowTexts:
     shares = (0.54, 0.46) if layout.narrow else (0.42, 0.24, 0.34)
     width = layout.width - 0.15 if layout.narrow else layout.width * shares[0] - 0.1
     lines = [write_line(row) for row in rows]
-    divided = Counter(line.divided for line in lines)
-    axis = divided.most_common(1)[0][0] if divided else ""
+    # The axis has ratios, and says what most of them divide.
+    ratios = [
+        line.divided for row, line in zip(rows, lines, strict=True) if row.kind != "difference"
+    ]
+    axis = Counter(ratios).most_common(1)[0][0] if ratios else ""
     sentences, numbers = [], []
     for line in lines:
         sentence = line.says if line.divided == axis else f"{line.says}\n{line.divided}"
@@ -124,7 +127,7 @@ def _start_columns(
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     inches = layout.width * texts.shares[-2]
-    axes.set_xlabel(wrap_text(texts.axis, inches, layout.rc["axes.labelsize"]))
+    axes.set_xlabel(wrap_text(texts.axis, inches - 0.15, layout.rc["axes.labelsize"]))
     set_log_scale(axes, "x", *limits, compute_tick_gap(inches, layout))
     axes.grid(visible=not layout.narrow)
     right.set_axis_off()
