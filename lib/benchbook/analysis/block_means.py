@@ -38,6 +38,12 @@ RUN_COLUMNS: Final = (
 )
 """Columns about the run of a cell, which stay with the observations, under its `cell_id`."""
 
+MEAN_COLUMNS: Final = (
+    *(name for name in OBSERVATIONS.names if name not in {*REPETITION_COLUMNS, *RUN_COLUMNS}),
+    *("rows", "started_at", "last_started_at", "value", "at_least", "timed_out", "noisy", "count"),
+)
+"""Columns of a mean, besides the parameters of its cell."""
+
 PASS_PAUSE: Final = pd.Timedelta(hours=1)
 """When no cell of a block has begun for so long, its number is used again in another pass."""
 
@@ -268,5 +274,7 @@ def add_machine_days(means: pd.DataFrame) -> pd.DataFrame:
     pauses = started.groupby(block, sort=False).diff() > PASS_PAUSE
     passes = pauses.groupby(block, sort=False).cumsum().reindex(means.index)
     begun = means["started_at"].groupby([*block, passes], sort=False).transform("min")
-    date = pd.to_datetime(begun, utc=True).dt.strftime("%Y-%m-%d").fillna("")
-    return means.assign(begun=begun, machine_day=block[0] + " " + date)
+    # A block that began at no known time, number -1, has no date.
+    numbers, times = begun.factorize()
+    dates = np.array([*pd.DatetimeIndex(times).strftime("%Y-%m-%d"), ""], np.object_)
+    return means.assign(begun=begun, machine_day=block[0] + " " + dates[numbers])

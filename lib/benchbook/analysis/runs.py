@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from benchbook import paths
 from benchbook.analysis.aa_check import compare_arms
 from benchbook.analysis.block_means import (
+    MEAN_COLUMNS,
     average_files,
     average_repetitions,
     compute_block_means,
@@ -202,14 +203,13 @@ def load_reference_means(folder: Path | None = None) -> pd.DataFrame:
     benchbook.files.inputs.InputError
         When the file is damaged or of another version.
     """
-    nothing = average_repetitions(OBSERVATIONS.empty_table().to_pandas())
     path = (folder or paths.reference()) / MEANS_FILE
     try:
         with _explain_damage(path):
             committed = read_texts_by_reference(files.read_table(path))
     except FileNotFoundError:
-        return nothing
-    missing = [name for name in nothing if name not in committed]
+        return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
+    missing = [name for name in MEAN_COLUMNS if name not in committed]
     if missing:
         why = (
             f"the reference run is damaged, or of another version (it has no column {missing[0]!r})"

@@ -126,8 +126,8 @@ class _Candidate:
 class _NumberedRows:
     """The rows of a study with the numbers of their configuration and block."""
 
-    means: pd.DataFrame  # with ``configuration`` and ``number``, the block's
-    cell_columns: list[str]  # columns that tell configurations apart
+    numbers: pd.DataFrame  # ``configuration``, and ``number`` for the block, of each row
+    configurations: pd.DataFrame  # what tells each configuration from others, by its number
     slices: dict[tuple[Any, ...], slice]  # rows by configuration, operation, role and metric
     columns: dict[str, NDArray[Any]]  # of the sorted rows: number, at_least, timed_out, noisy, unit
 
@@ -145,7 +145,8 @@ class StudyMeans:
 
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
-        self.means = means
+        # Rows are told apart by their index.
+        self.means = means.reset_index(drop=True)
         self._ranks: dict[tuple[Any, ...], dict[int, int]] = {}
 
     @property
@@ -165,15 +166,13 @@ class StudyMeans:
     @cached_property
     def machine_days(self) -> NDArray[np.object_]:
         """The machine-day of each block, by the block's number."""
-        means = self._rows.means.drop_duplicates("number").sort_values("number")
-        return means["machine_day"].to_numpy(object)
+        numbers = self._rows.numbers["number"].drop_duplicates().sort_values()
+        return self.means["machine_day"].loc[numbers.index].to_numpy(object)
 
     @cached_property
     def configurations(self) -> list[Configuration]:
         """Every configuration that ran, by its number."""
-        means = self._rows.means
-        first = means[~means["configuration"].duplicated()].sort_values("configuration")
-        rows = first[self._rows.cell_columns].to_dict("records")
+        rows = self._rows.configurations.to_dict("records")
         return [read_configuration(self.study, row) for row in rows]
 
     def choose_means(
@@ -280,8 +279,7 @@ class StudyMeans:
         """
         keys = ["cell_id", "block", "operation", "role", *ALTERNATING_COLUMNS]
         means = self.means.fillna(dict.fromkeys(ALTERNATING_COLUMNS, ""))
-        numbered = self._rows.means
-        means = means.assign(configuration=numbered["configuration"], number=numbered["number"])
+        means = means.join(self._rows.numbers)
 
         # A column for each metric, beside what all rows of a cell have in common.
         rows = means.groupby(keys)
@@ -415,25 +413,22 @@ class StudyMeans:
         names = dict.fromkeys(["language", *parameters, *ROW_COLUMNS, "arm"])
         cell_columns = [name for name in names if name in self.means]
 
-        means = self.means.assign(
-            language=self.means["language"].fillna("python"),
-            timed_out=self.means["timed_out"].fillna(False).astype(bool),
-            noisy=find_noisy(self.means),
-        )
         # The language with most rows comes first.
-        counts = means["language"].value_counts()
-        if len(counts) > 1:
-            order = {language: place for place, language in enumerate(counts.index)}
-            means = means.sort_values(
-                "language", key=lambda column: column.map(order), kind="stable"
-            )
-        configurations = means.groupby(cell_columns, dropna=False, sort=False)
-        blocks = means.groupby(["machine_day", "begun", "block"], dropna=False)
-        means = means.assign(configuration=configurations.ngroup(), number=blocks.ngroup())
+        language = self.means["language"].fillna("python")
+        counts = language.value_counts()
+        order = language.map({name: place for place, name in enumerate(counts.index)})
+        cells = self.means[cell_columns].assign(language=language)
+        cells = cells.loc[order.sort_values(kind="stable").index]
+        configuration = cells.groupby(cell_columns, dropna=False, sort=False).ngroup()
+        blocks = self.means.groupby(["machine_day", "begun", "block"], dropna=False)
+        numbers = pd.DataFrame({"configuration": configuration, "number": blocks.ngroup()})
 
         # Where the rows of each configuration and quantity begin and end.
         keys = ["configuration", *QUANTITY_COLUMNS]
-        ordered = means.sort_values([*keys, "number"], kind="stable")
+        rows = self.means[[*QUANTITY_COLUMNS, "at_least", "unit"]].join(numbers)
+        rows["timed_out"] = self.means["timed_out"].fillna(False).astype(bool)
+        rows["noisy"] = find_noisy(self.means)
+        ordered = rows.sort_values([*keys, "number"], kind="stable")
         groups = ordered.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         group_keys = ordered.iloc[starts][keys].itertuples(index=False, name=None)
@@ -443,7 +438,7 @@ class StudyMeans:
         }
         read = ("number", "at_least", "timed_out", "noisy", "unit")
         columns = {name: ordered[name].to_numpy() for name in read}
-        return _NumberedRows(means, cell_columns, slices, columns)
+        return _NumberedRows(numbers, cells[~configuration.duplicated()], slices, columns)
 
 
 def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:

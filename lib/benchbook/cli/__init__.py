@@ -4,6 +4,7 @@ Begin with `main` in `command`. It imports the module that answers a command, su
 turns errors into a line and an exit status. Commands share `selection` and `output`.
 """
 
+import gc
 import os
 import site
 import sys
@@ -20,6 +21,8 @@ def main(argv: list[str] | None = None) -> int:
         # What we write stays readable for us, whatever the umask.
         os.umask(os.umask(0o077) & 0o077)
         _isolate()
+        # To look for cycles among what was just imported and read takes a sixth of a short command.
+        gc.set_threshold(100_000)
         # Otherwise numpy starts threads on each processor, which wait actively.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Here, because a module of PYTHONPATH may hide one of the standard library's.

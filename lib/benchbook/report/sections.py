@@ -253,12 +253,13 @@ def render_checks(table: pd.DataFrame) -> HTML:
 
 
 def render_verdict_counts(analysis: Analysis) -> HTML:
-    """Render how many claims of each study have which verdict."""
+    """Render how many claims of each study have which verdict; without verdicts that none has."""
     counts = claim_lines.count_verdicts(analysis.verdicts).to_dict("records")
+    given = [verdict for verdict in VERDICTS if any(row[verdict] for row in counts)]
     return _render(
         "holds",
         rows=counts,
-        verdicts=VERDICTS,
+        verdicts=given,
         all=claim_lines.ALL_STUDIES,
         ran={*analysis.studies},
     )

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import pandas as pd
 
-from benchbook.analysis.block_means import PASS_PAUSE, average_repetitions, compute_block_means
+from benchbook.analysis.block_means import MEAN_COLUMNS, PASS_PAUSE, compute_block_means
 from benchbook.analysis.claim_comparisons import choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
@@ -27,7 +27,7 @@ from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
 from benchbook.measure.machine import name_host
 from benchbook.registry.products import is_experimental
-from benchbook.results.schema import ALTERNATING_COLUMNS, OBSERVATIONS
+from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.catalogue import load_study
 
 MAX_FAILURES: Final = 2
@@ -96,7 +96,7 @@ def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
         rows.extend(_plan_rows(cell))
     if not rows:
         return {}
-    columns = dict.fromkeys(average_repetitions(OBSERVATIONS.empty_table().to_pandas()))
+    columns = dict.fromkeys(MEAN_COLUMNS)
     for row in rows:
         columns |= dict.fromkeys(row)
     return split_by_study(compute_block_means(pd.DataFrame(rows).reindex(columns=[*columns])))
