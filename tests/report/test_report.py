@@ -175,13 +175,11 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all ")]
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
-    shown = [int(cell.text_content()) if cell.text_content().isdigit() else 0 for cell in last[1:]]
+    shown = [cell.text_content() for cell in last[1:]]
     found = merged_run.merge_run("smoke").analysis
     counts = VerdictCounts.count(found.verdicts)
-    assert shown == [counts.claims, *counts.by_verdict.values()]
-    assert line.split()[1:] == [
-        str(count) for count in (counts.claims, *counts.by_verdict.values()) if count
-    ]
+    assert shown == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]
+    assert line.split()[1:] == shown
     assert numbers.find_number(found, "claims.decided").value == counts.decided
     of_study = (found.verdicts["study"] == "bookstore").sum()
     assert numbers.find_number(found, "bookstore.claims.all").value == of_study
