@@ -256,3 +256,34 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
     rows = ran(1e6, database="mongodb", topology="single").assign(study="crud", database="mongodb")
     (row,) = compare_claim(stated, rows).to_dict("records")
     assert (row["stands"], row["reason"]) == ("not run", "CouchDB did not run")
+
+
+@pytest.mark.parametrize(
+    ("mapper", "asked", "reason"),
+    [
+        ([], {}, "mongoengine did not run"),
+        ([{"n": 1000}], {"at": {"n": 100000}}, "mongoengine did not run with n=100000"),
+        (
+            [{"n": 1000, "attributes": 89}, {"n": 100000, "attributes": 6}],
+            {"at": {"n": 100000, "attributes": 89}},
+            "mongoengine did not run with n=100000, attributes=89",
+        ),
+        ([{}], {"quantity": MEMORY}, "mongoengine did not run with operation=update"),
+        (
+            [{}],
+            {"quantity": TIME | {"metric": "cpu_user"}},
+            "mongoengine did not run with metric=cpu_user",
+        ),
+        ([{"durability": "strict"}], {}, "mongoengine did not run with the settings of the others"),
+    ],
+)
+def test_what_did_not_run_is_told_by_the_fewest_levels(
+    mapper: list[dict[str, Any]], asked: dict[str, Any], reason: str
+) -> None:
+    stated = claim(compare="ratio", claimed="more", **(MAPPER_OVER_DRIVER | asked))
+    rows = [ran(1e6, driver="mongoengine", **columns) for columns in mapper]
+    rows += [
+        ran(1e6, driver="pymongo", **asked.get("at", {}), quantity=stated.quantity.model_dump())
+    ]
+    (row,) = compare_claim(stated, *rows).to_dict("records")
+    assert (row["stands"], row["reason"]) == ("not run", reason)

@@ -19,6 +19,7 @@ from benchbook.analysis.intervals import (
     compute_hedges_g,
     compute_interval,
 )
+from benchbook.text.number_format import format_estimate
 from checkout import ROOT
 
 SPLITS = [(5,), (2, 13), (3, 3, 3, 3, 3, 3, 3, 3), (1, 1, 1, 1, 1), (1, 4, 2), (20, 1)]
@@ -69,7 +70,10 @@ def test_the_example_of_the_page_follows_from_its_blocks() -> None:
         [np.log(float(xml) / float(json)) for _, xml, json, _ in rows], abs=1e-4
     )
     found = compute_interval(logs, [machine_day for machine_day, *_ in rows])
-    said = f"**{exp(found.estimate):.2f} ({exp(found.low):.2f} to {exp(found.high):.2f})**"
+    ratio, low, high = exp(found.estimate), exp(found.low), exp(found.high)
+    said = (
+        f"{ratio:.3f} ({low:.3f} to {high:.3f}), written as **{format_estimate(ratio, low, high)}**"
+    )
     assert len(rows) == 10 and said in page
 
 

@@ -517,7 +517,7 @@ def test_a_variant_is_not_mixed_with_the_papers_levels(observed, drawn):
         exhibits.FIGURES[name](Analysis.from_observations(both)).frame, drawn(name)[0].frame
     )
     alone = exhibits.FIGURES[name](Analysis.from_observations(strict))
-    assert "here durability = strict, in the paper default" in alone.notes
+    assert "here durability = strict, not default" in alone.notes
 
 
 @pytest.mark.parametrize("name", ["crud_fig2_insert_single", "crud_ratios_databases"])
@@ -534,7 +534,7 @@ def test_databases_that_share_a_process_are_not_mixed_with_single_ones(observed,
     ]
     pd.testing.assert_frame_equal(*frames)
     assert (
-        f"here database in turn = {pair}, in the paper alone"
+        f"here database in turn = {pair}, not alone"
         in exhibits.make_exhibit(Analysis.from_observations(in_turn), name).notes
     )
 

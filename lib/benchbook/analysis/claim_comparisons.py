@@ -131,7 +131,7 @@ def _compare_claim(
             reason = f"nothing of {claim.study} ran in {language}"
             yield replace(row, stands=not_run, reason=reason)
             continue
-        missing = _explain_missing(row, compared)
+        missing = _explain_missing(claim, study, compared, language)
         if missing:
             yield replace(row, stands=not_run, reason=missing)
             continue
@@ -204,14 +204,19 @@ def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: s
     )
 
 
-def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
-    """Return a term in words: the levels that tell it from the others, as they ran if it ran."""
+def _list_own_names(claim: MeasuredClaim) -> list[str]:
+    """Return the names of the settings that tell a claim's terms apart."""
     names: dict[str, None] = {}
     for settings in claim.name_terms().values():
         names |= dict.fromkeys(settings)
+    return list(names)
+
+
+def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
+    """Return a term in words: the levels that tell it from the others, as they ran if it ran."""
     ran = compared.means[term].settings if term in compared.means else {}
     words = []
-    for name in names:
+    for name in _list_own_names(claim):
         setting = ran.get(name, compared.wanted[term].get(name))
         if setting is None:
             continue
@@ -223,13 +228,22 @@ def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
     return ", ".join(dict.fromkeys(words))
 
 
-def _explain_missing(row: Comparison, compared: ClaimMeans) -> str:
+def _explain_missing(
+    claim: MeasuredClaim, study: StudyMeans, compared: ClaimMeans, language: str
+) -> str:
     """Return why a comparison did not run; empty if it ran."""
-    first, second = (name for _, name in compared.terms[:2])
-    words = {first: row.a, second: row.b}
-    for name in compared.wanted:
+    own = _list_own_names(claim)
+    for name, wanted in compared.wanted.items():
         if name not in compared.means:
-            return f"{words.get(name, name)} did not run"
+            why = f"{_name_term(claim, name, compared)} did not run"
+            missing = study.find_missing(language, own, wanted)
+            if missing is None:
+                return f"{why} with the settings of the others"
+            levels = [
+                f"{setting}={' or '.join(name_level(setting, level) for level in levels)}"
+                for setting, levels in missing.items()
+            ]
+            return f"{why} with {', '.join(levels)}" if levels else why
         database = str(compared.means[name].settings.get("database") or "")
         if is_experimental(database):
             return f"{format_title(database)} ran through an experimental adapter"

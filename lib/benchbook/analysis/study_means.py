@@ -5,7 +5,7 @@ compares, `match_levels` what differs in one setting only, and `table` has all m
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
@@ -217,6 +217,50 @@ class StudyMeans:
             if len(average.blocks):
                 averages[name] = average
         return averages
+
+    def find_missing(
+        self, language: str, own: Collection[str], wanted: Settings
+    ) -> dict[str, tuple[Level, ...]] | None:
+        """Return the fewest levels with which nothing of a term ran.
+
+        Parameters
+        ----------
+        language
+            In which the cells ran.
+        own
+            Names of the settings that tell the term from others.
+        wanted
+            All its settings, with ``operation``, ``role`` and ``metric``.
+
+        Returns
+        -------
+        dict
+            Levels by the name of their setting, without the term's own; empty if nothing ran with
+            these. None if something ran with all.
+        """
+        # The configurations that have each of the settings.
+        operations, roles, metrics = (list_levels(wanted[name]) for name in QUANTITY_COLUMNS)
+        ran: dict[str, set[int]] = {
+            name: {*self._rank_levels(language, name, list_levels(setting))}
+            for name, setting in wanted.items()
+            if name not in QUANTITY_COLUMNS
+        }
+        for name in ("operation", "metric"):
+            ran[name] = set()
+        for number, operation, role, metric in self._rows.slices:
+            if self.configurations[number].language == language and operation in operations:
+                ran["operation"].add(number)
+                if role in roles and metric in metrics:
+                    ran["metric"].add(number)
+        if set.intersection(*ran.values()):
+            return None
+
+        # Without those that are not needed to find nothing.
+        for name in [*reversed(ran)]:
+            others = [numbers for other, numbers in ran.items() if other != name]
+            if name not in own and others and not set.intersection(*others):
+                del ran[name]
+        return {name: list_levels(wanted[name]) for name in ran if name not in own}
 
     def match_levels(
         self,

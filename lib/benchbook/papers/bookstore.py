@@ -409,6 +409,7 @@ FIGURES: Final[dict[str, Maker]] = {
         panel=lambda row: (
             f"case {row.settings['case']}, {labels.name_network(row.settings['network'])}"
         ),
+        language_levels=LANGUAGE_LEVELS,
         factor="network",
         one_n=True,
     ),

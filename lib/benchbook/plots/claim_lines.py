@@ -222,7 +222,7 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
     used = min(sheets, ceil(len(drawn) / 14)) or 1
     size = ceil(len(drawn) / used)
     rows = drawn[(sheet - 1) * size : sheet * size]
-    number = f" (sheet {sheet} of {used})" if used > 1 else ""
+    number = f" (sheet {sheet} of {used})" if used > 1 and rows else ""
 
     nothing = "not run in this profile"
     if drawn:

@@ -228,7 +228,7 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
             _draw_series(axes, of_series, style.get_series_style(name), layout.marks)
         _scale_x(axes, levels, lines.log[0], inches, layout)
         _scale_y(axes, in_row if lines.shared_scale else in_panel, lines.log[1], lines.limits)
-        _draw_bounds(axes, in_panel[in_panel["value"].isna()], layout.small)
+        _draw_bounds(axes, in_panel, layout.small)
     # Labels are at the outer panels only.
     for axes in grid[-1]:
         axes.set_xlabel(lines.axes_names[0])
@@ -248,22 +248,30 @@ def _move_series_apart(
     return points.assign(level=moved)
 
 
-def _draw_bounds(axes: Axes, bounds: pd.DataFrame, size: float) -> None:
-    """Hatch the range between a paper's bounds."""
+def _draw_bounds(axes: Axes, points: pd.DataFrame, size: float) -> None:
+    """Hatch the range between a paper's bounds; its label is behind the marks of this machine."""
+    # The label is at the side with fewer marks.
+    places = []
+    for level in points.loc[points["source"] == "here", "level"]:
+        scaled = axes.transScale.transform((level, axes.get_ylim()[1]))
+        places.append(float(axes.transLimits.transform(scaled)[0]))
+    on_right = bool(places) and np.mean(places) < 0.5
+    x, side = (0.98, "right") if on_right else (0.02, "left")
+
     across = axes.get_yaxis_transform()
     box = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6}
-    about: dict[str, Any] = {"transform": across, "zorder": 4.5, "fontsize": size, "bbox": box}
-    for bound in iterate_rows(bounds):
+    about: dict[str, Any] = {"transform": across, "zorder": 1.5, "fontsize": size, "bbox": box}
+    for bound in iterate_rows(points[points["value"].isna()]):
         bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
         axes.axhspan(bottom, bound.high, zorder=0.5, **style.BOUND_STYLE)
         label = f"published: {format_bounds(bound.low, bound.high, format_tick)}"
         scaled = axes.transScale.transform((axes.get_xlim()[0], bound.high))
         # The label of a bound that ends in the lower half is above it.
         if axes.transLimits.transform(scaled)[1] < 0.5:
-            axes.text(0.98, bound.high, label, ha="right", va="bottom", **about)
+            axes.text(x, bound.high, label, ha=side, va="bottom", **about)
         else:
             below = bound.low if bound.low > 0 else bound.high
-            axes.text(0.02, below, label, ha="left", va="top", **about)
+            axes.text(x, below, label, ha=side, va="top", **about)
 
 
 def _draw_series(axes: Axes, points: pd.DataFrame, look: style.SeriesStyle, size: float) -> None:

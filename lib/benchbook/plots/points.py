@@ -109,7 +109,7 @@ def choose_levels(table: pd.DataFrame, preferred: Levels) -> tuple[pd.DataFrame,
             name = factor
             if factor in ALTERNATING_SETTINGS:
                 name = f"{factor.removeprefix('cell_')} in turn"
-            notes.append(f"here {name} = {level}, in the paper {wanted}")
+            notes.append(f"here {name} = {level}, not {wanted}")
         table = table[table[factor].isna() | (table[factor] == level)]
     return table, notes
 

@@ -116,10 +116,11 @@ class RatioFigure:
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
 
         # One level of each factor that is not shown.
+        table = add_settings(table)
+        if self.factor:
+            table = _keep_several_levels(table, self.factor)
         levels = {factor: level for factor, level in self.levels.items() if factor != self.factor}
-        by_language, notes = choose_levels_by_language(
-            add_settings(table), levels, self.language_levels
-        )
+        by_language, notes = choose_levels_by_language(table, levels, self.language_levels)
         chosen = pd.concat(by_language.values())
 
         # The paper's large record set, with more attributes, comes before the small one.
@@ -127,8 +128,6 @@ class RatioFigure:
         ascending = [name != "attributes" for name in order]
         chosen = chosen.sort_values(order, kind="stable", ascending=ascending)
         chosen = chosen[chosen["estimate"].notna()]
-        if self.factor:
-            chosen = _keep_several_levels(chosen, self.factor)
 
         rows = [*iterate_rows(chosen)]
         if self.base:

@@ -292,7 +292,7 @@ def list_machine_facts(merged: MergedRun) -> pd.DataFrame:
     rates = [one["fsyncs_per_s"] for one in stored if one.get("fsyncs_per_s")]
     if rates:
         least, most = format_number(min(rates)), format_number(max(rates))
-        facts["Forced writes a second"] = f"{least} to {most}"
+        facts["Forced writes a second"] = least if least == most else f"{least} to {most}"
 
     libraries = set()
     for environment in environments:
