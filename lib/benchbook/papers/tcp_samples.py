@@ -178,9 +178,14 @@ def collect_measures(
         levels = PAPER_LEVELS | LANGUAGE_LEVELS.get(language, {}) | codecs
         quiet = table[~table["noisy"].fillna(False).astype(bool)]
         chosen, notes[language] = choose_levels(quiet, levels)
-        if len(chosen):
-            names = [labels.name_codec(codec) for codec in MAIN_CODECS[language].values()]
-            notes[language].append(f"{language}: JSON by {names[0]}, XML by {names[1]}")
+        ran = {*chosen["format"]}
+        names = [
+            f"{labels.FORMATS[kind]} by {labels.name_codec(codec)}"
+            for kind, codec in MAIN_CODECS[language].items()
+            if kind in ran
+        ]
+        if names:
+            notes[language].append(f"{language}: {', '.join(names)}")
 
         # In the paper's order each format has its own process. Where that did not run, only memory
         # was measured so.

@@ -100,6 +100,7 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     before, _, after = sentence.partition(_RATIO_MARK)
     ratio, *interval = split_interval(line.here)
     evidence = [
+        claim.words,
         f"99 % interval {interval[0].strip('()')}" if interval else "",
         f"printed {line.printed}" if line.printed else "the paper prints no ratio",
         line.measured,
