@@ -160,7 +160,7 @@ def collect_rows(
     for language, of_language in rows.items():
         prefix = f"{language}: " if len(rows) > 1 else ""
         missing = describe_missing(list_missing_sizes(of_language, sizes))
-        all_notes += [f"{prefix}{note}" for note in [*missing, *notes[language]]]
+        all_notes += [*(f"{prefix}{note}" for note in missing), *notes[language]]
     return rows, all_notes
 
 
@@ -177,15 +177,15 @@ def collect_measures(
         codecs = {f"{kind}_codec": codec for kind, codec in MAIN_CODECS[language].items()}
         levels = PAPER_LEVELS | LANGUAGE_LEVELS.get(language, {}) | codecs
         quiet = table[~table["noisy"].fillna(False).astype(bool)]
-        chosen, notes[language] = choose_levels(quiet, levels)
+        chosen, level_notes = choose_levels(quiet, levels)
         ran = {*chosen["format"]}
         names = [
             f"{labels.FORMATS[kind]} by {labels.name_codec(codec)}"
             for kind, codec in MAIN_CODECS[language].items()
             if kind in ran
         ]
-        if names:
-            notes[language].append(f"{language}: {', '.join(names)}")
+        level_notes += [", ".join(names)] if names else []
+        notes[language] = [f"{language}: {note}" for note in level_notes]
 
         # In the paper's order each format has its own process. Where that did not run, only memory
         # was measured so.
