@@ -243,7 +243,7 @@ def _is_drawn(claim: ClaimVerdict) -> bool:
 
 def _write_notes(rows: Sequence[ClaimVerdict], left_out: int) -> list[str]:
     notes = [
-        "in the grey area the claim holds",
+        "in the shaded area the claim holds",
         "thin line: the range over all comparisons of the claim",
     ]
     if len({name_ratio(row) for row in rows}) > 1:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, sqrt
 from typing import Any, Final
 
 import pandas as pd
@@ -31,6 +31,7 @@ from benchbook.text.number_format import (
     format_bounds,
     format_count,
     format_estimate,
+    format_number,
     split_interval,
 )
 
@@ -213,7 +214,12 @@ def describe_aa_checks(checks: pd.DataFrame) -> str:
         return f"{few}, so we do not know how steady the machine is."
     different = select_differing(tested)
     if different.empty:
-        return f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks."
+        widths = tested["high"] / tested["low"].where(tested["low"] > 0)
+        agreed = f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks"
+        if widths.isna().all():
+            return f"{agreed}."
+        shown = format_number(sqrt(widths.max()), digits=2)
+        return f"{agreed}; the least precise of them would show a ratio beyond {shown}."
     names = ", ".join(
         f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in iterate_rows(different)
     )
