@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from benchbook import paths
 from benchbook.analysis.block_means import load_block_means
+from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.cli.claims import MEANINGS
@@ -47,17 +48,7 @@ TABLES: Final = ("claims", "comparisons", "tables", "aa")
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 _TEMPLATES: Final = load_templates(Path(__file__).parent)
 
-_ORDER: Final = (
-    "study",
-    "cell_id",
-    "block",
-    "operation",
-    "role",
-    "metric",
-    "format",
-    "codec",
-    "repetition",
-)
+_ORDER: Final = ("study", *MEAN_KEYS, "repetition")
 # Of zstd's 22 levels: the files are written once and read often.
 _COMPRESSION_LEVEL: Final = 19
 # A query for a few cells then reads a few groups, in a fifth of the time.
