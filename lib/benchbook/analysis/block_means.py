@@ -253,10 +253,10 @@ def compute_block_means(observations: pd.DataFrame) -> pd.DataFrame:
     """
     if "machine_day" in observations:
         return observations
-    means = average_repetitions(observations)
-    if not means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
-        means = pd.concat([means, derive_quantities(means)], ignore_index=True)
-    return add_machine_days(means)
+    means = add_machine_days(average_repetitions(observations))
+    if means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
+        return means
+    return pd.concat([means, derive_quantities(means)], ignore_index=True)
 
 
 def add_machine_days(means: pd.DataFrame) -> pd.DataFrame:

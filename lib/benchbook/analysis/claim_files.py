@@ -168,11 +168,12 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
 def _read_paper_comparisons(document: YamlFile, file: ClaimsFile) -> tuple[PaperComparisons, ...]:
     """Return the comparisons of a file, with the places where their numbers are printed."""
     # The places; a name in braces stands for any text.
+    printed = load_published_numbers(file.study)
     for number, place in enumerate(file.published):
         where = document.locate(("published", number))
         for part, name in zip(place.key, ("source", "row", "column"), strict=True):
             pattern = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
-            names = set(load_published_numbers(file.study)[name])
+            names = set(printed[name])
             if not any(re.fullmatch(pattern, text) for text in names):
                 advice = suggest_name(part, names)
                 raise InputError(where, f"published: no {name} {part!r}: {advice}")
