@@ -117,7 +117,7 @@ if [ "$env" = .venv ]; then
     }
     "$uv" pip install --quiet --no-deps --no-require-hashes --no-build-isolation --python .venv/bin/python --editable .
     # Without the packages' own tests, which no run needs: 64 MB. Some files are templates, which do not compile.
-    .venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib >/dev/null 2>&1 || true
+    .venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib lib >/dev/null 2>&1 || true
     rm -rf .venv/uv .venv/bootstrap
 else
     "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
