@@ -116,6 +116,9 @@ def execute_lesson(notebook: Any, kernel: tuple[KernelManager, Any], **other: An
     runner.kc = client
     for index, cell in enumerate(notebook.cells):
         runner.execute_cell(cell, index)
+        # A figure that cannot be drawn ends no cell, but shows its error.
+        for output in cell.get("outputs", ()):
+            assert output.output_type != "error", output
     return notebook
 
 
@@ -128,6 +131,17 @@ def checks(notebook: Any) -> dict[str, tuple[float, float, str]]:
             points = float(output.data["text/plain"])  # as nbgrader reads them
             found[cell.id] = (points, cell.metadata.nbgrader.points, output.data["text/html"])
     return found
+
+
+def test_a_figure_of_a_lesson_that_cannot_be_drawn_is_noticed(kernel: Any):
+    code = "import matplotlib.pyplot as plt\n\nplt.subplots()[0].suptitle(r'{}')\nplt.show()"
+    drawn, broken = (
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code.format(title))])
+        for title in ("$n$", r"$\no$")
+    )
+    execute_lesson(drawn, kernel)
+    with pytest.raises(AssertionError, match="Unknown symbol"):
+        execute_lesson(broken, kernel)
 
 
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
