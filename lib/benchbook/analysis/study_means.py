@@ -221,7 +221,7 @@ class StudyMeans:
     def find_missing(
         self, language: str, own: Collection[str], wanted: Settings
     ) -> dict[str, tuple[Level, ...]] | None:
-        """Return the fewest levels with which nothing of a term ran.
+        """Return levels with which nothing of a term ran, and without any of them something did.
 
         Parameters
         ----------
@@ -235,8 +235,8 @@ class StudyMeans:
         Returns
         -------
         dict
-            Levels by the name of their setting, without the term's own; empty if nothing ran with
-            these. None if something ran with all.
+            By the name of their setting, without the term's own; empty if nothing ran with these.
+            None if something ran with all.
         """
         # The configurations that have each of the settings.
         operations, roles, metrics = (list_levels(wanted[name]) for name in QUANTITY_COLUMNS)
