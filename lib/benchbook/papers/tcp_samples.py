@@ -161,6 +161,8 @@ def collect_rows(
         prefix = f"{language}: " if len(rows) > 1 else ""
         missing = describe_missing(list_missing_sizes(of_language, sizes))
         all_notes += [*(f"{prefix}{note}" for note in missing), *notes[language]]
+    if any(len(of_language) for of_language in rows.values()):
+        all_notes.append("here: arithmetic means over blocks; Tables 1 to 5 have geometric ones")
     return rows, all_notes
 
 

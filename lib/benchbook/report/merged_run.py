@@ -229,8 +229,8 @@ def list_left_out(merged: MergedRun) -> pd.DataFrame:
             missing = [level for level in _sort_levels(levels) if level not in here]
             # Of these a profile has fewer, not other ones.
             if name in ("repetitions", "blocks"):
-                has_as_many = max(here, default=0) >= max(levels)
-                missing = [] if has_as_many else _sort_levels(levels)
+                most = max(here, default=0)
+                missing = [level for level in _sort_levels(levels) if level > most]
             if missing:
                 rows.append((study, name, _write_levels(here), _write_levels(missing)))
     return pd.DataFrame(rows, columns=["Study", "Parameter", "Here", "Not here"])
