@@ -145,7 +145,7 @@ class StudyMeans:
 
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
-        # Rows are told apart by their index.
+        # The index identifies a row.
         self.means = means.reset_index(drop=True)
         self._ranks: dict[tuple[Any, ...], dict[int, int]] = {}
 
@@ -221,7 +221,7 @@ class StudyMeans:
     def find_missing(
         self, language: str, own: Collection[str], wanted: Settings
     ) -> dict[str, tuple[Level, ...]] | None:
-        """Return levels with which nothing of a term ran, and without any of them something did.
+        """Return levels with which nothing of a term ran; without one of them something did.
 
         Parameters
         ----------

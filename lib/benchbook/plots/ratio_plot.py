@@ -115,10 +115,12 @@ class RatioFigure:
             table = select_rows(table, operation=self.operations)
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
 
-        # One level of each factor that is not shown.
+        # Of a factor that is shown, only cells that ran at several levels.
         table = add_settings(table)
         if self.factor:
-            table = _keep_several_levels(table, self.factor)
+            table = _keep_several_levels(table[table["estimate"].notna()], self.factor)
+
+        # One level of each factor that is not shown.
         levels = {factor: level for factor, level in self.levels.items() if factor != self.factor}
         by_language, notes = choose_levels_by_language(table, levels, self.language_levels)
         chosen = pd.concat(by_language.values())

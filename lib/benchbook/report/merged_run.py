@@ -229,8 +229,7 @@ def list_left_out(merged: MergedRun) -> pd.DataFrame:
             missing = [level for level in _sort_levels(levels) if level not in here]
             # Of these a profile has fewer, not other ones.
             if name in ("repetitions", "blocks"):
-                most = max(here, default=0)
-                missing = [level for level in _sort_levels(levels) if level > most]
+                missing = [level for level in missing if level > max(here, default=0)]
             if missing:
                 rows.append((study, name, _write_levels(here), _write_levels(missing)))
     return pd.DataFrame(rows, columns=["Study", "Parameter", "Here", "Not here"])

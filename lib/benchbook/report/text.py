@@ -8,13 +8,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, sqrt
+from math import isnan
 from typing import Any, Final
 
 import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.aa_check import select_differing
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.forecast import compute_detectable_ratio
 from benchbook.analysis.intervals import CONFIDENCE
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
@@ -214,11 +216,12 @@ def describe_aa_checks(checks: pd.DataFrame) -> str:
         return f"{few}, so we do not know how steady the machine is."
     different = select_differing(tested)
     if different.empty:
-        widths = tested["high"] / tested["low"].where(tested["low"] > 0)
         agreed = f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks"
-        if widths.isna().all():
+        ratios = [compute_detectable_ratio(row) for row in Comparison.from_frame(tested)]
+        least_precise = pd.Series(ratios).max()
+        if isnan(least_precise):
             return f"{agreed}."
-        shown = format_number(sqrt(widths.max()), digits=2)
+        shown = format_number(least_precise, digits=2)
         return f"{agreed}; the least precise of them would show a ratio beyond {shown}."
     names = ", ".join(
         f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in iterate_rows(different)
