@@ -12,6 +12,7 @@ every unit, as after a merge.
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Final
 
 from benchbook.grid.units import COMMITTED, LIBRARY, UNITS, digest_unit, list_files, read_committed
@@ -21,6 +22,9 @@ _VERSION: Final = re.compile(r"^(?:// )?VERSION = (\d+)$", re.MULTILINE)
 
 def read_version(unit: str) -> int:
     """Return the version that a unit's files state; exit when it is not exactly one."""
+    version = UNITS[unit].version
+    if version is not None:
+        return version
     stated: list[str] = []
     for file in list_files(unit):
         stated += _VERSION.findall(file.read_text(encoding="utf-8"))
@@ -36,14 +40,18 @@ def find_differing() -> list[str]:
     lines = []
     for unit in UNITS:
         if read_committed().get(unit) != (read_version(unit), digest_unit(unit)):
-            files = ", ".join(
-                str(file.relative_to(LIBRARY.parents[1])) for file in list_files(unit)
-            )
+            files = ", ".join(map(_name_file, list_files(unit)))
             lines.append(
                 f"unit {unit} differs from its committed digest ({files}): if what it measures may"
                 f" move, raise its VERSION; then run python -m tools.versions accept {unit}"
             )
     return lines
+
+
+def _name_file(path: Path) -> str:
+    """Return a file's path in the checkout."""
+    folder = LIBRARY.parents[1]
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
 
 
 def accept_units(units: list[str]) -> None:

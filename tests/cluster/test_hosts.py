@@ -19,7 +19,7 @@ from benchbook import cli, grid, paths, version
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED, USAGE
 from benchbook.cluster import block, dispatch
 from benchbook.cluster.child_process import HostsError
-from benchbook.grid.cells import find_other_hosts, list_result_keys
+from benchbook.grid.cells import find_counted_results, list_result_keys
 from benchbook.measure.machine import name_host
 from benchbook.results.views import connect, load_observations
 from benchbook.runner import batch
@@ -332,9 +332,10 @@ def test_results_of_another_host_with_the_same_code_count_too(
         cell.state == "todo" for cell in there
     )
     assert sorted(list_result_keys(there)) == sorted([*(cell.key for cell in there), *here])
-    assert {one.host for one in find_other_hosts(there)} == {planned}
-    monkeypatch.setattr("benchbook.grid.cells.hash_code", lambda *_: "another")
-    assert not find_other_hosts(there)
+    counted = find_counted_results(there)
+    assert {(one.host, one.is_earlier) for one in counted} == {(planned, False)}
+    monkeypatch.setattr("benchbook.grid.cells.read_versions", lambda *_: {"measure": 100})
+    assert not find_counted_results(there)
 
 
 @pytest.mark.usefixtures("shared_kernels")
@@ -347,12 +348,8 @@ def test_results_of_a_machine_with_the_same_name_are_imported_under_another(
         file.unlink()
     assert cli.main(["run", *ONE]) == DONE
     plan = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
-    assert cli.main(["results", "import", handed_in]) == USAGE
-    assert "already present with other values" in capsys.readouterr().err and not find_other_hosts(
-        plan
-    )
     assert cli.main(["results", "import", handed_in, "--as", "ben"]) == DONE
-    assert {(one.host, one.cell.key) for one in find_other_hosts(plan)} == {
+    assert {(one.host, one.cell.key) for one in find_counted_results(plan)} == {
         ("ben", cell.key) for cell in plan
     }
 

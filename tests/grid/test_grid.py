@@ -12,7 +12,7 @@ import pytest
 from benchbook import cli, grid
 from benchbook.cli.command import USAGE
 from benchbook.files.inputs import InputError, read_bytes
-from benchbook.grid import cell_id
+from benchbook.grid import cell_id, units
 from benchbook.grid.cell_id import identify_cell
 from benchbook.grid.cells import find_server
 from benchbook.grid.grid_file import load_grid
@@ -268,7 +268,7 @@ def test_a_notebook_that_cannot_be_read_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
 ):
     (home / "notebooks" / "04_crud.ipynb").write_text(text)
-    cell_id._read_notebook_code.cache_clear()
+    units._digest_files.cache_clear()
     with pytest.raises(InputError) as refused:
         grid.make_plan(["crud"], "smoke", ["database=noop"])
     assert str(refused.value).startswith("notebooks/04_crud.ipynb") and says in str(refused.value)
@@ -300,7 +300,7 @@ def test_a_notebook_is_refused_unless_exactly_one_code_cell_has_the_tag_paramete
         )
         next(untagged)["metadata"]["tags"] = ["parameters"]
     path.write_text(json.dumps(notebook))
-    cell_id._read_notebook_code.cache_clear()
+    units._digest_files.cache_clear()
     assert cli.main(["plan", slug, "--profile", "smoke"]) == USAGE
     said = capsys.readouterr().err
     assert (
@@ -637,7 +637,7 @@ def fresh() -> Iterator[Callable[[], None]]:
     """What forgets the notebooks and servers that were read, now and at the end."""
 
     def forget() -> None:
-        cell_id._read_notebook_code.cache_clear()
+        units._digest_files.cache_clear()
         find_server.cache_clear()
 
     forget()

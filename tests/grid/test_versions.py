@@ -37,6 +37,7 @@ CANNOT_MOVE: Final = {
     "benchbook.files.parquet",
     "benchbook.files.yaml_file",
     "benchbook.results",
+    "benchbook.results.additions",
     "benchbook.results.files",
     "benchbook.results.schema",
     "benchbook.servers",
@@ -74,7 +75,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for cached in (units.read_version, units.read_committed, units.map_modules):
+    for cached in (units._digest_files, units.read_committed, units.map_modules):
         cached.cache_clear()
 
 

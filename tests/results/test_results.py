@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -379,7 +380,7 @@ def test_memory_that_runs_out_while_cells_are_imported_is_a_refusal(
     )
 
 
-def test_another_students_cells_are_refused_and_imported_under_another_host_name(
+def test_two_machines_of_one_name_have_their_blocks_one_after_the_other(
     results_folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -387,39 +388,54 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
 ):
     """Two cloned laptops have one name and processor: the same identities, other values."""
     handed_in = {}
-    for student in ("anna", "ben"):
+    for number, student in enumerate(("anna", "ben", "carl")):
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / student))
         for block in range(2):
-            write_cell(columns(block=block, host="lab (a processor)"), values("json", "xml"))
+            began = datetime(2026, 11, 28, 10 + number, block, tzinfo=UTC)
+            cell = columns(block=block, host="lab (a processor)", cell_started_at=began)
+            write_cell(cell, values("json", "xml"))
         handed_in[student] = str(tmp_path / f"{student}.parquet")
         assert cli.main(["results", "export", handed_in[student]]) == DONE
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(results_folder))
     assert cli.main(["results", "import", handed_in["anna"]]) == DONE
-    of_anna = everything()
     capsys.readouterr()
 
-    assert cli.main(["results", "import", handed_in["ben"]]) == USAGE
-    assert (
-        capsys.readouterr().err
-        == f"benchbook: {handed_in['ben']}: 2 cells are already present with other values, first"
-        " crud abc.0 of 'lab (a processor)': if another machine of this name measured them, add"
-        " --as NAME to name it\n"
-    )
-    pd.testing.assert_frame_equal(everything(), of_anna)
-
-    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == DONE
-    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == DONE
-    assert (
-        capsys.readouterr().out
-        == "imported 2 cells; 0 were already present\nimported 0 cells; 2 were already present\n"
+    for _ in range(2):
+        assert cli.main(["results", "import", handed_in["ben"]]) == DONE
+    assert capsys.readouterr().out == (
+        "imported 2 cells; 0 were already present\n"
+        "2 cells got the next free block number: another measurement here has theirs\n"
+        "imported 0 cells; 2 were already present\n"
     )
     frame = everything()
-    assert dict(frame.groupby("host")["block"].nunique()) == {"ben": 2, "lab (a processor)": 2}
-    assert frame["cell_id"].nunique() == 2, "blocks of one cell stay blocks of one cell"
-    assert len(frame) == 2 * len(of_anna)
+    began = frame.groupby("block")["cell_started_at"].unique().explode()
+    assert [moment.hour for moment in began] == [10, 10, 11, 11] and [*began.index] == [0, 1, 2, 3]
 
-    assert cli.main(["results", "import", handed_in["anna"], "--as", "ben"]) == USAGE
-    assert "2 cells are already present with other values, first crud" in capsys.readouterr().err
+    assert cli.main(["results", "import", handed_in["carl"], "--as", "carl"]) == DONE
+    frame = everything()
+    assert dict(frame.groupby("host")["block"].nunique()) == {"carl": 2, "lab (a processor)": 4}
+    assert frame["cell_id"].nunique() == 2, "blocks of one cell stay blocks of one cell"
+
+
+def test_a_measurement_whose_values_were_changed_is_refused(
+    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    began = datetime(2026, 11, 28, 10, tzinfo=UTC)
+    write_cell(columns(host="lab", cell_started_at=began), values("json", "xml"))
+    measured, changed = str(tmp_path / "measured.parquet"), str(tmp_path / "changed.parquet")
+    assert cli.main(["results", "export", measured]) == DONE
+    table = pq.read_table(measured)
+    doubled = pc.multiply(table["value"], 2.0)
+    pq.write_table(table.set_column(table.column_names.index("value"), "value", doubled), changed)
+    before = everything()
+    capsys.readouterr()
+    assert cli.main(["results", "import", changed]) == USAGE
+    assert capsys.readouterr().err == (
+        f"benchbook: {changed}: 1 cell is already present with other values of the same "
+        "measurement, first crud abc.0 of 'lab': one of them was changed; add --as NAME to have "
+        "both\n"
+    )
+    pd.testing.assert_frame_equal(everything(), before)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ Begin with `load_block_means` for results, or `compute_block_means` for observat
 are those of one term of a comparison.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from benchbook.analysis.published import CellSettings
 from benchbook.analysis.quantities import DERIVED, MEAN_KEYS, derive_quantities
 from benchbook.results import files
-from benchbook.results.folder import ResultFile, verify_files
+from benchbook.results.additions import write_complete_columns
+from benchbook.results.folder import Operations, ResultFile, verify_files
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import list_finished_files
 
@@ -34,7 +36,8 @@ REPETITION_COLUMNS: Final = (
 
 RUN_COLUMNS: Final = (
     *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at"),
-    *("dataset", "dataset_sha256", "code_hash", "background_load", "noisy"),
+    *("dataset", "dataset_sha256", "code_hash", "versions", "machine", "boot"),
+    *("background_load", "noisy"),
 )
 """Columns about the run of a cell, which stay with the observations, under its `cell_id`."""
 
@@ -150,13 +153,15 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
     )
 
 
-def load_block_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
+def load_block_means(
+    identities: Iterable[str] | Mapping[str, Operations] | None = None,
+) -> pd.DataFrame:
     """Return the block means of finished cells, without loading their single values.
 
     Parameters
     ----------
     identities
-        ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all cells.
+        As `benchbook.results.views.list_finished_files` takes them.
 
     Returns
     -------
@@ -172,7 +177,27 @@ def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
     if not finished:
         return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
     paths = [str(result.path) for result in finished]
-    return _average(paths, files.merge_file_schemas(result.facts for result in finished))
+    stored = {name for result in finished for name, _ in result.facts.columns}
+    schema = files.merge_file_schemas(result.facts for result in finished)
+    means = _average(paths, schema, write_complete_columns(stored))
+    return _select_counted(means, finished)
+
+
+def _select_counted(means: pd.DataFrame, finished: Iterable[ResultFile]) -> pd.DataFrame:
+    """Return the means of the operations that count of each file."""
+    counted_of = {
+        (result.facts.cell_id, result.facts.block): result.operations
+        for result in finished
+        if result.operations is not None
+    }
+    if not counted_of:
+        return means
+    cells = zip(means["cell_id"], means["block"], means["operation"], strict=True)
+    is_counted = [
+        operation in counted_of.get((identity, block), (operation,))
+        for identity, block, operation in cells
+    ]
+    return means[is_counted].reset_index(drop=True)
 
 
 def average_repetitions(observations: pd.DataFrame) -> pd.DataFrame:
@@ -211,14 +236,22 @@ def average_repetitions(observations: pd.DataFrame) -> pd.DataFrame:
     return _average(table, table.schema)
 
 
-def _average(source: pa.Table | list[str], schema: pa.Schema) -> pd.DataFrame:
-    """Return the means of a table's rows or of some files' rows; the schema is that of all."""
+def _average(
+    source: pa.Table | list[str],
+    schema: pa.Schema,
+    completions: Mapping[str, str] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Return the means of a table's rows or of some files' rows.
+
+    The schema is that of all rows; `completions` are the SQL of columns that came later.
+    """
     # Importing it takes a quarter of a second; the reference run needs none.
     import duckdb
 
     grouped = {*REPETITION_COLUMNS, *RUN_COLUMNS, *MEAN_KEYS, "source"}
     names = [name for name in schema.names if name not in grouped]
-    first = ", ".join(f'first("{name}") AS "{name}"' for name in names)
+    value_of = {name: f'"{name}"' for name in names} | dict(completions)
+    first = ", ".join(f'first({value_of[name]}) AS "{name}"' for name in names)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if isinstance(source, list):

@@ -33,9 +33,9 @@ from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_
 from benchbook.analysis.verdicts import judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
-from benchbook.results.folder import ResultFile
+from benchbook.results.folder import Operations, ResultFile
 from benchbook.results.schema import OBSERVATIONS, merge_schemas
-from benchbook.results.views import connect, list_finished_files
+from benchbook.results.views import connect, list_finished_files, map_operations
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -123,11 +123,12 @@ class Run:
     # The Parquet files of the repetitions, by a cell's identity and block; under None one file with
     # all.
     files: Callable[[], Mapping[tuple[str, int] | None, Path]] = dict
-    # Which finished cells of the results it has; None: all that `files` have.
-    identities: frozenset[str] | None = None
+    # Which finished cells of the results it has, with the operations that count; None: all that
+    # `files` have.
+    identities: Mapping[str, Operations] | None = None
 
     @classmethod
-    def read_results(cls, name: str, identities: Iterable[str]) -> Self:
+    def read_results(cls, name: str, identities: Iterable[str] | Mapping[str, Operations]) -> Self:
         """Return finished cells of this machine's results.
 
         Parameters
@@ -135,9 +136,9 @@ class Run:
         name
             Of their profile.
         identities
-            ``identity`` for all blocks of a cell, ``identity.block`` for one.
+            As `benchbook.results.views.list_finished_files` takes them.
         """
-        chosen = frozenset(identities)
+        chosen = map_operations(identities)
         finished = list_finished_files(chosen)
         analysis = Analysis(partial(average_files, finished))
         return cls(name, analysis, partial(_map_files, finished), chosen)

@@ -8,6 +8,7 @@ from typing import Final
 from benchbook.cli import output, own_files, selection
 from benchbook.cli.command import DONE
 from benchbook.grid import Cell
+from benchbook.grid.cells import find_counted_results
 from benchbook.results.views import list_durations
 from benchbook.runner.progress import (
     Durations,
@@ -60,6 +61,10 @@ def main(options: argparse.Namespace) -> int:
     # The users' files, and what the plan does not have.
     print()
     own_files.print_files(cells)
+    earlier = sum(result.is_earlier for result in find_counted_results(cells))
+    if earlier:
+        count = "counts" if earlier == 1 else "count"
+        print(f"{format_count(earlier, 'block')} of an earlier version {count}")
     reasons = [cell.missing.partition("\n")[0] for cell in cells if cell.missing]
     output.print_absences(reasons, plan.skipped, in_full=options.cells or not cells)
     selection.print_hidden_levels(options, in_full=options.cells)

@@ -165,24 +165,30 @@ def _import_files(names: Sequence[str], host: str | None = None) -> int:
     """Import each file, with `host` as its host if given, and print how many cells are new."""
     if host is not None:
         _check_one_host(names, host)
-    new = present = 0
+    new = present = moved = 0
     try:
         with lock_folder():
             for file, table in _read_tables(names):
                 try:
                     check_levels(table)
-                    added, known = import_cells(table, read_parameters, host)
+                    imported = import_cells(table, read_parameters, host)
                 except OtherValuesError as error:
                     raise UsageError(f"{file}: {error}") from error
                 except (ValueError, MemoryError, pa.ArrowException) as error:
                     reason = str(error) or "not enough memory"
                     raise _make_unreadable_error(file, reason) from error
-                new += added
-                present += known
+                new += imported.new
+                present += imported.present
+                moved += imported.moved
     except BusyError as error:
         raise UsageError(str(error)) from error
     were = "was" if present == 1 else "were"
     print(f"imported {format_count(new, 'cell')}; {present} {were} already present")
+    if moved:
+        print(
+            f"{format_count(moved, 'cell')} got the next free block number: "
+            "another measurement here has theirs"
+        )
     return DONE
 
 

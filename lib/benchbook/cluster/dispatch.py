@@ -19,7 +19,7 @@ from benchbook.cluster.block import STOPPED, BlockResults
 from benchbook.cluster.child_process import HostsError, describe_suite
 from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination, find_other_hosts, read_states
+from benchbook.grid.cells import Combination, find_counted_results, read_states
 from benchbook.results.folder import receive_file
 from benchbook.runner.batch import UnwritableError, report_unwritable
 from benchbook.runner.progress import Summary
@@ -239,7 +239,9 @@ class Dispatch:
 
         # What other hosts have measured.
         measured: dict[tuple[str, StudyBlock], set[Combination]] = {}
-        for result in find_other_hosts(cells, host.name):
+        for result in find_counted_results(cells, host.name):
+            if result.host == host.name or result.operations is not None:
+                continue
             block = result.cell.block, result.cell.study
             measured.setdefault((result.host, block), set()).add(result.cell.combination)
         for (name, block), kinds in measured.items():

@@ -7,11 +7,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from benchbook.grid.cell_id import digest_records, hash_code, identify_cell, write_server_version
+from benchbook.grid.cell_id import (
+    digest_records,
+    digest_versions,
+    identify_cell,
+    write_server_version,
+)
 from benchbook.grid.expansion import choose_cells, select
 from benchbook.grid.grid_file import load_grid
-from benchbook.measure.machine import name_host
-from benchbook.results.folder import list_files, list_refusals, list_states, locate_file
+from benchbook.grid.pooling import (
+    NO_OPERATIONS,
+    find_counted_operations,
+    list_counted_versions,
+)
+from benchbook.grid.units import read_versions
+from benchbook.measure.machine import digest_machine_id, name_host
+from benchbook.results.additions import find_former_code
+from benchbook.results.folder import Operations, list_files, list_refusals, list_states, locate_file
 from benchbook.results.views import list_finished_files, list_origins
 from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology
@@ -47,6 +59,8 @@ class Cell:
     missing: str | None
     # todo: it has no result yet.
     state: Literal["todo", "done", "failed", "skipped"]
+    # The identities of its results of earlier versions that count, each with what counts of them.
+    earlier: tuple[tuple[str, Operations], ...] = ()
     # Digest of the user's file of records, which is part of the identity.
     records: str | None = None
 
@@ -100,13 +114,17 @@ class SkippedCells:
 
 
 @dataclass(frozen=True)
-class OtherHostResult:
-    """A result that another host measured of a cell of this host's plan."""
+class CountedResult:
+    """A result of a planned cell that an earlier version or another host measured."""
 
     host: str
     cell: Cell
-    # Of the other host's result.
+    # Of the result: its own identity, and its block.
     key: str
+    # Those that count.
+    operations: Operations
+    # Whether an earlier version measured it.
+    is_earlier: bool
 
 
 @cache
@@ -118,7 +136,8 @@ def combine(study: str, parameters: CellParameters) -> Combination:
 def read_states(cells: Iterable[Cell]) -> list[Cell]:
     """Return the cells with the state that each has in the results' folder now.
 
-    All blocks of a cell whose servers refused a user's records have the reason.
+    A cell is done, too, when a result of an earlier version counts whole. All blocks of a cell
+    whose servers refused a user's records have the reason.
     """
     cells = list(cells)
     studies = {cell.study for cell in cells}
@@ -126,7 +145,11 @@ def read_states(cells: Iterable[Cell]) -> list[Cell]:
     refusals = {study: list_refusals(study) for study in studies}
     read = []
     for cell in cells:
-        cell = replace(cell, state=states[cell.study].get(cell.key, "todo"))
+        state_of = states[cell.study]
+        cell = replace(cell, state=state_of.get(cell.key, "todo"))
+        for identity, operations in cell.earlier:
+            if operations is None and state_of.get(f"{identity}.{cell.block}") == "done":
+                cell = replace(cell, state="done")
         refusal = refusals[cell.study].get(cell.identity)
         if refusal and not cell.missing and cell.state != "done":
             cell = replace(cell, missing=refusal)
@@ -134,41 +157,84 @@ def read_states(cells: Iterable[Cell]) -> list[Cell]:
     return read
 
 
-def list_result_keys(cells: Iterable[Cell]) -> list[str]:
-    """Return the keys of the results of a plan's cells, on this host and on others.
+def list_result_keys(cells: Iterable[Cell], own: str | None = None) -> dict[str, Operations]:
+    """Return the keys of the results that count for a plan's cells, with what counts of each.
 
-    Cells that the plan excludes are left out, although they may have run before.
+    Cells that the plan excludes are left out, although they may have run before. The parameters are
+    those of `find_counted_results`.
     """
-    own = [cell for cell in cells if not cell.missing]
-    return [*(cell.key for cell in own), *(result.key for result in find_other_hosts(own))]
+    runnable = [cell for cell in cells if not cell.missing]
+    keys: dict[str, Operations] = dict.fromkeys(cell.key for cell in runnable)
+    return keys | {result.key: result.operations for result in find_counted_results(runnable, own)}
 
 
-def find_other_hosts(cells: Iterable[Cell], own: str | None = None) -> list[OtherHostResult]:
-    """Return results of the same cells, measured with the same code on other hosts.
+def find_counted_results(cells: Iterable[Cell], own: str | None = None) -> list[CountedResult]:
+    """Return the results of the same cells that count, of earlier versions and of other hosts.
+
+    They have the same levels, and the same versions as today's or pooled ones. On the cells' own
+    host the versions of libraries and servers are the same, too.
 
     Parameters
     ----------
     cells
         The cells of a plan.
     own
-        The host of the cells; None: this one.
+        The host of the cells, or an empty text: all results are of other hosts; None: this one.
     """
-    planned = {(cell.combination, cell.block): cell for cell in cells}
-    # Which results are of a planned combination and block, but have another identity?
+    planned: dict[tuple[Combination, int], Cell] = {}
+    earlier: dict[str, tuple[Cell, Operations]] = {}
+    for cell in cells:
+        planned[cell.combination, cell.block] = cell
+        for identity, operations in cell.earlier:
+            earlier[f"{identity}.{cell.block}"] = cell, operations
+
+    # Those of this host, by their identity. Which others are of a planned combination and block?
+    own = name_host() if own is None else own
+    found = []
     cell_of: dict[str, Cell] = {}
     for result in list_finished_files():
+        if result.key in earlier:
+            cell, operations = earlier[result.key]
+            found.append(CountedResult(own, cell, result.key, operations, is_earlier=True))
+            continue
         combination = (result.facts.study, str(result.facts.parameters))
-        cell = planned.get((combination, result.facts.block))
-        if cell is not None and cell.key != result.key:
-            cell_of[result.key] = cell
-    # Which of them differ by the host alone?
-    found = []
-    for key, measured_on, code in list_origins(cell_of):
-        cell = cell_of[key]
-        is_other_host = measured_on != (own or name_host())
-        if is_other_host and code == hash_code(cell.study, cell.parameters):
-            found.append(OtherHostResult(measured_on, cell, key))
+        same = planned.get((combination, result.facts.block))
+        if same is not None and same.key != result.key:
+            cell_of[result.key] = same
+
+    # Those of other hosts, by their versions.
+    versions_of = {}
+    for origin in list_origins(cell_of):
+        is_own = origin.host == own and origin.machine in (None, digest_machine_id())
+        if is_own:
+            continue
+        cell = cell_of[origin.key]
+        if cell.combination not in versions_of:
+            versions_of[cell.combination] = read_versions(cell.study, cell.parameters)
+        today = versions_of[cell.combination]
+        operations = find_counted_operations(today, cell.parameters, origin.versions)
+        if operations != NO_OPERATIONS:
+            is_earlier = origin.versions != today
+            found.append(CountedResult(origin.host, cell, origin.key, operations, is_earlier))
     return found
+
+
+def list_earlier_identities(
+    study: str, parameters: CellParameters, server: str
+) -> tuple[tuple[str, Operations], ...]:
+    """Return the identities by which earlier versions measured a cell, with what counts of each.
+
+    The parameters are those of `benchbook.grid.cell_id.identify_cell`.
+    """
+    earlier = []
+    for number, (versions, operations) in enumerate(list_counted_versions(study, parameters)):
+        codes = [find_former_code(versions)]
+        # The first are today's, of which the cell has the identity.
+        if number > 0:
+            codes.append(digest_versions(versions))
+        identities = [identify_cell(study, parameters, server, code) for code in codes if code]
+        earlier += [(identity, operations) for identity in identities]
+    return tuple(earlier)
 
 
 def list_finished_ids(study: str | None = None) -> set[str]:
@@ -227,7 +293,9 @@ def _keep_current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         except (ValueError, KeyError):
             # The study has other parameters now, or it or the user's file is gone.
             continue
-        if identify_cell(study, parameters, find_platform(study, parameters).version) == old:
+        server = find_platform(study, parameters).version
+        earlier = list_earlier_identities(study, parameters, server)
+        if identify_cell(study, parameters, server) == old or (old, None) in earlier:
             identities.add(old)
     return identities
 

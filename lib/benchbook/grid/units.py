@@ -5,7 +5,7 @@ has its ``VERSION``. ``units.json`` has that number and a digest of the unit's c
 has that digest, the number is part of the identity of the unit's cells. A changed unit has its
 digest there, so that a local change is measured anew. ``python -m tools.versions accept`` writes
 the file, and a test fails where it differs from the code. A plug-in's package is a unit without a
-committed digest.
+committed digest, and so is its notebook.
 """
 
 import ast
@@ -19,11 +19,9 @@ from typing import Final
 import benchbook
 from benchbook import paths
 from benchbook.files.inputs import InputError
+from benchbook.grid.code import normalise_code, read_notebook_code
 from benchbook.registry import plugins
-from benchbook.studies.catalogue import (
-    find_study_module,
-    load_study,
-)
+from benchbook.studies.catalogue import find_notebook, find_study_module, load_study
 from benchbook.studies.cell import CellParameters
 
 LIBRARY: Final = Path(benchbook.__path__[0])
@@ -32,17 +30,22 @@ COMMITTED: Final = Path(__file__).with_name("units.json")
 PLUGIN_PREFIX: Final = "package "
 """How the name of a plug-in's unit begins, before its package."""
 
+NOTEBOOK_SUFFIX: Final = " notebook"
+"""How the name of the unit of a study's notebook ends, after its study."""
+
 
 @dataclass(frozen=True)
 class Unit:
     """Code that has one version."""
 
     # In the library, or as ``harness/...`` in the checkout; one of them has the version.
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     # Other units that run with it.
     uses: tuple[str, ...] = ()
     # Distributions that do its work.
     libraries: tuple[str, ...] = ()
+    # Of a notebook, which has no line for it.
+    version: int | None = None
 
 
 UNITS: Final = {
@@ -61,6 +64,12 @@ UNITS: Final = {
     "drivers": Unit(("studies/drivers.py",), ("players", "databases")),
     "crud": Unit(("studies/crud.py",), ("blog", "databases")),
     "replication": Unit(("studies/replication.py",), ("phones", "databases")),
+    # Their notebooks, without what draws and without the default levels.
+    "bookstore notebook": Unit(version=1),
+    "tcp notebook": Unit(version=1),
+    "drivers notebook": Unit(version=1),
+    "crud notebook": Unit(version=1),
+    "replication notebook": Unit(version=1),
     # Data sets, and what generates them or takes a user's file in their place.
     "datasets": Unit(("datasets/dataset.py", "datasets/streams.py")),
     "books": Unit(("datasets/books.py",), ("datasets",)),
@@ -131,7 +140,7 @@ def list_modules(study: str, parameters: CellParameters) -> set[str]:
 
 def find_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
     """Return the units that measure a cell, by name; a plug-in's package is one of them."""
-    names = ["measure"]
+    names = ["measure", f"{study}{NOTEBOOK_SUFFIX}"]
     names += [_find_unit(module) for module in list_modules(study, parameters)]
     # Parameters that every study may have.
     if parameters.dataset_file:
@@ -150,7 +159,11 @@ def find_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
     return units
 
 
-@cache
+def read_versions(study: str, parameters: CellParameters) -> dict[str, int | str]:
+    """Return the versions of the units that measure a cell, by their names, sorted."""
+    return {name: read_version(name) for name in sorted(find_units(study, parameters))}
+
+
 def read_version(unit: str) -> int | str:
     """Return a unit's version; if its code is not as committed, the digest of its code."""
     code = digest_unit(unit)
@@ -170,18 +183,27 @@ def read_committed() -> dict[str, tuple[int, str]]:
 
 def digest_unit(unit: str) -> str:
     """Return the digest of a unit's code; comments, docstrings and layout do not count."""
+    return _digest_files(tuple(list_files(unit)))
+
+
+@cache
+def _digest_files(paths: tuple[Path, ...]) -> str:
     code = hashlib.sha256()
-    for path in list_files(unit):
+    for path in paths:
         content = path.read_bytes()
         if path.suffix == ".py":
             content = normalise_code(content.decode("utf-8")).encode()
+        elif path.suffix == ".ipynb":
+            content = json.dumps(read_notebook_code(path)).encode()
         code.update(f"{path.name}\n".encode() + content)
     # Enough hexadecimal digits that no two versions of a unit share them.
     return code.hexdigest()[:20]
 
 
 def list_files(unit: str) -> list[Path]:
-    """Return the installed files of a unit, or of a plug-in's package."""
+    """Return the files of a unit: installed, of a plug-in's package, or a notebook."""
+    if unit.endswith(NOTEBOOK_SUFFIX):
+        return [find_notebook(unit.removesuffix(NOTEBOOK_SUFFIX))]
     if unit not in UNITS:
         return sorted(plugins.find_folder(unit.removeprefix(PLUGIN_PREFIX)).rglob("*.py"))
     files: list[Path] = []
@@ -189,37 +211,6 @@ def list_files(unit: str) -> list[Path]:
         folder = paths.code_folder() if pattern.startswith("harness/") else LIBRARY
         files += sorted(path for path in folder.glob(pattern) if path.is_file())
     return files
-
-
-def normalise_code(code: str) -> str:
-    """Return Python code as text that comments, docstrings and layout do not change.
-
-    Nor does Python's version. Raises `SyntaxError` or `ValueError` for what is not Python.
-    """
-    try:
-        tree = ast.parse(code)
-    except SystemError:
-        # Python 3.11 raises it when the garbage collector ran code that parses, too.
-        tree = ast.parse(code)
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return _write_node(tree)
-
-
-def _write_node(node: object) -> str:
-    """Return a node of a syntax tree as text.
-
-    Empty fields are left out, because newer versions of Python have more of them.
-    """
-    if isinstance(node, ast.AST):
-        values = [value for _, value in ast.iter_fields(node)]
-        fields = [_write_node(value) for value in values if value not in (None, [])]
-        return f"{type(node).__name__}({','.join(fields)})"
-    if isinstance(node, list):
-        return f"[{','.join(_write_node(item) for item in node)}]"
-    return repr(node)
 
 
 def _find_unit(module: str) -> str:
@@ -244,10 +235,12 @@ def map_modules() -> dict[str, str]:
 
 @cache
 def _make_plugin_unit(name: str) -> Unit:
-    """Return the unit of a plug-in's package: it uses the units that it imports.
+    """Return the unit of a plug-in's notebook or package, which uses the units that it imports.
 
-    Its requirements are its libraries. Raises `InputError` when its code cannot be read.
+    A package's requirements are its libraries. Raises `InputError` when its code cannot be read.
     """
+    if name.endswith(NOTEBOOK_SUFFIX):
+        return Unit()
     package = name.removeprefix(PLUGIN_PREFIX)
     imported = set[str]()
     for path in list_files(name):

@@ -1,5 +1,6 @@
 """The machine of a measurement: its name, its description, and the limits of this account there."""
 
+import hmac
 import os
 import platform
 import sys
@@ -48,7 +49,27 @@ def name_host() -> str:
 
     A virtual machine that is made anew keeps its name, but may run on another processor.
     """
-    return f"{read_hostname()} ({_read_processor().replace('(R)', '').replace('(TM)', '')})"
+    return f"{read_hostname()} ({read_processor().replace('(R)', '').replace('(TM)', '')})"
+
+
+@cache
+def digest_machine_id() -> str | None:
+    """Return a digest of this machine's id, which differs where two have one name; None: unknown.
+
+    The id itself is confidential: it is the key of the digest, as systemd's machine-id(5) asks for.
+    """
+    return _digest_id("/etc/machine-id")
+
+
+@cache
+def digest_boot_id() -> str | None:
+    """Return a digest of the id that this start of the machine has; None: unknown."""
+    return _digest_id("/proc/sys/kernel/random/boot_id")
+
+
+def _digest_id(path: str) -> str | None:
+    text = (_read_first_line(path) or "").strip()
+    return hmac.digest(text.encode(), b"benchbook", "sha256").hex()[:16] if text else None
 
 
 def describe_environment(data_folder: Path) -> Document:
@@ -70,7 +91,7 @@ def describe_environment(data_folder: Path) -> Document:
             libraries[name] = metadata.version(name)
     return {
         "host": read_hostname(),
-        "cpu": _read_processor(),
+        "cpu": read_processor(),
         "cores": psutil.cpu_count(),
         "cores_usable": cores_usable,
         "affinity": affinity,
@@ -120,7 +141,8 @@ def measure_fsync_rate(folder: Path) -> float:
         return count * 1e9 / (clock() - start)
 
 
-def _read_processor() -> str:
+def read_processor() -> str:
+    """Return the model of this machine's processor."""
     return _read_cpuinfo("model name", "Model") or platform.processor() or platform.machine()
 
 

@@ -3,10 +3,11 @@
 Begin with `write_table` and `read_table`.
 
 Each page of a file has Parquet's own checksum, which is verified when its values are read. Headers
-and footer have none: a flipped bit there makes the file unreadable, or changes columns or rows,
-which are compared, too.
+and footer have none: a flipped bit there makes the file unreadable, or changes columns, rows or the
+facts of the cell. Columns and rows are compared, and the facts have a digest.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -22,13 +23,15 @@ import pyarrow.parquet as pq
 
 from benchbook.files import inputs, suite_files
 from benchbook.files.parquet import TooLargeError, check_size
-from benchbook.results.schema import (
-    OBSERVATIONS,
+from benchbook.results.additions import (
+    add_later_levels,
+    complete_columns,
     convert_columns,
     is_former,
-    merge_schemas,
+    match_columns,
     read_former_levels,
 )
+from benchbook.results.schema import OBSERVATIONS, merge_schemas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +40,8 @@ CELL_KEYS: Final = ("study", "cell_id", "block", "state")
 """Columns with one value per file."""
 
 _FACTS: Final = "benchbook.cell"
-"""The key of a file's facts in its footer."""
+_FACTS_DIGEST: Final = "benchbook.cell.sha256"
+"""The keys of a file's facts in its footer, and of their digest, which files up to 0.3.0 lack."""
 
 _BUSY: Final = (EMFILE, ENFILE, ENOMEM)
 """Errors of the system, not of the file."""
@@ -163,7 +167,12 @@ def write_table(path: Path, table: pa.Table, about: CellFacts | None = None) -> 
     ):
         writer.write_table(table)
         if about:
-            writer.add_key_value_metadata({_FACTS: json.dumps(asdict(about))})
+            facts = json.dumps(asdict(about))
+            writer.add_key_value_metadata({_FACTS: facts, _FACTS_DIGEST: _digest(facts.encode())})
+
+
+def _digest(facts: bytes) -> str:
+    return hashlib.sha256(facts).hexdigest()[:16]
 
 
 def read_facts(path: Path) -> CellFacts:
@@ -200,20 +209,22 @@ def _read_facts(parquet: pq.ParquetFile) -> CellFacts:
     schema = parquet.schema_arrow
     if is_former(schema):
         raise FormerError("it is of an earlier version of benchbook")
-    if not has_result_columns(schema):
-        raise DamagedError(
-            "it is of another version of benchbook, whose results have other columns"
-        )
     # The facts in the footer, which the columns must agree with: no checksum covers either.
-    stated = (parquet.metadata.metadata or {}).get(_FACTS.encode())
+    footer = parquet.metadata.metadata or {}
+    stated = footer.get(_FACTS.encode())
     if stated is None or not parquet.metadata.num_rows:
         raise DamagedError("it does not state its cell, or has no rows")
+    digest = footer.get(_FACTS_DIGEST.encode())
+    if digest is not None and digest != _digest(stated).encode():
+        raise DamagedError("its footer is not as it was written")
     known = json.loads(stated)
     known["columns"] = tuple((name, kind) for name, kind in known["columns"])
     facts = CellFacts(**{field.name: known[field.name] for field in fields(CellFacts)})
-    if not schema.equals(merge_file_schemas([facts])):
+    if match_columns(schema, _merge_facts([facts])):
+        return facts
+    if has_result_columns(schema):
         raise DamagedError("its columns are not those that were written")
-    return facts
+    raise DamagedError("it is of another version of benchbook, whose results have other columns")
 
 
 def convert_file(path: Path) -> None:
@@ -226,7 +237,12 @@ def convert_file(path: Path) -> None:
 
 
 def merge_file_schemas(cells: Iterable[CellFacts]) -> pa.Schema:
-    """Return the schema that the files of some cells have together."""
+    """Return the schema that the files of some cells have together, with all later columns."""
+    cells = [*cells]
+    return add_later_levels(_merge_facts(cells), {facts.study for facts in cells})
+
+
+def _merge_facts(cells: Iterable[CellFacts]) -> pa.Schema:
     schemas = [[pa.field(name, _KINDS[kind]) for name, kind in facts.columns] for facts in cells]
     return merge_schemas(map(pa.schema, schemas))
 
@@ -235,8 +251,11 @@ _KINDS: Final = {str(kind): kind for kind in (pa.bool_(), pa.int64(), pa.float64
 
 
 def has_result_columns(schema: pa.Schema) -> bool:
-    """Return whether all columns are those of results, with their types, or of parameters."""
-    return bool(schema.equals(merge_schemas([schema])))
+    """Return whether all columns are those of results, with their types, or of parameters.
+
+    They may be the columns of an earlier version.
+    """
+    return match_columns(schema, merge_schemas([schema]))
 
 
 def read_delivered(path: Path) -> pa.Table:
@@ -285,7 +304,7 @@ def read_table(path: Path, rows: int | None = None, size: int | None = None) -> 
             raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
         if size is not None:
             check_size(file, size)
-        return convert_columns(parquet.read())
+        return complete_columns(convert_columns(parquet.read()))
 
 
 def _open(path: Path) -> pa.NativeFile:

@@ -5,6 +5,7 @@ are verified before values are used: once per process, and again when a file was
 files are set aside and never removed; while a run writes, they are left out.
 """
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -13,14 +14,14 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TextIO, TypeAlias, get_args
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
@@ -66,7 +67,11 @@ class BusyError(RuntimeError):
 
 
 class OtherValuesError(Exception):
-    """Cells are already present with other values; the message names the first."""
+    """Measurements are already present with other values; the message names the first."""
+
+
+Operations: TypeAlias = frozenset[str] | None
+"""Operations of a result that count; None: all of them."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class ResultFile:
 
     path: Path
     facts: CellFacts
+    # Those that count.
+    operations: Operations = None
 
     @property
     def key(self) -> str:
@@ -144,12 +151,23 @@ def write_cell(
     return _replace_table(files.collect_facts(table, parameters), table)
 
 
+class ImportedCells(NamedTuple):
+    """How many cells an import wrote, how many were present, and how many got another block."""
+
+    new: int
+    present: int
+    moved: int
+
+
 def import_cells(
     table: pa.Table,
     state_parameters: Callable[[Mapping[str, object]], str],
     host: str | None = None,
-) -> tuple[int, int]:
+) -> ImportedCells:
     """Write the cells of observations that were measured before or elsewhere.
+
+    Where another measurement of a cell has the number of its block, as by a second machine of the
+    same name, the cell gets the next free number.
 
     Parameters
     ----------
@@ -160,17 +178,12 @@ def import_cells(
     host
         The name of the host that the cells are given; None: their own.
 
-    Returns
-    -------
-    tuple
-        The numbers of cells that were written, and that were already present.
-
     Raises
     ------
     ValueError
         When a column of `OBSERVATIONS` is missing, or a row has no cell.
     OtherValuesError
-        When a finished cell is present with other values; then nothing is written.
+        When a measurement is present with other values; then nothing is written.
     """
     missing = [name for name in OBSERVATIONS.names if name not in table.column_names]
     if missing:
@@ -183,41 +196,84 @@ def import_cells(
     new = _select_new_cells(cells)
     for facts, rows in new:
         _replace_table(facts, rows)
-    return len(new), len(cells) - len(new)
+    blocks = {(facts.study, facts.cell_id, facts.block) for facts, _ in cells}
+    moved = [facts for facts, _ in new if (facts.study, facts.cell_id, facts.block) not in blocks]
+    return ImportedCells(len(new), len(cells) - len(new), len(moved))
 
 
 def _select_new_cells(
     cells: Collection[tuple[CellFacts, pa.Table]],
 ) -> list[tuple[CellFacts, pa.Table]]:
-    """Return the cells that are not present, or did not finish here.
+    """Return the cells that are not present, or did not finish here, each with a free block.
 
     Raises
     ------
     OtherValuesError
-        When finished cells are present with other values.
+        When measurements are present with other values.
     """
-    # A finished cell stays, unless its file is damaged.
-    known = {study: list_states(study) for study in {facts.study for facts, _ in cells}}
+    known = _list_known_cells({facts.study for facts, _ in cells})
+    taken = {key: {*files} for key, files in known.items()}
+    for facts, _ in cells:
+        taken.setdefault((facts.study, facts.cell_id), set()).add(facts.block)
+
     new, other = [], []
     for facts, rows in cells:
-        state = known[facts.study].get(f"{facts.cell_id}.{facts.block}")
-        if state is None or (state != "done" and facts.state == "done"):
-            new.append((facts, rows))
-        elif state == facts.state == "done":
-            present = locate_file(facts.study, facts.cell_id, facts.block)
-            if not verify_files([ResultFile(present, facts)]):
+        of_cell = known.get((facts.study, facts.cell_id), {})
+        present = of_cell.get(facts.block)
+        same = _find_measurement(facts, of_cell.values())
+        if same is not None:
+            # A finished cell stays, unless its file is damaged.
+            if not verify_files([same]):
                 new.append((facts, rows))
-            elif not _have_equal_values(files.read_table(present), rows):
+            elif not _have_equal_values(files.read_table(same.path), rows):
                 other.append((facts, rows))
+        elif present is None or (present.facts.state != "done" and facts.state == "done"):
+            new.append((facts, rows))
+        elif present.facts.state == facts.state == "done":
+            blocks = taken[facts.study, facts.cell_id]
+            free = next(number for number in itertools.count(facts.block) if number not in blocks)
+            blocks.add(free)
+            new.append((dataclasses.replace(facts, block=free), _set_block(rows, free)))
     if other:
         facts, rows = other[0]
         cell = f"{facts.study} {facts.cell_id}.{facts.block} of {rows['host'][0].as_py()!r}"
         count = f"{format_count(len(other), 'cell')} {'is' if len(other) == 1 else 'are'}"
         raise OtherValuesError(
-            f"{count} already present with other values, first {cell}: if another machine of "
-            "this name measured them, add --as NAME to name it"
+            f"{count} already present with other values of the same measurement, first {cell}: "
+            "one of them was changed; add --as NAME to have both"
         )
     return new
+
+
+def _list_known_cells(studies: Iterable[str]) -> dict[tuple[str, str], dict[int, ResultFile]]:
+    """Return the files that are not damaged by study and identity, then by block."""
+    known: dict[tuple[str, str], dict[int, ResultFile]] = {}
+    for study in studies:
+        states = list_states(study)
+        for file in list_files(study):
+            # An interrupted `write_cell` may leave an earlier state.
+            if file.facts.state == states[file.key]:
+                known.setdefault((study, file.facts.cell_id), {})[file.facts.block] = file
+    return known
+
+
+def _find_measurement(facts: CellFacts, present: Iterable[ResultFile]) -> ResultFile | None:
+    """Return the file of the same measurement: of a finished cell that began at the same time."""
+    if facts.state != "done":
+        return None
+    for file in present:
+        same_time = file.facts.state == "done" and file.facts.started_at == facts.started_at
+        # Without a time, cells of one block are the same.
+        if same_time and (facts.started_at is not None or file.facts.block == facts.block):
+            return file
+    return None
+
+
+def _set_block(rows: pa.Table, block: int) -> pa.Table:
+    """Return a cell's rows with another number of its block."""
+    place = rows.column_names.index("block")
+    column = pa.array([block] * len(rows), rows.field(place).type)
+    return rows.set_column(place, "block", column)
 
 
 def _rename_host(table: pa.Table, host: str) -> pa.Table:

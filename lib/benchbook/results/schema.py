@@ -6,16 +6,13 @@ with its cell's columns (Parquet's run-length encoding makes the repetition free
 profile is one scan. Raw quantities only: rates, percentages and means are derived when they are
 read. What each column and metric means stands in ``data/dictionary.csv``.
 
-`convert_columns` reads results of earlier versions under today's names: until 0.2 a cell's
-parameters were one column, in JSON, and some columns had other names.
+`benchbook.results.additions` says which columns came later, and fills them in older rows.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchbook.text.suggestions import FORMER_NAMES
 
@@ -101,6 +98,9 @@ CELLS: Final = pa.schema(
         ("background_load", pa.float64()),
         ("noisy", pa.bool_()),
         ("code_hash", pa.string()),
+        ("versions", pa.string()),
+        ("machine", pa.string()),
+        ("boot", pa.string()),
         ("state", pa.string()),
         ("reason", pa.string()),
         ("cell_started_at", _TIME),
@@ -159,79 +159,3 @@ CURRENT_NAMES: Final[dict[str, str]] = {
     "foreign_load": "background_load",
 }
 """Today's name of each column and parameter that had another one."""
-
-_GONE_PARAMETERS: Final = {"fault": "none", "probe_rate": 0}
-"""Removed parameters, each with the level at which a cell is the same as without it."""
-
-_ADDED: Final = {
-    "arrays": ("json", ("crud",)),
-    "network": ("none", ("bookstore", "tcp", "crud", "replication")),
-}
-"""Parameters that came later, each with the level of earlier cells and their studies."""
-
-
-def is_former(schema: pa.Schema) -> bool:
-    """Return whether a table has the columns of an earlier version's observations."""
-    return {"parameters", "lane", "repetition"} <= {*schema.names}
-
-
-def convert_columns(table: pa.Table) -> pa.Table:
-    """Return observations of an earlier version with today's columns; others as they are.
-
-    Rows of stand-ins, programs that played a product, are left out.
-
-    Raises
-    ------
-    ValueError
-        When a cell's parameters are not a JSON object.
-    """
-    if not is_former(table.schema):
-        return table
-    if "stand_in" in table.column_names:
-        table = table.filter(pc.invert(pc.fill_null(table["stand_in"], False)))
-    texts = table["parameters"].combine_chunks().dictionary_encode()
-    cells: list[dict[str, object]] = [_read_columns(text) for text in texts.dictionary.to_pylist()]
-
-    # One column per parameter: each row takes the levels of its text.
-    schema = merge_schemas(build_schema(cell) for cell in cells)
-    table = table.rename_columns([CURRENT_NAMES.get(name, name) for name in table.column_names])
-    removed = ("campaign", "link", "parameters", "stand_in")
-    columns = {name: table[name] for name in table.column_names if name not in removed}
-    for field in schema:
-        levels = [cell.get(field.name) for cell in cells]
-        if field.type == pa.string():
-            levels = [None if level is None else str(level) for level in levels]
-        stated = pa.array(levels, field.type).take(texts.indices)
-        own = columns.get(field.name)
-        columns[field.name] = stated if own is None else pc.coalesce(own.cast(field.type), stated)
-
-    # Parameters that came later have the level at which earlier cells ran.
-    for name, (level, studies) in _ADDED.items():
-        if name in columns:
-            ran_without = pc.and_(
-                pc.is_null(columns[name]), pc.is_in(table["study"], pa.array(studies))
-            )
-            columns[name] = pc.if_else(ran_without, level, columns[name])
-    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
-
-
-def read_former_levels(text: str | None) -> dict[str, object]:
-    """Return a cell's parameters by today's names, from JSON of an earlier version."""
-    given = json.loads(text or "{}")
-    if not isinstance(given, dict):
-        raise ValueError(f"parameters is not a JSON object: {str(text)[:40]!r}")
-    levels: dict[str, object] = {}
-    for former, level in given.items():
-        if level is not None and _GONE_PARAMETERS.get(former) != level:
-            levels[CURRENT_NAMES.get(former, str(former))] = level
-    return levels
-
-
-def _read_columns(text: str | None) -> dict[str, object]:
-    """Return the levels of a cell's parameters by today's columns."""
-    columns = {}
-    for name, level in read_former_levels(text).items():
-        # Levels of these are numbers as well as texts: results have them as texts.
-        is_mixed = name in ("batch", "comments_per_article")
-        columns[name_parameter_column(name)] = str(level) if is_mixed else level
-    return columns

@@ -3,15 +3,25 @@
 Begin with `load_observations` or `connect`.
 """
 
+import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from benchbook.results import files, folder
+from benchbook.results.additions import (
+    FORMER_CODE_TABLE,
+    STORED_TABLE,
+    build_former_code_table,
+    complete_columns,
+    write_complete_columns,
+)
 from benchbook.results.files import CELL_KEYS
+from benchbook.results.folder import Operations
 from benchbook.results.schema import (
     ALTERNATING_COLUMNS,
     CELLS,
@@ -41,38 +51,72 @@ def open_table() -> "pa.Table | ds.Dataset":
     return ds.dataset(paths, schema=schema, format=form) if paths else OBSERVATIONS.empty_table()
 
 
-def list_finished_files(identities: Iterable[str] | None = None) -> list[folder.ResultFile]:
+def list_finished_files(
+    identities: Iterable[str] | Mapping[str, Operations] | None = None,
+) -> list[folder.ResultFile]:
     """Return the files of finished cells.
 
     Parameters
     ----------
     identities
-        ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all cells.
+        ``identity`` for all blocks of a cell, ``identity.block`` for one, perhaps each with the
+        operations that count; None for all cells.
     """
-    chosen = None if identities is None else set(identities)
-    done = (file for file in folder.list_files() if file.facts.state == "done")
-    return [file for file in done if chosen is None or {file.key, file.facts.cell_id} & chosen]
+    done = [file for file in folder.list_files() if file.facts.state == "done"]
+    if identities is None:
+        return done
+    operations_of = map_operations(identities)
+    chosen = []
+    for file in done:
+        for name in (file.facts.cell_id, file.key):
+            if name in operations_of:
+                chosen.append(replace(file, operations=operations_of[name]))
+                break
+    return chosen
 
 
-def list_origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return each finished cell, as ``identity.block``, with its host and its code's digest."""
+def map_operations(
+    identities: Iterable[str] | Mapping[str, Operations],
+) -> Mapping[str, Operations]:
+    """Return the operations that count of each identity; of a list, all operations."""
+    return identities if isinstance(identities, Mapping) else dict.fromkeys(identities)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What measured a finished cell."""
+
+    key: str  # ``identity.block``
+    host: str
+    machine: str | None  # unknown in older rows
+    versions: Mapping[str, int | str]  # of each unit; empty where that is unknown
+
+
+def list_origins(keys: Iterable[str]) -> list[Origin]:
+    """Return what measured each finished cell of some keys, ``identity.block``."""
     chosen = {*keys}
     if not chosen:
         return []
     # Here, as in `open_table`.
     import pyarrow.dataset as ds
 
-    paths = [str(file.path) for file in folder.verify_files(list_finished_files(chosen))]
-    columns = ["cell_id", "block", "host", "code_hash"]
-    rows = ds.dataset(paths, schema=OBSERVATIONS).to_table(columns).group_by(columns).aggregate([])
+    whole = folder.verify_files(list_finished_files(chosen))
+    columns = ["study", "cell_id", "block", "host", "machine", "code_hash", "versions"]
+    rows = ds.dataset([str(file.path) for file in whole], schema=OBSERVATIONS).to_table(columns)
+    cells = complete_columns(rows.group_by(columns).aggregate([]))
     return [
-        (f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"])
-        for row in rows.to_pylist()
+        Origin(
+            f"{row['cell_id']}.{row['block']}",
+            row["host"],
+            row["machine"],
+            json.loads(row["versions"] or "{}"),
+        )
+        for row in cells.to_pylist()
     ]
 
 
 def connect(
-    identities: Iterable[str] | None = None,
+    identities: Iterable[str] | Mapping[str, Operations] | None = None,
     memory: str | None = None,
     rows: "pa.Table | ds.Dataset | None" = None,
     folder: str | None = None,
@@ -86,8 +130,8 @@ def connect(
     Parameters
     ----------
     identities
-        The cells of ``observations``: ``identity`` for all blocks, ``identity.block`` for one; None
-        for all.
+        The cells of ``observations``: ``identity`` for all blocks, ``identity.block`` for one,
+        perhaps each with the operations that count; None for all.
     memory
         Limit of a user's query, as DuckDB writes it; None: DuckDB's own.
     rows
@@ -101,23 +145,37 @@ def connect(
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")  # instead of the machine's zone
     observed = open_table() if rows is None else rows
-    connection.register("all_observations", observed)
+    names = observed.schema.names
+    connection.register(STORED_TABLE, observed)
+    # Columns that came later are filled.
+    connection.register(FORMER_CODE_TABLE, build_former_code_table())
+    complete = write_complete_columns(names)
+    filled = [f'{complete[name]} AS "{name}"' for name in names if name in complete]
+    replaced = f"REPLACE ({', '.join(filled)})" if filled else ""
+    connection.execute(f"CREATE VIEW all_observations AS SELECT * {replaced} FROM {STORED_TABLE}")
 
-    # The finished cells of the identities.
+    # The finished cells of the identities, and of some of them certain operations.
     done = "CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done'"
-    chosen = (
-        "(cell_id IN (SELECT key FROM _current)"
-        " OR concat(cell_id, '.', block) IN (SELECT key FROM _current))"
+    key = "concat(cell_id, '.', block)"
+    conditions = [f"{name} IN (SELECT key FROM _current)" for name in ("cell_id", key)]
+    operations_of = map_operations(identities or ())
+    whole = sorted(name for name, operations in operations_of.items() if operations is None)
+    connection.register("_current", pa.table({"key": pa.array(whole, pa.string())}))
+    parts = sorted(
+        (name, operation)
+        for name, operations in operations_of.items()
+        for operation in operations or ()
     )
-    keys = sorted(set(identities or ()))
-    connection.register("_current", pa.table({"key": pa.array(keys, pa.string())}))
-    connection.execute(done if identities is None else f"{done} AND {chosen}")
+    if parts:
+        counted = {"key": [name for name, _ in parts], "operation": [each for _, each in parts]}
+        connection.register("_parts", pa.table(counted))
+        conditions.append(f"({key}, operation) IN (SELECT (key, operation) FROM _parts)")
+    is_chosen = " OR ".join(conditions)
+    connection.execute(done if identities is None else f"{done} AND ({is_chosen})")
 
     # The two parts of all rows: cells and values.
     by_cell = f"FROM all_observations GROUP BY {', '.join(CELL_KEYS)}"
-    connection.execute(
-        f"CREATE VIEW cells AS SELECT {_cell_columns(observed.schema.names)} {by_cell}"
-    )
+    connection.execute(f"CREATE VIEW cells AS SELECT {_cell_columns(names)} {by_cell}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(
         f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL'
@@ -133,7 +191,9 @@ def connect(
     return connection
 
 
-def load_observations(identities: Iterable[str] | None = None) -> "pd.DataFrame":
+def load_observations(
+    identities: Iterable[str] | Mapping[str, Operations] | None = None,
+) -> "pd.DataFrame":
     """Return the view ``observations`` of `connect`, empty and typed when nothing has been run."""
     with connect(identities) as connection:
         return fetch_frame(connection, "SELECT * FROM observations")

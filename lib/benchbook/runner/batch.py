@@ -18,9 +18,9 @@ import pyarrow as pa
 from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.grid import Cell
-from benchbook.grid.cell_id import hash_code
-from benchbook.grid.units import list_modules
-from benchbook.measure.machine import name_host
+from benchbook.grid.cell_id import digest_versions
+from benchbook.grid.units import list_modules, read_versions
+from benchbook.measure.machine import digest_boot_id, digest_machine_id, name_host
 from benchbook.own_data import own_records
 from benchbook.results import folder
 from benchbook.results.folder import CellState, write_cell
@@ -340,6 +340,7 @@ class Stopwatch:
 def _describe_cell(cell: Cell, state: CellState, reason: str | None = None) -> dict[str, object]:
     """Return the columns of a cell that are known without running it."""
     levels = cell.parameters.model_dump()
+    versions = read_versions(cell.study, cell.parameters)
     return {
         **{name: levels[name] for name in ALTERNATING_COLUMNS if name in levels},
         **cell.parameters.as_columns(),
@@ -350,7 +351,10 @@ def _describe_cell(cell: Cell, state: CellState, reason: str | None = None) -> d
         "study": cell.study,
         "topology": cell.topology,
         "dataset": load_study(cell.study).dataset(cell.parameters),
-        "code_hash": hash_code(cell.study, cell.parameters),
+        "code_hash": digest_versions(versions),
+        "versions": json.dumps(versions, sort_keys=True),
+        "machine": digest_machine_id(),
+        "boot": digest_boot_id(),
         "state": state,
         "reason": reason,
     }

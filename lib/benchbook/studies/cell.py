@@ -167,6 +167,12 @@ class CellParameters(yaml_file.StrictModel):
     general_parameters: ClassVar[frozenset[str]] = frozenset({"network"})
     """The parameters that every cell can have, whatever its other levels are."""
 
+    added: ClassVar[Mapping[str, Any]] = {}
+    """Parameters that came later, each with the level at which a cell is the same as before.
+
+    Benchbook's own are in `benchbook.results.additions.LATER_LEVELS`, too.
+    """
+
     data_parameters: ClassVar[frozenset[str]] = frozenset()
     """The parameters of the study's own data that mean nothing with a `dataset_file`."""
 
@@ -210,9 +216,20 @@ class CellParameters(yaml_file.StrictModel):
             raise InputError("parameters", f"{', '.join(missing)}: no such name: {remedy}")
         return cls(**{name: names[name] for name in cls.model_fields})
 
+    def list_identifying_levels(self) -> dict[str, Any]:
+        """Return the levels that tell the cell from others.
+
+        A later parameter is not among them at the level at which it was not there.
+        """
+        levels = self.model_dump(mode="json")
+        for name, level in self.added.items():
+            if levels[name] == level:
+                del levels[name]
+        return levels
+
     def as_json(self) -> str:
         """Return the levels as JSON, by which a plan identifies the cell."""
-        return write_levels(self.model_dump(mode="json"))
+        return write_levels(self.list_identifying_levels())
 
     def as_columns(self) -> dict[str, Any]:
         """Return the levels by their columns in results.
