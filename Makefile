@@ -8,7 +8,7 @@
 # make kernel install a kernel named benchbook for every Jupyter of your account (nbgrader marks lessons with it)
 # make site   build the static site in site/: the reference run's report and explorer, the lessons, docs/
 # make campaign    measure more blocks of the profile decide, on an idle machine, for at most BUDGET (3h);
-#                  of all studies or of STUDIES; written into figures/campaigns
+#                  of all studies or of STUDIES; written into figures/campaigns, once a day (MORE=--again: once more)
 # make reference   make the reference run again, in figures/reference, of all that is in figures/campaigns
 # make lock   pin the dependencies again (needs npm and Maven; only here do plugins run before their hashes are known)
 # make audit  look up known vulnerabilities of the pinned packages (Error 1: there are some; Error 3: a source did not answer)
@@ -36,7 +36,7 @@ INSTALLED := $(shell [ ! -e "$(STAMP)" ] || grep . "$(STAMP)" || echo dev)
 PURPOSE := $(lastword $(filter $(ASKED) $(INSTALLED),$(PURPOSES)))
 LOCKS := requirements.lock requirements-lessons.lock requirements-dev.lock
 
-.PHONY: run test check lab lessons dev kernel site campaign campaigns reference lock audit setup clean again
+.PHONY: run test check lab lessons dev kernel site campaign reference lock audit setup clean again
 .DEFAULT_GOAL := run
 
 run: setup
@@ -103,21 +103,15 @@ NEXT = 'setup: done. Next, one of:' \
 	'  $(BIN)/benchbook doctor    see what can run here' \
 	$(if $(filter .venv,$(ENV)),'  . .venv/bin/activate          have benchbook on PATH in this shell')
 
-# The committed results are here before more are measured, whichever machine they are of.
-campaigns: setup
-	@for file in figures/reference/repetitions.parquet figures/campaigns/*.parquet; do [ ! -e "$$file" ] || $(BIN)/benchbook results import "$$file" || exit; done
-
-# The file has what this run measured, and is named by when it began.
 campaign: BUDGET = 3h
-campaign: campaigns
-	@begun=$$(date -u +%Y-%m-%dT%H:%M:%SZ); \
-	$(BIN)/benchbook run $(STUDIES) --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ] || exit; \
-	mkdir -p figures/campaigns && \
-	$(BIN)/benchbook results --output "figures/campaigns/$$(echo $$begun | tr -d :).parquet" \
-	    --sql "SELECT * FROM all_observations WHERE cell_started_at >= '$$begun' AND state = 'done'"
+campaign: setup
+	@$(BIN)/python -m tools.campaign $(BUDGET) $(MORE) $(STUDIES)
 
-reference: campaigns
-	@$(BIN)/python -m tools.reference decide
+# In a results folder of its own: what else was measured here is not part of it.
+reference: setup
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT HUP INT TERM && export BENCHBOOK_RESULTS="$$folder" && \
+	$(BIN)/benchbook results import figures/reference/repetitions.parquet figures/campaigns/*.parquet && \
+	$(BIN)/python -m tools.reference decide
 
 # The locks have every extra but the drivers of experimental adapters. The largest is first: the others have its versions.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -1,10 +1,11 @@
 """Make the reference run: a profile's results as they are committed in ``figures/reference``.
 
-``python -m tools.reference PROFILE`` builds the report and replaces the folder's contents. It has
-each figure (SVG) with its data (CSV) and provenance (JSON); all repetitions and block means
-(Parquet); claims, comparisons, papers' tables and A/A checks (CSV); a page of verdicts (Markdown);
-and a description of these files as an RO-Crate. Call it after each day of measuring: the results
-have the blocks of all days.
+``python -m tools.reference PROFILE`` replaces the run by the results that count for a profile, then
+draws and judges it. They count by their levels and versions, whichever machine measured them, and
+whatever this machine has installed. The folder has each figure (SVG) with its data (CSV) and
+provenance (JSON); all repetitions and block means (Parquet); claims, comparisons, papers' tables
+and A/A checks (CSV); a page of verdicts (Markdown); and a description of these files as an
+RO-Crate.
 
 ``python -m tools.reference reference`` draws and judges the committed run again with today's code.
 """
@@ -22,8 +23,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchbook import paths
-from benchbook.analysis.block_means import load_block_means
+from benchbook import grid, paths
+from benchbook.analysis.block_means import compute_block_means, load_block_means
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
@@ -39,6 +40,7 @@ from benchbook.report.text import describe_aa_checks, describe_noise
 from benchbook.results.folder import shorten_paths
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect, format_csv
+from benchbook.studies.catalogue import SLUGS
 from tools import crate
 
 PAGE: Final = "verdicts.md"
@@ -55,19 +57,31 @@ _COMPRESSION_LEVEL: Final = 19
 _ROWS_PER_GROUP: Final = 20_000
 
 
-def keep_profile(profile: str) -> None:
-    """Replace the reference run by a profile's results; draw `paths.REFERENCE` itself again."""
-    drawn, folder = build_report(profile).parent, paths.reference()
-    merged = merged_run.merge_run(profile)
+def keep_results(profile: str) -> None:
+    """Replace the reference run's repetitions and block means by the results of a profile."""
+    keys = list_result_keys(grid.make_plan(SLUGS, profile, everywhere=True).cells, own="")
+    means, folder = load_block_means(keys), paths.reference()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_run(folder, keys, means)
+    _describe_run(compute_block_means(means), profile)
+
+
+def _describe_run(means: pd.DataFrame, profile: str) -> None:
+    """Write what the reference run is of, into `ABOUT_FILE`."""
+    about = describe_provenance(means, profile) | {"machine_days": list_machine_days(means)}
+    text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    (paths.reference() / ABOUT_FILE).write_text(shorten_paths(text), encoding="utf-8")
+
+
+def draw_run() -> None:
+    """Draw and judge the reference run again: all files of its folder but the Parquet files."""
+    drawn, folder = build_report(paths.REFERENCE).parent, paths.reference()
+    merged = merged_run.merge_run(paths.REFERENCE)
     texts: dict[str, str] = {}
     for kind in _KINDS:
         for path in sorted(drawn.glob(kind)):
             texts[path.name] = path.read_text(encoding="utf-8")
     del texts[STAMP]
-    origin = describe_provenance(merged.means, merged.profile) | {
-        "machine_days": list_machine_days(merged.means)
-    }
-    texts[ABOUT_FILE] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
     texts |= {
         f"{name}.csv": format_csv(table) for name, table in list_tables(merged.analysis).items()
     }
@@ -83,10 +97,6 @@ def keep_profile(profile: str) -> None:
         trusted,
         merged_run.list_unfinished(merged),
     )
-    if profile != paths.REFERENCE:
-        keys = list_result_keys(merged.cells)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_run(folder, keys, load_block_means(keys))
     for former in folder.iterdir():
         if former.is_dir():
             shutil.rmtree(former)
@@ -94,6 +104,7 @@ def keep_profile(profile: str) -> None:
             former.unlink()
     for name, text in texts.items():
         (folder / name).write_text(shorten_paths(text), encoding="utf-8")
+    _describe_run(merged.means, merged.profile)
     described = crate.describe_crate(
         folder, [f"{moment:%Y-%m-%d}" for moment in find_time_span(merged.means)]
     )
@@ -116,8 +127,8 @@ def write_run(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> N
     with connect(identities) as connection:
         query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
         observed = connection.sql(query).to_arrow_table()
-    _write_parquet(folder / REPETITIONS_FILE, observed)
-    _write_parquet(folder / MEANS_FILE, _type_like(means, observed.schema))
+    write_parquet(folder / REPETITIONS_FILE, observed)
+    write_parquet(folder / MEANS_FILE, _type_like(means, observed.schema))
 
 
 def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
@@ -133,7 +144,7 @@ def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def _write_parquet(path: Path, table: pa.Table) -> None:
+def write_parquet(path: Path, table: pa.Table) -> None:
     """Write a table, its texts without paths.
 
     Floating-point numbers are split into streams of bytes, which zstd packs a third smaller.
@@ -273,5 +284,8 @@ def render_page(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tools.reference")
     parser.add_argument("profile")
-    keep_profile(parser.parse_args().profile)
+    profile = parser.parse_args().profile
+    if profile != paths.REFERENCE:
+        keep_results(profile)
+    draw_run()
     sys.stdout.write(f"{paths.reference()}\n")

@@ -149,7 +149,7 @@ def test_the_reference_run_is_reported_as_it_ran_on_any_machine(
     found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
 ):
     if not found:  # no server, no language: a plan of nothing
-        monkeypatch.setattr(grid, "make_plan", lambda *_: grid.Plan([], []))
+        monkeypatch.setattr(grid, "make_plan", lambda *_, **__: grid.Plan([], []))
     merged = merged_run.merge_run(paths.REFERENCE)
     means = pd.read_parquet(REFERENCE / MEANS_FILE)
     assert {cell.key for cell in merged.cells if cell.state == "done"} == {
@@ -444,7 +444,7 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
 def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with the means of one study, written as the means of all studies are."""
     file = tmp_path_factory.mktemp("of_tcp") / MEANS_FILE
-    reference_tool._write_parquet(
+    reference_tool.write_parquet(
         file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")])
     )
     return file

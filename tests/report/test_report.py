@@ -329,8 +329,9 @@ def test_what_is_kept_of_a_reference_run_contains_no_path(
     monkeypatch.setattr(paths, "reference", lambda: tmp_path)
     monkeypatch.setattr(reference_tool, "build_report", lambda _: built)
     assert MAT in built.read_text(encoding="utf-8")
-    reference_tool.keep_profile("smoke")
-    assert "and …/mat had no cat" in (tmp_path / reference_tool.PAGE).read_text(encoding="utf-8")
+    reference_tool.keep_results("smoke")
+    reference_tool.draw_run()
+    assert "…/mat" in (tmp_path / reference_tool.ABOUT_FILE).read_text(encoding="utf-8")
     assert {file.suffix for file in tmp_path.iterdir()} == {
         ".svg",
         ".csv",

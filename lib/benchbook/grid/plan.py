@@ -15,6 +15,7 @@ from benchbook.grid.cells import (
     find_deployment,
     find_platform,
     is_available,
+    list_earlier_identities,
     name_missing,
     read_states,
 )
@@ -49,6 +50,8 @@ def make_plan(
     profile: str = "quick",
     where: Sequence[str] = (),
     changes: Sequence[str] = (),
+    *,
+    everywhere: bool = False,
 ) -> Plan:
     """Return the cells of a profile, block after block, and those that are skipped.
 
@@ -66,6 +69,9 @@ def make_plan(
     changes
         ``name=value,...``: the values of a parameter in place of the grid's, or the number of
         ``blocks``.
+    everywhere
+        Plan the cells of all products, whether they are found here or not: for what other machines
+        measured.
 
     Raises
     ------
@@ -79,7 +85,7 @@ def make_plan(
     # A plan keeps the refusals, not a file's records.
     own_records.forget_records()
 
-    planned, skipped = _sort_out(chosen)
+    planned, skipped = _sort_out(chosen, everywhere=everywhere)
     if skipped and not planned and all(group.refused for group in skipped):
         reasons = "; ".join(group.why for group in skipped)
         raise NoneFitsError(chosen[0].where, reasons, skipped)
@@ -90,10 +96,12 @@ def make_plan(
             f"{count:,} cells in all blocks: at most {MAX_CELLS:,} are planned, "
             "so take fewer blocks",
         )
-    return Plan(_order_cells(planned), skipped)
+    return Plan(_order_cells(planned, everywhere=everywhere), skipped)
 
 
-def _sort_out(chosen: Iterable[ChosenCell]) -> tuple[list[ChosenCell], list[SkippedCells]]:
+def _sort_out(
+    chosen: Iterable[ChosenCell], *, everywhere: bool
+) -> tuple[list[ChosenCell], list[SkippedCells]]:
     """Return the cells to plan, and those that refuse a setting or miss something here."""
     # Which cells refuse a setting, and which miss something here?
     refused: dict[str, list[ChosenCell]] = {}
@@ -103,8 +111,10 @@ def _sort_out(chosen: Iterable[ChosenCell]) -> tuple[list[ChosenCell], list[Skip
         fallback_for = cell.product.without
         if cell.refused:
             refused.setdefault(cell.refused, []).append(cell)
-        elif fallback_for and is_available(fallback_for):
+        elif fallback_for and (everywhere or is_available(fallback_for)):
             continue
+        elif everywhere:
+            planned.append(cell)
         elif cell.product.if_available and find_platform(cell.study, cell.parameters).missing:
             absent.setdefault(name_missing(cell.study, cell.parameters), []).append(cell)
         else:
@@ -157,9 +167,9 @@ def _check_records(file: str, sha256: str, count: int | None, check: Any) -> str
     return None
 
 
-def _order_cells(chosen: Iterable[ChosenCell]) -> list[Cell]:
+def _order_cells(chosen: Iterable[ChosenCell], *, everywhere: bool) -> list[Cell]:
     """Return the cells block after block. Deployments, and cells in each, are in random order."""
-    each = [(cell.blocks, _make_cell(cell)) for cell in chosen]
+    each = [(cell.blocks, _make_cell(cell, everywhere=everywhere)) for cell in chosen]
     cells: list[Cell] = []
     for block in range(max((blocks for blocks, _ in each), default=0)):
         of_deployment: dict[DeploymentKey, list[Cell]] = {}
@@ -176,11 +186,12 @@ def _order_cells(chosen: Iterable[ChosenCell]) -> list[Cell]:
     return read_states(cells)
 
 
-def _make_cell(chosen: ChosenCell) -> Cell:
+def _make_cell(chosen: ChosenCell, *, everywhere: bool) -> Cell:
     """Return a cell before it has a block and a position."""
     study, parameters = chosen.study, chosen.parameters
     platform = find_platform(study, parameters)
     product, topology = find_deployment(study, parameters)
+    missing = None if everywhere else platform.missing
     return Cell(
         study,
         parameters,
@@ -189,7 +200,8 @@ def _make_cell(chosen: ChosenCell) -> Cell:
         position=0,
         product=product,
         topology=topology,
-        missing=platform.missing or chosen.excluded,
+        missing=missing or chosen.excluded,
         state="todo",
         records=digest_records(parameters),
+        earlier=list_earlier_identities(study, parameters, platform.version),
     )

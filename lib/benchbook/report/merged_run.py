@@ -133,7 +133,7 @@ def merge_run(profile: str) -> MergedRun:
     folder = paths.figures(profile)
     if profile == paths.REFERENCE:
         run, profile = Run.read_reference(), read_reference_profile()
-        planned = grid.make_plan(SLUGS, profile).cells
+        planned = grid.make_plan(SLUGS, profile, everywhere=True).cells
         return MergedRun(profile, _mark_cells_that_ran(planned, run.means), run, folder)
     plan = grid.make_plan(SLUGS, profile)
     run = Run.read_results(profile, list_result_keys(plan.cells))
