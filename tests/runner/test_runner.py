@@ -637,6 +637,7 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_the_run(
     [
         pytest.param(signal.SIGINT, 130, "noop", id="ctrl-c"),
         pytest.param(signal.SIGTERM, 143, "noop", id="terminated"),
+        pytest.param(signal.SIGHUP, 129, "noop", id="hung-up"),
         pytest.param(signal.SIGKILL, -signal.SIGKILL, "mongodb", id="killed"),
     ],
 )
