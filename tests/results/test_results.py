@@ -425,8 +425,9 @@ def test_another_students_cells_are_refused_and_imported_under_another_host_name
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("", "--as '': a host's name has letters, digits, '.', '_' and '-'"),
-        ("a\nb", r"--as 'a\nb': a host's name has letters, digits, '.', '_' and '-'"),
+        ("", "--as '': a host's name begins with a letter or digit"),
+        ("..", "--as '..': a host's name begins with a letter or digit"),
+        ("a\nb", r"--as 'a\nb': a host's name begins with a letter or digit, and has letters"),
         ("ben", "--as ben: the files hold cells of 2 hosts: import those of one host at a time"),
     ],
 )

@@ -198,8 +198,9 @@ def _check_one_host(names: Sequence[str], host: str) -> None:
 
     Raises `UsageError` when they have several, or when it cannot.
     """
-    if not re.fullmatch(r"[\w.-]+", host):
-        raise UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
+    if not re.fullmatch(r"[^\W_][\w.-]*", host):
+        rule = "a host's name begins with a letter or digit"
+        raise UsageError(f"--as {host!r}: {rule}, and has letters, digits, '.', '_' and '-'")
     hosts = set()
     for _, table in _read_tables(names):
         # A wrong column is reported when the file is imported.
