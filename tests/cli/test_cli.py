@@ -32,6 +32,7 @@ from benchbook.servers.programs import AvailableServer, MissingServer
 from benchbook.studies import cell
 from checkout import ROOT
 from mounts import mount_memory
+from waiting import PATIENCE_S
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -574,7 +575,7 @@ def test_servers_stay_up_until_they_are_stopped(temporary: Path, number: signal.
         assert process.stdout is not None
         address = process.stdout.readline()
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     assert list(temporary.iterdir()) == []
     found = re.match(r"export BENCHBOOK_POSTGRESQL_URL='(\S+)'  # .*process (\d+)", address)
     assert found and process.returncode == 0

@@ -1,9 +1,9 @@
 """The suite's own files, written whole or not at all, and its temporary folders.
 
 Begin with `write_file` and `TemporaryFolder`. The next temporary folder that is made beside those
-of a killed owner removes them, and ends what still runs there. An owner has a lock on the folder itself, which the kernel releases
-however the owner ends. A recorded process id would not do: ids are reused, and differ between
-containers that share a disk.
+of a killed owner removes them, and ends what still runs there. An owner has a lock on the folder
+itself, which the kernel releases however the owner ends. A recorded process id would not do: ids
+are reused, and differ between containers that share a disk.
 """
 
 import os
