@@ -132,3 +132,5 @@ audit: setup
 
 clean:
 	rm -rf .venv harness/node/node_modules tests/stand_ins/*/node_modules build dist site figures/explorer figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew
+	@# Root's copies of servers' programs, for the accounts that run them.
+	if [ -w /var/cache/benchbook ]; then rm -rf /var/cache/benchbook; fi

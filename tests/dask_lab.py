@@ -11,7 +11,7 @@ from pathlib import Path
 from benchbook.servers import processes
 from benchbook.servers.fleet import make_certificate
 from checkout import ROOT
-from waiting import comes_true
+from waiting import PATIENCE_S, comes_true
 
 DOCS = ROOT / "docs" / "hosts.md"
 RENAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
@@ -118,4 +118,4 @@ class Lab:
     def end(self) -> None:
         for process in reversed(self.processes):
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_S)

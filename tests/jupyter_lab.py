@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from checkout import ROOT
-from waiting import comes_true
+from waiting import PATIENCE_S, comes_true
 
 COMMAND = ["benchbook.cli.lab", "--ServerApp.port=0"]
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
@@ -62,7 +62,9 @@ class RunningLab:
         self, method: str, path: str, headers: Mapping[str, str] | None = None
     ) -> Iterator[http.client.HTTPResponse]:
         """Yield the response to a request, with its body unread and the connection open."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        ) as connection:
             connection.putrequest(method, path, skip_host=True)
             for name, value in {"Host": f"127.0.0.1:{self.port}", **(headers or {})}.items():
                 connection.putheader(name, value)
@@ -136,7 +138,7 @@ def serve_lab(folder: Path, **environment: str) -> Iterator[RunningLab]:
     finally:
         server.send_signal(signal.SIGTERM)
         try:
-            server.wait(60)
+            server.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             server.send_signal(signal.SIGABRT)  # which prints where each of its threads is
             server.wait()

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import psutil
 
 T = TypeVar("T")
-PATIENCE_S: Final = 60.0
+PATIENCE_S: Final = 300.0
 """How long a test waits for a condition; only a test that fails waits as long."""
 
 _PAUSE_S: Final = 0.02

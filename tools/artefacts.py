@@ -16,7 +16,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -64,10 +63,10 @@ def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None
         missing = _find_missing(repository, missing)
     if not missing:
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        fetched = Path(scratch) / "repository"
+    with suite_files.TemporaryFolder("cell") as scratch:
+        fetched = scratch / "repository"
         try:
-            _fetch(missing, Path(scratch), fetched)
+            _fetch(missing, scratch, fetched)
         finally:
             _copy_checked(fetched, missing, repository)
         for coordinates, sha256 in _find_missing(repository, missing).items():
@@ -117,10 +116,10 @@ def build_jar(repository: Path, lock: Mapping[str, str], into: Path) -> None:
     """
     into.unlink(missing_ok=True)
     gather(lock, repository)
-    with tempfile.TemporaryDirectory() as checked:
-        gather(lock, Path(checked), repository)
+    with suite_files.TemporaryFolder("cell") as checked:
+        gather(lock, checked, repository)
         try:
-            made = package_jar(Path(checked), "-o")
+            made = package_jar(checked, "-o")
         except ArtefactError as error:
             raise ArtefactError(
                 f"with what is locked alone (the pom was changed? make lock): {error}"
@@ -130,8 +129,8 @@ def build_jar(repository: Path, lock: Mapping[str, str], into: Path) -> None:
 
 def package_jar(repository: Path, *options: str) -> bytes:
     """Return the jar that Maven builds in a scratch copy of the harness; raises `ArtefactError`."""
-    with tempfile.TemporaryDirectory() as scratch:
-        project = Path(scratch) / "java"
+    with suite_files.TemporaryFolder("cell") as scratch:
+        project = scratch / "java"
         shutil.copytree(paths.harness("java"), project, ignore=shutil.ignore_patterns("target"))
         shutil.copy(paths.harness("") / "contract.schema.json", scratch)
         run_maven(project, f"-Dmaven.repo.local={repository}", *options, "package")
@@ -244,9 +243,9 @@ def _write_lock() -> None:
     This is the only build that is online and runs unchecked plugins. Maven 3.8 asks for one jar
     more than 3.9 does.
     """
-    with tempfile.TemporaryDirectory() as empty:
-        package_jar(Path(empty), "--strict-checksums")
-        lock = list_artefacts(Path(empty))
+    with suite_files.TemporaryFolder("cell") as empty:
+        package_jar(empty, "--strict-checksums")
+        lock = list_artefacts(empty)
     lines = (f"{sha256}  {coordinates}\n" for coordinates, sha256 in sorted(lock.items()))
     find_lock_file().write_text("".join(lines), encoding="utf-8")
 
@@ -254,10 +253,10 @@ def _write_lock() -> None:
 def _copy_out(folder: Path) -> None:
     """Copy the artefacts of a folder's lock file into it."""
     lock = read_lock(folder / "artefacts.lock")
-    with tempfile.TemporaryDirectory() as checked:
-        gather(lock, Path(checked))
+    with suite_files.TemporaryFolder("cell") as checked:
+        gather(lock, checked)
         for coordinates in lock:
-            file = Path(checked) / locate(coordinates)
+            file = checked / locate(coordinates)
             suite_files.write_file(folder / file.name, file.read_bytes())
 
 

@@ -32,6 +32,7 @@ from benchbook.servers.programs import AvailableServer, MissingServer
 from benchbook.studies import cell
 from checkout import ROOT
 from mounts import mount_memory
+from waiting import PATIENCE_S
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -567,13 +568,15 @@ def test_ctrl_c_ends_an_endless_query(home: Path):
     assert (ended.returncode, ended.stderr) == (130, "benchbook: stopped\n")
 
 
-def test_servers_stay_up_until_they_are_stopped():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_servers_stay_up_until_they_are_stopped(temporary: Path, number: signal.Signals):
     command = [sys.executable, "-m", "benchbook.cli", "servers", "up", "postgresql+jsonb"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE_S)
+    assert list(temporary.iterdir()) == []
     found = re.match(r"export BENCHBOOK_POSTGRESQL_URL='(\S+)'  # .*process (\d+)", address)
     assert found and process.returncode == 0
     with pytest.raises(ProcessLookupError):

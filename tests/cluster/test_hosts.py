@@ -26,7 +26,7 @@ from benchbook.runner import batch
 from benchbook.studies.levels import read_parameters
 from dask_lab import Lab, can_rename, write_configuration
 from shared_kernels import SharedForkServers
-from waiting import ask_each, comes_true, is_gone
+from waiting import PATIENCE_S, ask_each, comes_true, is_gone
 
 WHERE = ["language=python", "process=together", "case=1"]
 """Two cells in a block: the arms of an A/A check."""
@@ -124,7 +124,7 @@ def list_measuring(process: "subprocess.Popen[bytes]") -> str:
 def finish_run(lab: Lab, *options: str) -> str:
     """Return the output of a run that does all that is left."""
     before = len(lab.read_log("run"))
-    assert lab.start_run(*options).wait(200) == DONE, "\n".join(
+    assert lab.start_run(*options).wait(PATIENCE_S) == DONE, "\n".join(
         map(lab.read_log, ("run", "one", "two", "scheduler"))
     )
     return lab.read_log("run")[before:]
@@ -158,7 +158,7 @@ def test_two_hosts_give_the_rows_of_one_and_unfit_workers_are_not_used_even_with
     # The run's file has the name of the workers' file and other contents.
     (tmp_path / RECORDS).write_text('[{"name": "here"}]')
     run = lab.start_run(*SMOKE, "--set", f"dataset_file={RECORDS}")
-    assert run.wait(60) == FAILED
+    assert run.wait(PATIENCE_S) == FAILED
     said = lab.read_log("run")
     assert f": {theirs}" in said and said.count("dataset_file has other contents") >= 2
     assert "stopped: no worker of the scheduler can measure" in said
@@ -181,7 +181,7 @@ def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continue
     run = lab.start_run(*SMOKE)
     assert comes_true(lambda: list_written(lab))
     run.send_signal(signal.SIGINT)
-    assert run.wait(60) == INTERRUPTED, lab.read_log("run")
+    assert run.wait(PATIENCE_S) == INTERRUPTED, lab.read_log("run")
     kept = list_written(lab)
     assert kept and "Finished cells are kept" in lab.read_log("run")
     assert comes_true(lambda: not any(map(list_measuring, lab.processes[1:3])))
@@ -194,7 +194,7 @@ def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continue
     first.kill()
     first.wait()
     assert comes_true(lambda: all(is_gone(pid) for pid in family))
-    assert run.wait(200) == DONE, lab.read_log("run")
+    assert run.wait(PATIENCE_S) == DONE, lab.read_log("run")
     said = lab.read_log("run")[before:]
     assert (
         "was lost; block" in said
@@ -217,7 +217,7 @@ def test_a_run_without_the_labs_certificate_is_refused(
     for environment in ({"DASK_CONFIG": str(tmp_path)}, write_configuration(tmp_path)):
         monkeypatch.setattr(lab, "environment", environment)
         before = len(lab.read_log("run"))
-        assert lab.start_run(*ONE).wait(60) == USAGE
+        assert lab.start_run(*ONE).wait(PATIENCE_S) == USAGE
         said = lab.read_log("run")[before:]
         assert f"--scheduler: no scheduler answers at {lab.address}" in said
         assert "Dask's configuration names its certificates, in distributed.comm.tls" in said

@@ -498,7 +498,12 @@ DRAWS = (
 
 @pytest.mark.parametrize(
     ("signum", "status", "does"),
-    [(signal.SIGTERM, -signal.SIGTERM, DRAWS), (signal.SIGINT, 130, FIGURES + WAITS)],
+    [
+        (signal.SIGKILL, -signal.SIGKILL, DRAWS),
+        (signal.SIGTERM, 143, DRAWS),
+        (signal.SIGHUP, 129, FIGURES + WAITS),
+        (signal.SIGINT, 130, FIGURES + WAITS),
+    ],
 )
 def test_a_report_that_is_stopped_leaves_no_process(
     home: Path, house: Path, temporary: Path, signum: int, status: int, does: str

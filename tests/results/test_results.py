@@ -441,8 +441,9 @@ def test_a_measurement_whose_values_were_changed_is_refused(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("", "--as '': a host's name has letters, digits, '.', '_' and '-'"),
-        ("a\nb", r"--as 'a\nb': a host's name has letters, digits, '.', '_' and '-'"),
+        ("", "--as '': a host's name begins with a letter or digit"),
+        ("..", "--as '..': a host's name begins with a letter or digit"),
+        ("a\nb", r"--as 'a\nb': a host's name begins with a letter or digit, and has letters"),
         ("ben", "--as ben: the files hold cells of 2 hosts: import those of one host at a time"),
     ],
 )

@@ -70,7 +70,7 @@ def benchbook(*words: str, **of_quiet: float) -> subprocess.CompletedProcess[str
 
 
 def make_load(seconds: float, foreign: float) -> Load:
-    return Load(seconds, foreign, 0.0, 0, {os.getpid(): foreign})
+    return Load(seconds, foreign, 0.0, 0, 0, {os.getpid(): foreign})
 
 
 class Others:
@@ -144,11 +144,11 @@ def test_a_machine_is_quiet_up_to_the_limit_and_the_error_of_a_short_window():
 
 def test_busy_processes_are_described_by_name_only():
     with use_processor() as pid:
-        said = str(Load(1.0, 1.5, 0.3, 0, {pid: 1.2}))
+        said = str(Load(1.0, 1.5, 0.3, 0, 0, {pid: 1.2}))
     assert said.startswith("other processes use 1.50 processors (python")
     assert said.endswith(" 1.20, the host of this virtual machine 0.30)")
     assert "while True" not in said and "/" not in said
-    assert "none of which can be seen" in str(Load(1.0, 1.5, 0.0, 0, {}))
+    assert "none of which can be seen" in str(Load(1.0, 1.5, 0.0, 0, 0, {}))
 
 
 def test_with_the_option_noisy_a_cell_under_load_is_only_marked():

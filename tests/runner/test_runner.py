@@ -180,12 +180,18 @@ def test_a_failed_cell_is_named_with_the_command_that_repeats_it_and_the_others_
 
 
 @pytest.mark.usefixtures("own_kernels")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_fork_server_that_is_killed_costs_one_cell(suite: Suite, number: int):
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (signal.SIGKILL, "something killed it: see whether memory ran out"),
+        (signal.SIGINT, "a signal ended it"),
+    ],
+)
+def test_a_fork_server_that_is_killed_costs_one_cell(suite: Suite, number: int, why: str):
     suite.set_trap(50, f"import time; os.kill(os.getppid(), {number}); time.sleep(600)")
     status, printed = suite.run(n="50,60,70")
     assert status == 1 and states() == ["done", "done", "failed"], printed
-    assert "the fork server of the kernels exited: a signal ended it" in "".join(reasons())
+    assert f"the fork server of the kernels exited: {why}" in "".join(reasons())
     assert comes_true(lambda: not list_leftover_processes(suite))
 
 
@@ -637,6 +643,7 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_the_run(
     [
         pytest.param(signal.SIGINT, 130, "noop", id="ctrl-c"),
         pytest.param(signal.SIGTERM, 143, "noop", id="terminated"),
+        pytest.param(signal.SIGHUP, 129, "noop", id="hung-up"),
         pytest.param(signal.SIGKILL, -signal.SIGKILL, "mongodb", id="killed"),
     ],
 )

@@ -32,7 +32,7 @@ from benchbook.servers.deployment import Deployment
 from benchbook.servers.errors import ServerError
 from benchbook.servers.processes import run_command
 from shared_servers import LOCAL, find_present_server, is_here, skip_without
-from waiting import PATIENCE_S, ask_each, comes_true, hold_suspended, is_gone
+from waiting import PATIENCE_S, ask_each, comes_true, hold_suspended, is_gone, suspend
 
 AS_ANYBODY = ("mongodb", "couchdb", "rethinkdb")
 """Products whose servers root may run."""
@@ -419,6 +419,32 @@ def test_a_program_that_prepares_a_server_ends_with_its_owner(
         children = psutil.Process(owner.pid).children()
         owner.kill()
     assert psutil.wait_procs(children, timeout=PATIENCE_S)[1] == []
+
+
+STARTS_POSTGRESQL = """
+import time
+from benchbook.servers import launcher
+running = launcher.start_servers("postgresql", "single")
+print(running.deployment.node().pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_next_start_ends_suspended_servers_of_a_killed_owner(temporary: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTS_POSTGRESQL], stdout=subprocess.PIPE, text=True
+    ) as owner:
+        try:
+            assert owner.stdout is not None
+            pid = int(owner.stdout.readline())
+            family = [pid, *(one.pid for one in psutil.Process(pid).children(recursive=True))]
+            suspend(pid)
+        finally:
+            owner.kill()
+    assert not is_gone(pid)
+    with suite_files.TemporaryFolder("cell"):
+        assert comes_true(lambda: all(map(is_gone, family)))
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_disk_that_cannot_lock_folders_is_an_error(

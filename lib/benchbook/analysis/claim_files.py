@@ -137,10 +137,20 @@ def read_claims_file(path: Path, *, is_own: bool = False) -> StudyClaims:
     benchbook.files.inputs.InputError
         When a name in it is wrong or a number is not published.
     """
-    document = load_yaml(path)
+    return read_claims(load_yaml(path), None if is_own else path.stem)
+
+
+def read_claims(document: YamlFile, study: str | None = None) -> StudyClaims:
+    """Return the claims of a document; raises as `read_claims_file`.
+
+    Parameters
+    ----------
+    study
+        The study that it must be of; None: any.
+    """
     file = document.validate(ClaimsFile)
-    if file.study not in SLUGS or not (is_own or file.study == path.stem):
-        of_file = "" if is_own else f"the study of this file, {path.stem}, "
+    if file.study not in SLUGS or study not in (None, file.study):
+        of_file = f"the study of this file, {study}, " if study else ""
         reason = f"study: {of_file}one of {', '.join(SLUGS)}"
         raise InputError(document.locate(("study",)), reason)
     claims = _read_claims(document, file)

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from typing_extensions import override
 
 from benchbook import version
+from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import FolderError
 from benchbook.text.suggestions import suggest_name
@@ -30,6 +31,9 @@ NOTHING_RUNS: Final = 3
 
 INTERRUPTED: Final = 130
 """Ctrl-C stopped it."""
+
+HUNG_UP: Final = 129
+"""SIGHUP stopped it: its terminal closed."""
 
 TERMINATED: Final = 143
 """SIGTERM stopped it."""
@@ -132,10 +136,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = build_parser(arguments).parse_args(arguments)
         # A command may start its own process again, with these arguments.
         options.arguments = sys.argv[1:] if argv is None else None
-        _, answer = COMMANDS[options.command].load()
-        status = answer(options)
-        sys.stdout.flush()  # now, while a full disk can still be reported
-        return status
+        with raise_on_stop_signals():
+            _, answer = COMMANDS[options.command].load()
+            status = answer(options)
+            sys.stdout.flush()  # now, while a full disk can still be reported
+            return status
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         if isinstance(error.code, int):
             return error.code
@@ -144,9 +149,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_error(error, USAGE)
     except NoResultsError as error:
         return _print_error(error, NOTHING_RUNS)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("benchbook: stopped", file=sys.stderr)
-        return INTERRUPTED
+        return error.status if isinstance(error, StoppedError) else INTERRUPTED
     except BrokenPipeError:  # the reader, such as head, has ended
         _discard_output()
         return DONE

@@ -1,6 +1,7 @@
 """`benchbook doctor`: what can run here, and how to add the rest."""
 
 import argparse
+import math
 import os
 import platform
 import shutil
@@ -19,6 +20,7 @@ from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
 from benchbook.files import suite_files
+from benchbook.measure.control_groups import read_cpu_quota
 from benchbook.measure.machine import describe_environment
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -297,6 +299,10 @@ def _list_limits() -> list[str]:
     if not others.is_quiet:
         limit = f"A run waits until they use less than {MAX_QUIET_LOAD:g}"
         lines.append(f"Busy: {others}. {limit}: stop them, or add --noisy.")
+    quota = read_cpu_quota()
+    if quota < math.inf:
+        reason = f"A CPU quota allows the time of {quota:g} processors"
+        lines.append(f"{reason}: cells during which it stops a process are noisy; raise it.")
     if machine["cores_usable"] < 2:
         lines.append("This machine has one processor: times include both client and servers.")
     return lines

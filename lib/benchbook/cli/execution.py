@@ -2,17 +2,17 @@
 
 import argparse
 import math
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from benchbook import grid, paths
 from benchbook.cli import output
-from benchbook.cli.command import DONE, FAILED, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
+from benchbook.cli.command import DONE, FAILED, INTERRUPTED, NOTHING_RUNS, UsageError
+from benchbook.cli.stop_signals import StoppedError
 from benchbook.cluster.child_process import HostsError
 from benchbook.files import suite_files
 from benchbook.grid.cells import read_states
@@ -32,10 +32,6 @@ from benchbook.text.number_format import format_count, format_duration
 
 SPENT: Final = "run.json"
 """The file in the results' folder that says what the newest run spent its time on."""
-
-
-class _TerminatedError(KeyboardInterrupt):
-    """SIGTERM: handled as Ctrl-C, with another exit status."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ def execute(
     """
     summary = Summary()
     try:
-        with lock_results(), _stop_on_sigterm():
+        with lock_results():
             early_end = _do_work(work, summary)
     except (BusyError, UnwritableError) as error:
         raise UsageError(str(error)) from error
@@ -120,8 +116,8 @@ def _do_work(work: Callable[[Summary], None], summary: Summary) -> _EarlyEnd | N
     """Do the work, and return what stopped it before its end."""
     try:
         work(summary)
-    except _TerminatedError:
-        return _EarlyEnd(TERMINATED, "stopped")
+    except StoppedError as error:
+        return _EarlyEnd(error.status, "stopped")
     except KeyboardInterrupt:
         return _EarlyEnd(INTERRUPTED, "stopped")
     except (UnwritableError, NotQuietError, HostsError, suite_files.FolderError) as error:
@@ -187,17 +183,3 @@ def _print_failure(options: argparse.Namespace, failure: Failure, factors: Facto
     if options.unprotected:
         again += " --unprotected"
     print(f"  again: {again}")
-
-
-@contextmanager
-def _stop_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM stop the run as Ctrl-C does."""
-
-    def stop(*_: object) -> None:
-        raise _TerminatedError
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -13,7 +13,14 @@ from typing import Final
 from benchbook import paths
 from benchbook.analysis.runs import Run
 from benchbook.cli import command, output, own_files
-from benchbook.cli.command import DONE, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
+from benchbook.cli.command import (
+    DONE,
+    HUNG_UP,
+    INTERRUPTED,
+    NOTHING_RUNS,
+    TERMINATED,
+    UsageError,
+)
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
@@ -127,7 +134,7 @@ def _measure(
         with redirect_stdout(sys.stderr):
             run_status = command.main(request.arguments)
         replies += answer_questions(questions[number : number + 1], [request])
-        if run_status in (INTERRUPTED, TERMINATED):
+        if run_status in (INTERRUPTED, HUNG_UP, TERMINATED):
             status = "Stopped: the same command goes on from here."
             your_documents.write_answer_page(inquiry, replies, status, measuring=False)
             return replies, run_status

@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 from benchbook import codecs, paths, version
 from benchbook.cli.command import DONE, UsageError
+from benchbook.files.suite_files import FolderError, TemporaryFolder
 from benchbook.registry import products
 from benchbook.studies.catalogue import STUDIES
 
@@ -107,11 +107,13 @@ def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".benchbook-new-") as scratch:
-            complete = Path(scratch) / "folder"
+        with TemporaryFolder("cell", folder.parent) as scratch:
+            complete = scratch / "folder"
             complete.mkdir()
             yield complete
             complete.replace(folder)
+    except FolderError as error:
+        raise UsageError(f"{shown} cannot be made: {error}") from error
     except OSError as error:
         # The file of the error is in the scratch folder, which has been removed.
         raise OSError(error.errno, error.strerror, shown) from error

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
 
 import duckdb
@@ -146,16 +145,24 @@ def main(options: argparse.Namespace) -> int:
 
     # The answer; a file is replaced when all of it is written.
     with (
-        TemporaryDirectory() as folder,
-        connect(identities, memory=MAX_MEMORY, folder=folder) as connection,
+        suite_files.TemporaryFolder("cell") as folder,
+        connect(identities, memory=MAX_MEMORY, folder=str(folder)) as connection,
     ):
         _run_query(connection, sql)
         if is_summary and connection.execute(f"SELECT 1 FROM {ANSWER}").fetchone() is None:
             print("No cell is finished yet: benchbook run measures the default ones.")
             return DONE
+        # All but text is first written to a temporary file.
+        scratch = folder / "answer"
+        if answer_format != "text":
+            _write_scratch(connection, answer_format, scratch)
         target = Path(options.output) if options.output is not None else None
         with _open_standard_output() if target is None else _open_file(target) as file:
-            _write_answer(connection, answer_format, Path(folder) / "answer", file)
+            if answer_format == "text":
+                _write_text(connection, file)
+            else:
+                with scratch.open("rb") as written:
+                    shutil.copyfileobj(written, file)
     if is_summary:
         print(QUERY_ADVICE)
     return DONE
@@ -197,8 +204,9 @@ def _check_one_host(names: Sequence[str], host: str) -> None:
 
     Raises `UsageError` when they have several, or when it cannot.
     """
-    if not re.fullmatch(r"[\w.-]+", host):
-        raise UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
+    if not re.fullmatch(r"[^\W_][\w.-]*", host):
+        rule = "a host's name begins with a letter or digit"
+        raise UsageError(f"--as {host!r}: {rule}, and has letters, digits, '.', '_' and '-'")
     hosts = set()
     for _, table in _read_tables(names):
         # A wrong column is reported when the file is imported.
@@ -343,17 +351,12 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _write_answer(
-    connection: DuckDBPyConnection, answer_format: str, scratch: Path, file: BinaryIO
-) -> None:
-    """Write the answer in its format; all but text is first written to the file `scratch`.
+def _write_scratch(connection: DuckDBPyConnection, answer_format: str, scratch: Path) -> None:
+    """Write the answer in its format to the file `scratch`.
 
     Raises `UsageError` when the format cannot hold it, and `OSError` when the disk is full.
     """
     try:
-        if answer_format == "text":
-            _write_text(connection, file)
-            return
         _run_interruptibly(connection, lambda: WRITERS[answer_format](connection, scratch))
     except duckdb.IOException as error:
         reason = _describe_error(error)
@@ -361,8 +364,6 @@ def _write_answer(
     except (duckdb.Error, pa.ArrowException) as error:
         reason = _describe_error(error)
         raise UsageError(f"--sql: {answer_format} cannot hold the answer: {reason}") from error
-    with scratch.open("rb") as written:
-        shutil.copyfileobj(written, file)
 
 
 def _write_text(connection: DuckDBPyConnection, file: BinaryIO) -> None:

@@ -4,7 +4,7 @@ import argparse
 import os
 import signal
 import sys
-import threading
+import time
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _keep_up(options: argparse.Namespace) -> int:
-    """Start a database's servers, print their addresses, and stop them on Ctrl-C or SIGTERM.
+    """Start a database's servers, print their addresses, and stop them on Ctrl-C or another signal.
 
     A user's servers are only looked at.
     """
@@ -73,18 +73,20 @@ def _keep_up(options: argparse.Namespace) -> int:
         return NOTHING_RUNS
 
     # It runs until a signal comes, or one of its processes ends.
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    with launcher.provide_servers(product, options.topology) as running:
-        print("\n".join(launcher.format_exports(running.deployment)), flush=True)
-        print("# Ctrl-C stops them", flush=True)
-        while not stopped.wait(1.0):
-            failure = running.find_failures()
-            if failure:
-                print(f"benchbook: {failure}", file=sys.stderr)
-                return FAILED
-    return DONE
+    # A script's background jobs ignore SIGINT, unless it has a handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with launcher.provide_servers(product, options.topology) as running:
+            print("\n".join(launcher.format_exports(running.deployment)), flush=True)
+            print("# Ctrl-C stops them", flush=True)
+            failure = None
+            while not failure:
+                time.sleep(1.0)
+                failure = running.find_failures()
+            print(f"benchbook: {failure}", file=sys.stderr)
+            return FAILED
+    except KeyboardInterrupt:
+        return DONE
 
 
 def _pull_images(options: argparse.Namespace) -> int:

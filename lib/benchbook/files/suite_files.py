@@ -1,9 +1,9 @@
 """The suite's own files, written whole or not at all, and its temporary folders.
 
 Begin with `write_file` and `TemporaryFolder`. The next temporary folder that is made beside those
-of a killed owner removes them. An owner has a lock on the folder itself, which the kernel releases
-however the owner ends. A recorded process id would not do: ids are reused, and differ between
-containers that share a disk.
+of a killed owner removes them, and ends what still runs there. An owner has a lock on the folder
+itself, which the kernel releases however the owner ends. A recorded process id would not do: ids
+are reused, and differ between containers that share a disk.
 """
 
 import os
@@ -12,9 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, get_args
+
+import psutil
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
@@ -145,8 +147,21 @@ def sweep_folders(parent: Path) -> None:
         for folder in parent.glob(f"benchbook-{owner}-*"):
             lock = _lock_folder(folder)
             if lock is not None:
+                _kill_processes(folder)
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)
+
+
+def _kill_processes(folder: Path) -> None:
+    """Kill the processes that work in the folder of an owner that has ended.
+
+    A suspended server takes its death signal only when it continues, unless that is SIGKILL.
+    """
+    resolved = folder.resolve()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if Path(process.cwd()).is_relative_to(resolved):
+                process.kill()
 
 
 def _lock_folder(folder: Path) -> int | None:

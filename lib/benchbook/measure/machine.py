@@ -14,6 +14,7 @@ from typing import Final
 import psutil
 
 from benchbook.files.inputs import InputError
+from benchbook.measure.control_groups import read_cpu_quota
 from benchbook.measure.timing import clock
 from benchbook.schema import Document
 
@@ -80,11 +81,8 @@ def describe_environment(data_folder: Path) -> Document:
     about 50 ms, if the disk has space.
     """
     affinity = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    # The control group of this process may have a quota of its processors' time.
     cores_usable = float(len(affinity) if affinity else os.cpu_count() or 1)
-    quota, _, period = (_read_first_line("/sys/fs/cgroup/cpu.max") or "max").partition(" ")
-    if quota != "max":
-        cores_usable = min(cores_usable, int(quota) / int(period))
+    cores_usable = min(cores_usable, read_cpu_quota())
     libraries = {}
     for name in _RECORDED_LIBRARIES:
         with suppress(metadata.PackageNotFoundError):

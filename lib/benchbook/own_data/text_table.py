@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from benchbook.files.inputs import InputError
+from benchbook.files.suite_files import TemporaryFolder
 from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile
 from benchbook.own_data.text_encoding import describe_line_ends, read_table_text
 
@@ -277,14 +277,14 @@ def open_table(file: OpenedFile, delimiter: str) -> Iterator[TextTable]:
         data, first_line = data.partition(b"\n")[2], 2
     # Ctrl-Z ends a text of old systems.
     data = data.removesuffix(b"\x1a")
-    with TemporaryDirectory(prefix="benchbook-table-") as folder:
+    with TemporaryFolder("cell") as folder:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "temp_directory": folder,
+            "temp_directory": str(folder),
         }
         with duckdb.connect(config=settings) as connection:
-            copy = Path(folder) / "table.csv"
+            copy = folder / "table.csv"
             table = TextTable(
                 file.path, data, text.encoding, first_line, delimiter, copy, connection
             )
@@ -295,6 +295,11 @@ def open_table(file: OpenedFile, delimiter: str) -> Iterator[TextTable]:
             except (duckdb.Error, csv.Error) as error:
                 why = str(error).partition("\n")[0]
                 raise InputError(str(file.path), f"cannot be read as a table: {why}") from error
+            except RuntimeError as error:
+                # DuckDB raises it in place of what a signal's handler raised, such as Ctrl-C's.
+                if type(error) is RuntimeError:
+                    raise KeyboardInterrupt from error
+                raise
 
 
 def fetch_rows(connection: "DuckDBPyConnection", query: str) -> Iterator[tuple[Any, ...]]:

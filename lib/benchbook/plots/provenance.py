@@ -34,7 +34,14 @@ def list_environments(means: pd.DataFrame) -> Environments:
     by_text = {}
     for text in means["environment"].dropna().unique():
         stable = json.loads(text)
-        for key in ("load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"):
+        for key in (
+            "load",
+            "frequency_mhz",
+            "fsyncs_per_s",
+            "clock_step_s",
+            "slowed_for_heat",
+            "throttled_periods",
+        ):
             stable.pop(key, None)
         by_text[json.dumps(stable, sort_keys=True)] = stable
     return [by_text[key] for key in sorted(by_text)]

@@ -271,7 +271,7 @@ class Batch:
         # Of two measurements, keep the one with less background load.
         timed_out = has_timed_out(values)
         _, least = self._noisy.get(cell.key, (cell, math.inf))
-        if load.foreign < least:
+        if load.is_quiet or load.foreign < least:
             self._write(cell, {**_describe_cell(cell, "done"), **measured_on}, table)
             self.summary.note_flags(cell, timed_out=timed_out, noisy=not load.is_quiet)
         if cell.key in self._noisy:
@@ -366,7 +366,8 @@ def _describe_run(
     """Return the columns of a cell that say on which servers and when it ran, and the load.
 
     Its end is its start plus the seconds of the monotonic clock. The environment says how far the
-    machine's time jumped, and how often its processors were slowed down for heat.
+    machine's time jumped, how often its processors were slowed down for heat, and in how many
+    periods a CPU quota stopped the run.
     """
     environment: dict[str, object] = {"suite": describe_version()} | deployment.environment
     # More than passes between two readings of a clock.
@@ -374,6 +375,8 @@ def _describe_run(
         environment["clock_step_s"] = round(stopwatch.step_s, 3)
     if load.slowed:
         environment["slowed_for_heat"] = load.slowed
+    if load.throttled:
+        environment["throttled_periods"] = load.throttled
     nodes = deployment.deployment.nodes
     settings = deployment.deployment.settings
     return {

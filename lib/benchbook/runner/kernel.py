@@ -29,6 +29,7 @@ from benchbook import paths
 from benchbook.files import suite_files
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import processes
+from benchbook.servers.errors import find_remedy
 
 Channel: TypeAlias = "Connection[Any, Any]"
 
@@ -129,7 +130,10 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         if self.process is None or self.process.poll() is None:
             return None
         last = self._log.read_text()[-500:] if self._log.exists() else "its folder was removed"
-        return f"the fork server of the kernels exited: {last or 'a signal ended it'}"
+        reason = last or "a signal ended it"
+        if not last and self.process.returncode == -signal.SIGKILL:
+            reason = find_remedy("", self.process.returncode)
+        return f"the fork server of the kernels exited: {reason}"
 
     def fork(
         self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import psutil
 
 from benchbook.measure import clock
+from benchbook.measure.control_groups import count_throttled
 from benchbook.measure.meters import read_process_cpu, read_reaped_cpu
 from benchbook.text.number_format import format_duration
 
@@ -73,6 +74,8 @@ class Snapshot:
     processes: Mapping[int, _ProcessUsage]
     slowed: int
     """How often processors were slowed down because of heat, where ``/sys`` has it."""
+    throttled: int
+    """In how many periods a CPU quota stopped the run's processes."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,18 @@ class Load:
     """Processors that others used on average, including steal."""
     steal: float
     slowed: int
+    throttled: int
     others: Mapping[int, float]
     """Processors that each other visible process used, if it still runs."""
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the load is at most `MAX_QUIET_LOAD`, within the error of such a window."""
-        return self.foreign <= MAX_QUIET_LOAD + _SAMPLING_ERROR_NS / 1e9 / self.seconds
+        """Whether the load is at most `MAX_QUIET_LOAD`, within the error of such a window.
+
+        A window in which a CPU quota stopped the run's processes is not quiet.
+        """
+        limit = MAX_QUIET_LOAD + _SAMPLING_ERROR_NS / 1e9 / self.seconds
+        return self.foreign <= limit and not self.throttled
 
     def __str__(self) -> str:
         """Return the load in words, with the names of the processes that used most."""
@@ -109,7 +117,10 @@ class Load:
             ", ".join(f"{name} {share:.2f}" for name, share in shares)
             or "none of which can be seen from here"
         )
-        return f"other processes use {self.foreign:.2f} processors ({named})"
+        words = f"other processes use {self.foreign:.2f} processors ({named})"
+        if self.throttled:
+            words += f"; a CPU quota stopped this run {self.throttled} times"
+        return words
 
 
 class LoadMonitor:
@@ -203,7 +214,7 @@ def take_snapshot() -> Snapshot:
     ):
         with suppress(OSError, ValueError):
             slowed += int(file.read_text())
-    return Snapshot(begun, busy * 1e9, steal * 1e9, processes, slowed)
+    return Snapshot(begun, busy * 1e9, steal * 1e9, processes, slowed, count_throttled())
 
 
 def compute_load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Load:
@@ -227,7 +238,12 @@ def compute_load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Loa
             known = before.processes.get(pid)
             others[pid] = (process.alone - (known.alone if known else 0.0)) / window
     return Load(
-        window / 1e9, foreign / window, steal / window, after.slowed - before.slowed, others
+        window / 1e9,
+        foreign / window,
+        steal / window,
+        after.slowed - before.slowed,
+        after.throttled - before.throttled,
+        others,
     )
 
 

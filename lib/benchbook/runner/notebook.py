@@ -248,7 +248,7 @@ def _describe_dead_kernel(log: Path) -> str:
     """Return that a kernel died, with the last line that it printed."""
     lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
     if not lines:
-        return "the kernel died without output"
+        return "the kernel died without output: see whether memory ran out"
     return f"the kernel died; last output: {lines[-1]}"
 
 

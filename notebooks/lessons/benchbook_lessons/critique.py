@@ -1,10 +1,8 @@
 """Lesson 8, reading a paper critically: its numbers against its text, and a claim of yours."""
 
 import re
-import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -18,6 +16,7 @@ from benchbook.analysis.claims import Claim, MeasuredClaim, Ratio
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.verdicts import judge_claims
 from benchbook.files.inputs import InputError
+from benchbook.files.yaml_file import parse_yaml
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.studies.catalogue import SLUGS
@@ -179,15 +178,14 @@ def _read_claim(text: str) -> Claim:
             "its id should begin with a study and a point: one of"
             f" {', '.join(f'{slug}.' for slug in SLUGS)}"
         )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{found[1]}.yaml"
-        body = textwrap.indent(text.strip(), "    ")
-        path.write_text(f"study: {found[1]}\nclaims:\n  -\n{body}\n", encoding="utf-8")
-        try:
-            (claim,) = claim_files.read_claims_file(path).claims
-        except InputError as error:
-            said = re.sub(rf"\S*{path.name}(:\d+)*:\s*", "", str(error))
-            raise FormError(f"the suite's reader of claims refuses it. {said}") from error
+    name = f"{found[1]}.yaml"
+    body = textwrap.indent(text.strip(), "    ")
+    try:
+        document = parse_yaml(f"study: {found[1]}\nclaims:\n  -\n{body}\n", name)
+        (claim,) = claim_files.read_claims(document).claims
+    except InputError as error:
+        said = re.sub(rf"\S*{name}(:\d+)*:\s*", "", str(error))
+        raise FormError(f"the suite's reader of claims refuses it. {said}") from error
     return claim
 
 

@@ -1,0 +1,150 @@
+"""A command that a signal stops removes its temporary folder, or the next start removes it."""
+
+import fcntl
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from benchbook import cli, grid
+from benchbook.cli.command import DONE
+from benchbook.results.folder import write_cell
+from waiting import PATIENCE_S, comes_true, is_gone
+
+ROWS: Final = 100_000
+
+SIGNALS: Final = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    signal.SIGHUP: 129,
+    signal.SIGKILL: -signal.SIGKILL,
+}
+"""The signals, and the exit status of a command that one of them ends."""
+
+READS_A_TABLE: Final = ("plan", "bookstore", "--profile", "smoke", "--set", "dataset_file=own.csv")
+
+COMMANDS: Final = {
+    "ask": (("ask", "own.csv"), READS_A_TABLE),
+    "plan": (READS_A_TABLE, READS_A_TABLE),
+    "query": (
+        ("results", "--sql", f"SELECT * FROM range({50 * ROWS})", "--output", "query.csv"),
+        ("results", "--sql", "SELECT 1", "--output", "query.csv"),
+    ),
+    "export": (("results", "export", "all.csv"), ("results", "export", "all.csv")),
+    "init": (("init", "folder"), ("init", "folder")),
+    "new": (("new", "study", "mine"), ("new", "study", "mine")),
+}
+"""Commands that make a temporary folder, and what is started after them."""
+
+
+@pytest.fixture
+def working_folder(home: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a table and results; temporary folders are made in it, too."""
+    folder = temporary
+    lines = [f"{number},person {number},{number / 7}" for number in range(ROWS)]
+    (folder / "own.csv").write_text("\n".join(["number,name,share", *lines, ""]))
+    (cell, *_) = grid.make_plan(["crud"], "smoke").cells
+    columns = {"study": "crud", "cell_id": cell.identity, "block": 0, "state": "failed"}
+    write_cell(columns | cell.parameters.as_columns())
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def list_temporary(folder: Path) -> set[str]:
+    """Return the names of what a command left there that is not its answer."""
+    results = {"own.csv", "query.csv", "all.csv", "folder", "benchbook-mine"}
+    return {path.name for path in folder.iterdir()} - results
+
+
+def start(arguments: Sequence[str]) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "benchbook.cli", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def has_copy(folder: Path) -> bool:
+    """Return whether a command has written into a temporary folder there."""
+    return any(next((folder / name).glob("*"), None) for name in list_temporary(folder))
+
+
+def suspend(process: "subprocess.Popen[str]") -> None:
+    """Suspend a command, and wait until it is suspended or has ended."""
+    process.send_signal(signal.SIGSTOP)
+    assert comes_true(
+        lambda: (
+            is_gone(process.pid) or psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
+        )
+    )
+
+
+def start_and_suspend(arguments: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
+    """Return a command that is suspended while a temporary folder has its copy.
+
+    It is started again when it had already removed the folder.
+    """
+    while True:
+        process = start(arguments)
+        while not has_copy(folder) and process.poll() is None:
+            pass  # without a pause, because a small answer is written within milliseconds
+        suspend(process)
+        if has_copy(folder):
+            return process
+        process.send_signal(signal.SIGCONT)
+        printed, _ = process.communicate()
+        assert process.returncode == DONE, printed
+        shutil.rmtree(folder / "folder", ignore_errors=True)
+        shutil.rmtree(folder / "benchbook-mine", ignore_errors=True)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_command_leaves_no_copy_after_the_next_start(
+    name: str, number: signal.Signals, working_folder: Path
+):
+    killed, following = COMMANDS[name]
+    process = start_and_suspend(killed, working_folder)
+    process.send_signal(number)
+    process.send_signal(signal.SIGCONT)
+    printed, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == SIGNALS[number], printed
+    assert "Traceback" not in printed
+    if number != signal.SIGKILL:
+        assert printed.endswith("benchbook: stopped\n")
+        assert list_temporary(working_folder) == set()
+    assert cli.main(following) == DONE
+    assert list_temporary(working_folder) == set()
+
+
+def test_a_query_whose_terminal_closes_leaves_no_copy(working_folder: Path):
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "benchbook.cli", *COMMANDS["query"][0]]
+    process = subprocess.Popen(
+        command,
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(end)
+    assert comes_true(lambda: has_copy(working_folder))
+    os.close(terminal)
+    assert process.wait(PATIENCE_S) == SIGNALS[signal.SIGHUP]
+    assert list_temporary(working_folder) == set()
+
+
+def test_a_command_under_nohup_ends_well_after_a_hang_up(working_folder: Path):
+    command = ["nohup", sys.executable, "-m", "benchbook.cli", *READS_A_TABLE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert comes_true(lambda: has_copy(working_folder))
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == DONE
