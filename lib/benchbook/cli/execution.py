@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchbook import grid, paths
-from benchbook.cli import output
+from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED, NOTHING_RUNS, TERMINATED, UsageError
 from benchbook.cluster.child_process import HostsError
 from benchbook.files import suite_files
@@ -113,7 +113,7 @@ def start_countdown(budget_s: float | None) -> Callable[[], float]:
 
 def choose_patience(options: argparse.Namespace) -> float | None:
     """Return how many seconds a run waits for a quiet machine; None: it only records the load."""
-    return None if options.noisy or options.profile == "smoke" else load_monitor.PATIENCE_S
+    return load_monitor.PATIENCE_S if selection.waits_until_quiet(options) else None
 
 
 def _do_work(work: Callable[[Summary], None], summary: Summary) -> _EarlyEnd | None:
@@ -170,6 +170,8 @@ def _print_flags(summary: Summary, factors: Factors) -> None:
             f"{count} ran while other programs were busy{again}. "
             f"{len(summary.noisy)} noisy: no claim is judged on them."
         )
+    if summary.noisy:
+        print("The same command with --again measures noisy cells again.")
     if summary.timed_out:
         count = format_count(len(summary.timed_out), "cell")
         print(f"In {count} a wait for the replica ran out; those times are timed out:")

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
 from math import isnan
@@ -152,7 +152,7 @@ def write_answer_page(
     measuring
         Whether answers are still to come: the page then reloads itself.
     """
-    known = own_records.describe_file(inquiry.file)
+    known, newest = own_records.describe_file(inquiry.file), inquiry.asked[0]
     shown = [reply for reply in replies if reply.answers or not measuring]
     page = _TEMPLATES.get_template("documents.html.j2").render(
         name=inquiry.name,
@@ -161,7 +161,7 @@ def write_answer_page(
         known=known,
         fields=known.list_fields(_MAX_LISTED_FIELDS),
         replies=shown,
-        scope=describe_scope(inquiry.records, known.records, inquiry.blocks),
+        scope=describe_scope(newest.records, known.records, newest.blocks),
         text=write_text(shown),
         csv=write_csv(shown),
         next=[] if measuring else _suggest_commands(inquiry, shown),
@@ -177,16 +177,19 @@ def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[
     """Return commands that would answer more, each with what it would answer."""
     file = shlex.quote(inquiry.file)
     commands = []
-    by_question = {reply.question.text: reply for reply in replies}
-    for name in inquiry.questions:
-        reply = by_question.get(QUESTIONS[name].text)
-        open_answers = [answer for answer in reply.answers if answer.blocks] if reply else []
+    for reply in replies:
+        command = f"benchbook ask {file} {reply.name} --records {reply.records}"
+        if any(answer.noisy for answer in reply.answers):
+            again = f"{command} --blocks {reply.blocks} --wait"
+            commands.append((again, "measures noisy cells again, once the machine is quiet"))
+        open_answers = [answer for answer in reply.answers if answer.blocks]
         if open_answers:
             blocks = max(answer.blocks for answer in open_answers)
             operations = dict.fromkeys(answer.operation for answer in open_answers)
-            command = f"benchbook ask {file} {name} --records {inquiry.records} --blocks {blocks}"
-            commands.append((command, f"would settle {', '.join(operations)}"))
-    others = [name for name in QUESTIONS if name not in inquiry.questions]
+            more = f"{command} --blocks {blocks}"
+            commands.append((more, f"would settle {', '.join(operations)}"))
+    asked = {question.name for question in inquiry.asked}
+    others = [name for name in QUESTIONS if name not in asked]
     if others:
         command = f"benchbook ask {file} {others[0]}"
         commands.append((command, f"also answers: {QUESTIONS[others[0]].text}"))
@@ -267,12 +270,17 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         if latest is None:
             return
         self._path.value = latest.file
+        # The boxes have one number of records and of blocks for all questions.
+        newest = latest.asked[0]
+        alike = [one for one in latest.asked if replace(one, name=newest.name) == newest]
+        names = [question.name for question in alike]
         for name, box in self._questions.items():
-            box.value = name in latest.questions
-        self._records.value, self._blocks.value = latest.records, latest.blocks
+            box.value = name in names
+        self._records.value, self._blocks.value = newest.records, newest.blocks
         status = "Answers below, as they were measured before."
         try:
-            self._show_answers(list(latest.questions), latest.request_cells(), status)
+            requests = replace(latest, asked=tuple(alike)).request_cells()
+            self._show_answers(names, requests, status)
         except InputError:
             # The file has changed, so its answers no longer hold.
             return

@@ -282,6 +282,9 @@ class Progress(AbstractContextManager["Progress"]):
         first = reason.partition("\n")[0]
         name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
         self.print_line(f"failed when measured again, so its first values stay: {name}: {first}")
+        # It may have its values of another run.
+        if cell.key in self._left:
+            self.end_cell(cell, "done")
 
     def end_deployment(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Print that a deployment's cells in a block have ended; `again`: the noisy ones."""
