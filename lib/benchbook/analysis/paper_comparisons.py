@@ -160,7 +160,8 @@ def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Compari
     labelled = list(rows)
     for indices in equals.values():
         settings = [rows[index].settings for index in indices]
-        names = sorted(set().union(*settings) - {*pairs.shown, "n"})
+        # A user's file is no word of a label: its name may have any characters.
+        names = sorted(set().union(*settings) - {*pairs.shown, "n", "dataset_file"})
         differing = [name for name in names if len({str(one.get(name)) for one in settings}) > 1]
         for index in indices:
             label = _format_settings(rows[index].settings, (*pairs.shown, *differing))
