@@ -8,7 +8,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.cli import own_files
-from benchbook.cli.command import DONE
+from benchbook.cli.command import DONE, USAGE
 from benchbook.own_data.own_records import describe_file
 
 IRIS = '"","Sepal.Length","Petal[]","Species"\n"1",5.1,1,"setosa"\n"2",4.9,2,\n'
@@ -103,3 +103,22 @@ def test_a_text_inside_an_array_is_named_where_an_update_needs_one(tmp_path, cap
     path.write_text('{"n": 1, "at": [{"address": {"zip": 5, "city": "Ulm"}}]}')
     cli.main(["plan", "crud", "--profile", "smoke", "--set", f"dataset_file={path}"])
     assert "at[].address.city is inside an array: take it out" in "".join(capsys.readouterr())
+
+
+def test_a_files_name_may_have_commas_beside_another_file(
+    tmp_path, results_folder, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Smith, J").mkdir()
+    names = ["sales, final.jsonl", "Smith, J/five.jsonl", "plain.jsonl"]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f'{{"field{number}": 1}}\n')
+    own = ["--set", f"dataset_file={','.join(names)}", "--set", "n=2", "--where", "language=python"]
+    assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == DONE
+    said = capsys.readouterr().out
+    for number, name in enumerate(names):
+        assert f"{tmp_path / name}: " in said and f"field{number} " in said
+    # A name that is none of a file is still a list.
+    own[1] = "dataset_file=plain.jsonl,missing.jsonl"
+    assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == USAGE
+    assert "missing.jsonl: there is no such file" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Final
 from benchbook.cli import output
 from benchbook.files.inputs import InputError
 from benchbook.grid import Cell
+from benchbook.grid.expansion import split_levels
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import FileDescription
 from benchbook.own_data.record_files import split_options
@@ -52,7 +53,7 @@ def read_files(changes: Iterable[str]) -> None:
     """
     for change in changes:
         name, _, levels = change.partition("=")
-        files = levels.split(",") if name == "dataset_file" else []
+        files = split_levels(name, levels) if name == "dataset_file" else []
         for file in files:
             with suppress(InputError):
                 read_file(file)
