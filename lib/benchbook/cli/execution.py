@@ -28,6 +28,7 @@ from benchbook.runner.progress import (
     find_factors,
     write_rerun_command,
 )
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
 SPENT: Final = "run.json"
@@ -90,7 +91,7 @@ def execute(
         )
     if early_end:
         advice = "Finished cells are kept: the same command continues"
-        print(f"{early_end.reason}. {advice}", file=sys.stderr)
+        print(escape_controls(f"{early_end.reason}. {advice}"), file=sys.stderr)
         return early_end.status
 
     if summary.failed or removed > 0:
@@ -182,13 +183,13 @@ def _print_flags(summary: Summary, factors: Factors) -> None:
 def _print_failure(options: argparse.Namespace, failure: Failure, factors: Factors) -> None:
     """Print which cell failed, why, and the command that measures it again."""
     print(f"\nfailed: {describe_cell(failure.cell, factors)} (block {failure.cell.block + 1})")
-    print("  " + failure.reason.replace("\n", "\n  "))
+    print("  " + escape_controls(failure.reason).replace("\n", "\n  "))
     again = write_rerun_command(failure.cell, factors, options.profile, options.where, options.set)
     if options.scheduler:
         again += f" --scheduler {options.scheduler}"
     if options.unprotected:
         again += " --unprotected"
-    print(f"  again: {again}")
+    print(escape_controls(f"  again: {again}"))
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
 from benchbook.grid.cells import list_finished_ids
+from benchbook.text.control_characters import escape_controls
 
 DEFAULT_QUESTION: Final = "json-or-xml"
 
@@ -119,9 +120,9 @@ def ask_about_file(
         return early_status
 
     # The answers.
-    print(f"\n{your_documents.write_text(replies)}")
+    print(escape_controls(f"\n{your_documents.write_text(replies)}"))
     page.write(replies, "Measured. Answers below.", measuring=False)
-    print(f"\nAs a page, with bars, text to copy and CSV: {page.path}")
+    print(escape_controls(f"\nAs a page, with bars, text to copy and CSV: {page.path}"))
     return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
 
 
@@ -258,7 +259,7 @@ def _print_step(step: str) -> None:
 
 def _show_page(path: Path, opens: bool) -> None:
     """Print a page's path, and open it in a browser."""
-    print(path, flush=True)
+    print(escape_controls(str(path)), flush=True)
     if opens:
         # In a thread, because a browser in the foreground would delay the answers.
         threading.Thread(

@@ -13,6 +13,7 @@ from benchbook.grid.expansion import split_levels
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import FileDescription
 from benchbook.own_data.record_files import split_options
+from benchbook.text.control_characters import escape_controls
 
 MAX_LISTED_FIELDS: Final = 12
 """Fields of a file that are listed in a terminal."""
@@ -37,7 +38,8 @@ def read_file(path: str) -> FileDescription:
         nonlocal reported
         if sys.stderr and sys.stderr.isatty() and time.monotonic() - start > _SILENT_S:
             reported = True
-            print(f"\rreading {name}: {share:.0%}", end="", file=sys.stderr, flush=True)
+            line = f"\rreading {escape_controls(name)}: {share:.0%}"
+            print(line, end="", file=sys.stderr, flush=True)
 
     try:
         return own_records.describe_file(path, report)
@@ -76,10 +78,14 @@ def print_file(file: str, known: FileDescription, counts: Sequence[int]) -> None
 
     One record is said to be repeated by the counts of records that are measured.
     """
-    print(f"{file}: {known.words}")
-    print(output.format_table(known.list_fields(MAX_LISTED_FIELDS)))
+    print(escape_controls(f"{file}: {known.words}"))
+    # A line end in a name would break the table.
+    rows = known.list_fields(MAX_LISTED_FIELDS)
+    for row in rows:
+        row["field"] = row["field"].replace("\n", "\\n")
+    print(output.format_table(rows))
     for note in known.notes:
         if note == own_records.ONE_RECORD_NOTE and counts:
             times = " or ".join(f"{count:,}" for count in counts)
             note = f"It is one record, repeated {times} times."
-        print(note)
+        print(escape_controls(note))

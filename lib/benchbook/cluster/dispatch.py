@@ -23,6 +23,7 @@ from benchbook.grid.cells import Combination, find_other_hosts, read_states
 from benchbook.results.folder import receive_file
 from benchbook.runner.batch import UnwritableError, report_unwritable
 from benchbook.runner.progress import Summary
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
 StudyBlock: TypeAlias = tuple[int, str]
@@ -368,4 +369,4 @@ class Dispatch:
 
 
 def _print_now(line: str) -> None:
-    print(line, flush=True)
+    print(escape_controls(line), flush=True)
