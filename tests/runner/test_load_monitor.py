@@ -212,7 +212,7 @@ def test_noisy_cells_are_measured_again_without_the_option_noisy_or_with_again_a
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     few = ["--set", "repetitions=2", "--set", "blocks=1", "--set", "n=10", "--set", "case=1"]
-    few += [word for level in CHOSEN for word in ("--where", level)]
+    few += [f"--where={level}" for level in CHOSEN]
 
     def run_command(*options: str) -> str:
         assert cli.main([*options[:1], "bookstore", *few, *options[1:]]) == DONE

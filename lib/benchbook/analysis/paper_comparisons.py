@@ -160,7 +160,7 @@ def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Compari
     labelled = list(rows)
     for indices in equals.values():
         settings = [rows[index].settings for index in indices]
-        # A user's file is no word of a label: its name may have any characters.
+        # Without a user's file, whose name may have any characters.
         names = sorted(set().union(*settings) - {*pairs.shown, "n", "dataset_file"})
         differing = [name for name in names if len({str(one.get(name)) for one in settings}) > 1]
         for index in indices:

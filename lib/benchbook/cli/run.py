@@ -173,7 +173,8 @@ def _run_on_hosts(options: argparse.Namespace) -> int:
     def work(summary: "Summary") -> None:
         request = options.study, options.profile, options.where, options.set
         limits = options.timeout or TIMEOUT_S, choose_patience(options)
-        dispatch = Dispatch(client, request, limits, records)
+        repeats_noisy = selection.measures_noisy_cells_again(options)
+        dispatch = Dispatch(client, request, limits, records, repeats_noisy=repeats_noisy)
         try:
             dispatch.run(summary)
         finally:

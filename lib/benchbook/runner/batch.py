@@ -45,6 +45,7 @@ ROWS_FILE: Final = "rows.parquet"
 """The file of the rows that a cell delivers, in its deployment's folder."""
 
 NO_COLUMNS: Final[Mapping[str, object]] = {}
+NO_LOADS: Final[Mapping[str, float]] = {}
 
 _FULL: Final = "the disk is full: free some of it"
 _NO_PERMISSION: Final = "you may not write there: change its permissions or owner"
@@ -114,6 +115,9 @@ class Batch:
     patience_s
         Seconds to wait for a quiet machine. With None the run does not wait and does not repeat
         noisy cells, but only marks them.
+    noisy
+        Cells whose noisy values another results' folder has, by their key, with the processors
+        that others used meanwhile.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class Batch:
         summary: Summary | None = None,
         is_time_up: Callable[[], bool] = lambda: False,
         patience_s: float | None = load_monitor.PATIENCE_S,
+        noisy: Mapping[str, float] = NO_LOADS,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
@@ -137,7 +142,7 @@ class Batch:
         for study in {cell.study for cell in self._cells}:
             self._refusals |= folder.list_refusals(study)
         """Why servers refuse a user's records, by the identity of a cell that tried."""
-        self._noisy = list_noisy_cells(cell.key for cell in self._cells)
+        self._noisy = {**noisy, **list_noisy_cells(cell.key for cell in self._cells)}
         """The processors that others used while a cell ran whose values are noisy, by its key."""
         self._repeats: dict[str, Cell] = {}
         """The block's cells that are measured again at its end, by their key."""
