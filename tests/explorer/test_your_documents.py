@@ -258,7 +258,10 @@ def test_noisy_answers_stay_until_a_run_that_waits_has_measured_them_again(
     said = ask()
     assert said.count("[noisy: 5 of 5 blocks]") == 3
     assert "5 of 5 cells ran while other programs were busy: --wait measures them again." in said
-    assert "--records 40 --blocks 5 --wait" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    # Two bars in each of three operations.
+    assert shown.count('<span class="bb-hollow"') == 6
+    assert "--records 40 --blocks 5 --wait" in shown
 
     # The machine does not become quiet, with the same records and with fewer.
     def give_up(*_: object) -> None:
@@ -277,7 +280,9 @@ def test_noisy_answers_stay_until_a_run_that_waits_has_measured_them_again(
     # Five quiet blocks are enough without the noisy one.
     Others(0.0).install(monkeypatch)
     said = ask("--blocks", "6")
-    assert "[noisy" not in said
+    assert "[noisy" not in said and '<span class="bb-hollow"' not in page.read_text(
+        encoding="utf-8"
+    )
     assert "1 of 6 cells ran while other programs were busy, and are left out." in said
 
 

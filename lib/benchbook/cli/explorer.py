@@ -19,11 +19,8 @@ from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     QUESTIONS,
     AskedQuestion,
-    Inquiry,
     Request,
-    load_inquiry,
     request_cells,
-    store_inquiry,
 )
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
@@ -110,7 +107,7 @@ def ask_about_file(
     path = str(Path(file).expanduser().resolve())
     own_files.shown.add(path)
     asked = [AskedQuestion(name, count, block_count) for name in questions]
-    page = AnswerPage(path, asked)
+    page = your_documents.AnswerPage(path, asked)
     status = f"Measuring: {QUESTIONS[questions[0]].text} The answers appear here."
     page.write([], status, measuring=True)
     show_page(page.path)
@@ -126,49 +123,8 @@ def ask_about_file(
     return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
 
 
-class AnswerPage:
-    """The page of a file's answers, which keeps those of earlier questions.
-
-    Parameters
-    ----------
-    file
-        The file's path, with the options that follow it.
-    asked
-        The questions that are asked now.
-    """
-
-    def __init__(self, file: str, asked: Sequence[AskedQuestion]) -> None:
-        self._file, self._asked = file, asked
-        before = load_inquiry(file)
-        replies = answer_questions(
-            [question.name for question in before.asked], before.request_cells()
-        )
-        pairs = zip(before.asked, replies, strict=True)
-        self._earlier = [(question, reply) for question, reply in pairs if reply.answers]
-        self.path = your_documents.locate_page(before)
-
-    def write(self, replies: Sequence[Reply], status: str, *, measuring: bool) -> None:
-        """Write the answers so far, and store their questions for the next page.
-
-        Parameters
-        ----------
-        replies
-            Those to the first of the questions that are asked now.
-        status, measuring
-            As `benchbook.explorer.your_documents.write_answer_page` takes them.
-        """
-        # An earlier answer stays until there is a newer one.
-        answered = {reply.name for reply in replies if reply.answers}
-        earlier = [(one, reply) for one, reply in self._earlier if one.name not in answered]
-        stored = dict.fromkeys([*self._asked, *(question for question, _ in earlier)])
-        inquiry = Inquiry(self._file, tuple(stored))
-        store_inquiry(inquiry)
-        shown = [*replies, *(reply for _, reply in earlier)]
-        your_documents.write_answer_page(inquiry, shown, status, measuring=measuring)
-
-
 def _measure(
-    page: AnswerPage, questions: Sequence[str], requests: Sequence[Request]
+    page: your_documents.AnswerPage, questions: Sequence[str], requests: Sequence[Request]
 ) -> tuple[list[Reply], int | None]:
     """Measure the cells of each question, and write its answer to the page.
 

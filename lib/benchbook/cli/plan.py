@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
     print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
     noisy = find_noisy_cells(cells)
     if noisy:
-        print(f"{len(noisy)} of them noisy: benchbook run measures them again")
+        print(f"{len(noisy)} of them noisy: benchbook run --again measures them again")
     names = list(dict.fromkeys(cell.study for cell in cells))
     if len(names) > 1:
         print("\n" + output.format_table([_make_study_row(name, cells, known) for name in names]))

@@ -29,11 +29,14 @@ from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     DEFAULT_RECORDS,
     QUESTIONS,
+    AskedQuestion,
     Inquiry,
     Request,
+    load_inquiry,
     load_latest_inquiry,
     locate_uploads,
     request_cells,
+    store_inquiry,
 )
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.text import describe_scope, omit_folder
@@ -171,6 +174,47 @@ def write_answer_page(
     path = locate_page(inquiry)
     suite_files.write_file(path, page)
     return path
+
+
+class AnswerPage:
+    """The page of a file's answers, which keeps those of earlier questions.
+
+    Parameters
+    ----------
+    file
+        The file's path, with the options that follow it.
+    asked
+        The questions that are asked now.
+    """
+
+    def __init__(self, file: str, asked: Sequence[AskedQuestion]) -> None:
+        self._file, self._asked = file, asked
+        before = load_inquiry(file)
+        replies = answer_questions(
+            [question.name for question in before.asked], before.request_cells()
+        )
+        pairs = zip(before.asked, replies, strict=True)
+        self._earlier = [(question, reply) for question, reply in pairs if reply.answers]
+        self.path = locate_page(before)
+
+    def write(self, replies: Sequence[Reply], status: str, *, measuring: bool) -> None:
+        """Write the answers so far, and store their questions for the next page.
+
+        Parameters
+        ----------
+        replies
+            Those to the first of the questions that are asked now.
+        status, measuring
+            As `benchbook.explorer.write_answer_page` takes them.
+        """
+        # An earlier answer stays until there is a newer one.
+        answered = {reply.name for reply in replies if reply.answers}
+        earlier = [(one, reply) for one, reply in self._earlier if one.name not in answered]
+        stored = dict.fromkeys([*self._asked, *(question for question, _ in earlier)])
+        inquiry = Inquiry(self._file, tuple(stored))
+        store_inquiry(inquiry)
+        shown = [*replies, *(reply for _, reply in earlier)]
+        write_answer_page(inquiry, shown, status, measuring=measuring)
 
 
 def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
