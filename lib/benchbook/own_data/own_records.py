@@ -186,8 +186,6 @@ def _describe(file: OpenedFile, report: ReportProgress = ignore_progress) -> Fil
             return _adapt_json().validate_json(_locate_description(file).read_bytes())
     # Its format's reader describes its content; what no reader knows is added.
     description = find_reader(file).describe(file, report)
-    if not description.schema:
-        raise InputError(str(file.path), "no record has a field with a value (besides _id)")
     if description.records == 1:
         description = replace(description, notes=(ONE_RECORD_NOTE, *description.notes))
     if file.compression:
