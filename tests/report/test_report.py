@@ -218,6 +218,10 @@ def test_own_cells_of_noisy_blocks_have_the_answer_of_ask_hollow_under_their_fil
     (reply,) = answer_questions(["json-or-xml"], requests)
     (slower,) = [one.bars[1] for one in reply.answers if one.operation == "to write and read back"]
     capsys.readouterr()
+    # Each has its page.
+    pages = {page.name for page in (house / "figures" / "documents").iterdir()}
+    own = "people, all.jsonl"
+    assert pages == {f"{own}.html", f"{own}-2.html", f"{own}-3.html"}
 
     shown = []
     monkeypatch.setattr(sections, "show", lambda *parts: shown.extend(parts))

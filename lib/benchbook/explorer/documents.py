@@ -272,16 +272,27 @@ class Inquiry:
         return requests
 
 
+def choose_page_name(file: str) -> str:
+    """Return the name of a file's page: that of the file, with a number if another has it."""
+    name = Inquiry(file, ()).name
+    chosen, number = name, 1
+    while True:
+        stored = _load_inquiry(_locate_inquiry(chosen))
+        if stored is None or stored.file == file:
+            return chosen
+        number += 1
+        chosen = f"{name}-{number}"
+
+
 def store_inquiry(inquiry: Inquiry) -> None:
-    """Store an inquiry in place of an earlier one about a file of its name."""
-    suite_files.write_file(_locate_inquiry(inquiry.name), json.dumps(asdict(inquiry), indent=2))
+    """Store an inquiry in place of an earlier one about its file."""
+    path = _locate_inquiry(choose_page_name(inquiry.file))
+    suite_files.write_file(path, json.dumps(asdict(inquiry), indent=2))
 
 
 def load_inquiry(file: str) -> Inquiry:
     """Return the stored inquiry about a file; one without questions where there is none."""
-    empty = Inquiry(file, ())
-    stored = _load_inquiry(_locate_inquiry(empty.name))
-    return stored if stored and stored.file == file else empty
+    return _load_inquiry(_locate_inquiry(choose_page_name(file))) or Inquiry(file, ())
 
 
 def load_latest_inquiry() -> Inquiry | None:

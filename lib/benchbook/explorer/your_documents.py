@@ -32,6 +32,7 @@ from benchbook.explorer.documents import (
     AskedQuestion,
     Inquiry,
     Request,
+    choose_page_name,
     load_inquiry,
     load_latest_inquiry,
     locate_uploads,
@@ -128,7 +129,7 @@ class PageLink:
 
 def locate_page(inquiry: Inquiry) -> Path:
     """Return the path of a file's page."""
-    return paths.figures(_PAGES) / f"{inquiry.name}.html"
+    return paths.figures(_PAGES) / f"{choose_page_name(inquiry.file)}.html"
 
 
 def list_pages() -> list[PageLink]:
