@@ -9,11 +9,10 @@ have the versions themselves, so that the file does not grow.
 import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from benchbook import paths
+from benchbook.files import suite_files
 from benchbook.results.additions import FORMER_CODE
 
 _LIST_CODE: Final = """
@@ -43,11 +42,10 @@ print(json.dumps(versions_of))
 
 def list_code(commit: str) -> dict[str, dict[str, int]]:
     """Return the versions of all cells of a commit by the digest of their code."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with suite_files.TemporaryFolder("cell") as folder:
         archive = ["git", "archive", commit, "lib", "notebooks", "papermill_params", "harness"]
         packed = subprocess.run(archive, cwd=paths.root(), check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x", "-C", name], input=packed, check=True)
+        subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
         script = ["-c", _LIST_CODE]
         variables = {"PYTHONPATH": str(folder / "lib"), "PATH": "/usr/bin:/bin"}
         listed = subprocess.run(

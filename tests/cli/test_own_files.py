@@ -8,7 +8,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.cli import own_files
-from benchbook.cli.command import DONE
+from benchbook.cli.command import DONE, USAGE
 from benchbook.own_data.own_records import describe_file
 
 IRIS = '"","Sepal.Length","Petal[]","Species"\n"1",5.1,1,"setosa"\n"2",4.9,2,\n'
@@ -103,3 +103,96 @@ def test_a_text_inside_an_array_is_named_where_an_update_needs_one(tmp_path, cap
     path.write_text('{"n": 1, "at": [{"address": {"zip": 5, "city": "Ulm"}}]}')
     cli.main(["plan", "crud", "--profile", "smoke", "--set", f"dataset_file={path}"])
     assert "at[].address.city is inside an array: take it out" in "".join(capsys.readouterr())
+
+
+def test_a_files_name_may_have_commas_beside_another_file(
+    tmp_path, results_folder, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Smith, J").mkdir()
+    names = ["sales, final.jsonl", "Smith, J/five.jsonl", "plain.jsonl"]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f'{{"field{number}": 1}}\n')
+    own = ["--set", f"dataset_file={','.join(names)}", "--set", "n=2", "--where", "language=python"]
+    assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == DONE
+    said = capsys.readouterr().out
+    for number, name in enumerate(names):
+        assert f"{tmp_path / name}: " in said and f"field{number} " in said
+    # A name that is none of a file is still a list.
+    own[1] = "dataset_file=plain.jsonl,missing.jsonl"
+    assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == USAGE
+    assert "missing.jsonl: there is no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["[]", "[ ]\n"])
+@pytest.mark.parametrize("command", ["plan", "run", "ask"])
+def test_an_empty_array_is_refused_by_every_command(
+    tmp_path, results_folder, content, command, capsys
+):
+    path = tmp_path / "empty.json"
+    path.write_text(content)
+    words = [command, str(path)]
+    if command != "ask":
+        words = [command, "bookstore", "--profile", "smoke", "--set", f"dataset_file={path}"]
+    assert cli.main(words) == USAGE
+    assert f"{path}: holds no record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{}\n{}\n", "[{}]", '{"a": null}\n{"a": null}'])
+@pytest.mark.usefixtures("shared_kernels")
+def test_ask_answers_of_records_without_any_field(
+    tmp_path, results_folder, content, monkeypatch, capsys
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    path = tmp_path / "empty.json"
+    path.write_text(content)
+    assert cli.main(["ask", str(path), "--blocks", "1"]) == DONE
+    said = capsys.readouterr().out
+    assert "of 0 fields" in said and "XML takes " in said
+    page = (tmp_path / "figures" / "documents" / "empty.json.html").read_text()
+    assert "of 0 fields" in page and "its fields" not in page
+
+
+CONTROLS = "\x1b]0;mine\x07\x1b[31m\x9b1m\x7f"
+ESCAPED = r"\x1b]0;mine\x07\x1b[31m\x9b1m\x7f"
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "ask"])
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.usefixtures("shared_kernels")
+def test_no_control_character_of_a_name_reaches_a_terminal(
+    tmp_path, results_folder, command, is_whole, monkeypatch, capsys
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    path = tmp_path / f"of{CONTROLS}you.json"
+    record = {f"na{CONTROLS}me\r\nand": 1, f"empty{CONTROLS}": None, "text": "a"}
+    content = orjson.dumps([record, record])
+    path.write_bytes(content if is_whole else content[:-1])
+    words = [command, str(path), "--blocks", "1"]
+    if command != "ask":
+        own = ["--set", f"dataset_file={path}", "--set", "n=2,3", "--where", "language=python"]
+        words = [command, "bookstore", "--profile", "smoke", *own]
+    status = cli.main(words)
+    said = "".join(capsys.readouterr())
+    assert not {*said} & {sign for sign in f"{CONTROLS}\r" if not sign.isprintable()}
+    assert f"of{ESCAPED}you.json" in said
+    assert status == (DONE if is_whole else USAGE)
+    if is_whole:
+        assert rf"na{ESCAPED}me\x0d\nand " in said and f"empty{ESCAPED}" in said
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_terminal_without_a_character_gets_a_question_mark(
+    results_folder, iris, encoding, monkeypatch
+):
+    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding) for name in ("stdout", "stderr")}
+    for name, stream in streams.items():
+        monkeypatch.setattr(sys, name, stream)
+    own = ["--set", f"dataset_file={iris}", "--set", "n=2", "--where", "language=python"]
+    assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == DONE
+    assert cli.main(["plan", "bookstore", "--where", "language=–"]) == USAGE
+    for stream in streams.values():
+        stream.flush()
+    said, errors = (stream.buffer.getvalue().decode(encoding) for stream in streams.values())
+    assert [line.split() for line in said.splitlines()].count(["Sepal.Length", "float", "?", "?"])
+    assert "language=?" in errors

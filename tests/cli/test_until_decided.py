@@ -53,7 +53,9 @@ class Machine:
         day: int = 1,
         fails: Callable[[Cell], bool] = lambda _: False,
         stop_after: float = FOREVER,
+        noisy: bool = False,
     ) -> None:
+        self._noisy = noisy
         self._ratio, self._sd, self._fails, self._stop_after = ratio, sd, fails, stop_after
         self.time = pd.Timestamp(2026, 11, day, 12, tz="UTC")
         self.ran: list[Cell] = []
@@ -85,6 +87,7 @@ class Machine:
                 about = {"started_at": self.time.to_pydatetime(), **arm}
                 rows.add_value(0, operation, role, metric, value, "simulated", 1.0, n, **about)
         known = batch._describe_cell(cell, "done") | {"run_id": "simulated", "environment": "{}"}
+        known |= {"noisy": self._noisy, "background_load": 1.5 if self._noisy else 0.0}
         times = {"cell_started_at": self.time, "cell_ended_at": self.time}
         write_cell(known | times, rows.frame(), cell.combination[1])
 
@@ -110,13 +113,23 @@ def read(cells: Sequence[Cell]) -> list[ComparisonCells]:
 
 
 def run(
-    machine: Machine, left_s: Callable[[], float] = lambda: FOREVER, *changes: str
+    machine: Machine,
+    left_s: Callable[[], float] = lambda: FOREVER,
+    *changes: str,
+    repeats_noisy: bool = True,
 ) -> list[ComparisonCells]:
     """Run as the command does; return what is undecided at the end."""
     cells = plan(*changes)
     comparisons = read(cells)
     ended = run_until_decided(
-        cells, comparisons, lambda: analyse(cells), machine, left_s, {}, lambda: machine.time
+        cells,
+        comparisons,
+        lambda: analyse(cells),
+        machine,
+        left_s,
+        {},
+        lambda: machine.time,
+        repeats_noisy=repeats_noisy,
     )
     return select_undecided(comparisons, ended)
 
@@ -153,6 +166,28 @@ def test_an_undecided_claim_gets_more_blocks_of_its_open_comparisons() -> None:
         left = run(machine)
     assert machine.blocks == [6, 7, 8], "five blocks have an interval, and leave it open"
     assert {comparison.claim.id for comparison in left} == {CLAIM}
+
+
+def test_each_run_measures_noisy_blocks_once_more_and_quiet_ones_take_their_place() -> None:
+    first = Machine(noisy=True)
+    run(first)
+    assert first.blocks == [0, 1, 2]
+    for hours, noisy in ((0.5, True), (26, True), (26.5, False)):
+        again = Machine(noisy=noisy)
+        again.time = first.time + pd.Timedelta(hours=hours)
+        run(again)
+        assert again.blocks == [0, 1, 2] and len(again.ran) == len(first.ran)
+    later = Machine()
+    later.time = again.time + pd.Timedelta(minutes=30)
+    run(later)
+    assert not later.ran, "the day has its quiet blocks"
+
+
+def test_noisy_blocks_stay_where_a_run_does_not_wait() -> None:
+    run(Machine(noisy=True))
+    again = Machine(noisy=True)
+    run(again, repeats_noisy=False)
+    assert not again.ran
 
 
 def test_a_plan_whose_blocks_have_all_run_ends_undecided() -> None:

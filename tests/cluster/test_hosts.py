@@ -13,14 +13,17 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import psutil
+import pyarrow as pa
 import pytest
 
+from background_load import Others
 from benchbook import cli, grid, paths, version
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED, USAGE
 from benchbook.cluster import block, dispatch
 from benchbook.cluster.child_process import HostsError
 from benchbook.grid.cells import find_counted_results, list_result_keys
 from benchbook.measure.machine import name_host
+from benchbook.results import files, folder
 from benchbook.results.views import connect, load_observations
 from benchbook.runner import batch
 from benchbook.studies.levels import read_parameters
@@ -211,6 +214,25 @@ def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continue
         assert connection.sql(sql).fetchall()
 
 
+def test_noisy_cells_of_hosts_are_measured_again_by_a_run_that_repeats_them(lab: Lab) -> None:
+    few = [*SMOKE[:4], "blocks=1", "--set", "n=3", *SMOKE[5:]]
+    finish_run(lab, *few)
+    for file in folder.list_files():
+        table = files.read_table(file.path)
+        for name, value in (("noisy", True), ("background_load", 1e6)):
+            column = pa.array([value] * len(table), table.schema.field(name).type)
+            table = table.set_column(table.column_names.index(name), name, column)
+        files.write_table(file.path, table, file.facts)
+    written = list_written(lab)
+    assert "2 cells: 0 done, 2 done before" in finish_run(lab, *few)
+    assert list_written(lab) == written
+    # By their own host, or whole by another one that joins first.
+    assert "2 cells: 2 done, in " in finish_run(lab, *few, "--again")
+    with connect() as connection:
+        sql = "SELECT count(DISTINCT cell_id) FROM cells WHERE background_load < 1e6"
+        assert connection.sql(sql).fetchall() == [(2,)]
+
+
 def test_a_run_without_the_labs_certificate_is_refused(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,17 +328,29 @@ def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
         replace(cell, state="todo")
         for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
     ]
-    block_results = block.measure(cells, 60.0, None)
+    block_results = block.measure(cells, 60.0, None, {})
     assert block_results.summary.done == len(cells) > 0 and block_results.stop_reason is None
     assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*block_results.files}
     assert block_results.files[f"bookstore/{cells[0].key}.parquet"] == cells[0].path.read_bytes()
     monkeypatch.setattr(block, "MAX_BLOCK_BYTES", 10)
     with pytest.raises(HostsError, match="at most 10 are sent"):
-        block.measure(cells, 60.0, None)
+        block.measure(cells, 60.0, None, {})
     block._remove_other_results(cells[:1])
     assert [path.name for path in paths.results().glob("*/*.parquet")] == [
         f"{cells[0].key}.parquet"
     ]
+
+
+def test_a_host_returns_a_noisy_cell_of_the_run_only_with_less_noisy_values(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, file_kernels: SharedForkServers
+) -> None:
+    monkeypatch.setattr(batch, "ForkServer", file_kernels.provide)
+    (cell, *_) = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
+    for load, is_returned in ((2.5, False), (0.5, True)):
+        Others(load).install(monkeypatch)
+        block_results = block.measure([cell], 60.0, 60.0, {cell.key: 1.5})
+        assert (block_results.summary.done, block_results.stop_reason) == (1, None)
+        assert (f"bookstore/{cell.key}.parquet" in block_results.files) == is_returned
 
 
 def test_results_of_another_host_with_the_same_code_count_too(

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from background_load import Others
 from benchbook import cli
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
 from benchbook.analysis.forecast import estimate_need
 from benchbook.cli.command import DONE, USAGE
 from benchbook.explorer import your_documents
-from benchbook.explorer.documents import Inquiry, load_latest_inquiry
+from benchbook.explorer.documents import AskedQuestion, Inquiry, load_latest_inquiry
 from benchbook.explorer.replies import answer_questions, find_hardest_need
 from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
+from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
 from user_files import write_export
@@ -205,8 +207,8 @@ def test_an_answer_says_in_the_products_words_why_a_level_was_not_tried(
 def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(measured: Path):
     cli.main(["ask", str(measured)])
     kept = load_latest_inquiry()
-    assert kept and kept.questions == ("json-or-xml",)
-    (reply,) = answer_questions(kept.questions, kept.request_cells())
+    assert kept and kept.asked == (AskedQuestion("json-or-xml", 40, 5),)
+    (reply,) = answer_questions(["json-or-xml"], kept.request_cells())
     *times, size = reply.answers
     assert [finding.operation for finding in reply.answers] == [
         "to write",
@@ -237,13 +239,60 @@ def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(mea
     assert {row["level"] for row in table} == {"'=1+1"}
 
 
+def test_noisy_answers_stay_until_a_run_that_waits_has_measured_them_again(
+    tmp_path: Path,
+    results_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    file = write_export(tmp_path)
+    page = your_documents.locate_page(Inquiry(str(file), ()))
+
+    def ask(*options: str) -> str:
+        cli.main(["ask", str(file), *options])
+        assert "to write and read back" in page.read_text(encoding="utf-8")
+        return capsys.readouterr().out
+
+    Others(*[1.5] * 5).install(monkeypatch)
+    said = ask()
+    assert said.count("[noisy: 5 of 5 blocks]") == 3
+    assert "5 of 5 cells ran while other programs were busy: --wait measures them again." in said
+    shown = page.read_text(encoding="utf-8")
+    # Two bars in each of three operations.
+    assert shown.count('<span class="bb-hollow"') == 6
+    assert "--records 40 --blocks 5 --wait" in shown
+
+    # The machine does not become quiet, with the same records and with fewer.
+    def give_up(*_: object) -> None:
+        raise NotQuietError("others are busy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LoadMonitor, "begin_cell", give_up)
+        assert ask("--wait") == said
+        assert "No answer: at least two must run" in ask("--wait", "--records", "10")
+
+    # Three of five cells are still noisy, and then one.
+    Others(0.0, 0.0, 0.5, 0.5, 0.5).install(monkeypatch)
+    assert ask("--wait").count("[noisy: 3 of 5 blocks]") == 3
+    Others(0.0, 0.0, 0.5).install(monkeypatch)
+    assert ask("--again").count("[noisy: 1 of 5 blocks]") == 3
+    # Five quiet blocks are enough without the noisy one.
+    Others(0.0).install(monkeypatch)
+    said = ask("--blocks", "6")
+    assert "[noisy" not in said and '<span class="bb-hollow"' not in page.read_text(
+        encoding="utf-8"
+    )
+    assert "1 of 6 cells ran while other programs were busy, and are left out." in said
+
+
 @needs_browser
 def test_the_page_of_a_file_has_text_and_csv_and_keeps_earlier_answers(
     measured: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert cli.main(["ask", str(measured)]) == DONE
     path = Path(capsys.readouterr().out.splitlines()[-1].rpartition(": ")[2])
-    assert cli.main(["ask", str(measured), "which-driver", "--blocks", "5"]) == DONE
+    assert cli.main(["ask", str(measured), "which-driver", "--blocks", "6"]) == DONE
     with start_browser() as browser:
         watched = WatchedPage(browser, "file:", "data:")
         watched.page.goto(path.as_uri())
@@ -269,7 +318,7 @@ def test_explore_prints_the_page_of_a_file_before_it_measures(
 ):
     assert cli.main(["explore", str(measured), "--no-open"]) == DONE
     said = capsys.readouterr().out
-    path = your_documents.locate_page(Inquiry(str(measured), (), 40, 5))
+    path = your_documents.locate_page(Inquiry(str(measured), ()))
     assert said.index(f"\n{path}\n") < said.index("JSON or XML?\n") and path.is_file()
 
 

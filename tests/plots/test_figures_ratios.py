@@ -4,9 +4,12 @@ import pandas as pd
 import pytest
 
 import constructed
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.published import find_published_value
 from benchbook.analysis.runs import Analysis
 from benchbook.papers import exhibits, tcp_samples
+from benchbook.plots import ratio_plot
+from benchbook.plots.save import draw_exhibit
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_estimate
 from benchbook.text.number_format import format_number as written
@@ -200,3 +203,23 @@ def test_replication_through_node_has_its_own_row(observed):
     )
     drawn = exhibits.FIGURES["crud_ratios_replication"](Analysis.from_observations(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])
+
+
+def test_noisy_ratios_of_own_cells_are_drawn_hollow_and_named_in_the_legend():
+    about = {"study": "crud", "name": "", "language": "python", "role": "client", "unit": "ns"}
+    about |= {"metric": "elapsed_time", "a": "PostgreSQL", "b": "MongoDB", "n": 10, "blocks": 5}
+    about |= {"label": "n=10, calls=one", "settings": {"dataset_file": "sales, final.csv"}}
+    quiet = Comparison(operation="insert", estimate=2.0, low=1.5, high=2.5, **about)
+    noisy = Comparison(operation="delete", estimate=3.0, low=0.5, high=9.0, noisy=2, **about)
+    drawn = ratio_plot.draw_own_cells([quiet, noisy], "crud")
+    assert drawn.notes[-1] == "all: sales, final.csv, n=10, calls=one"
+    assert [*drawn.frame["level"]] == ["insert", "delete"]
+    figure = draw_exhibit(drawn)
+    faces = {
+        float(line.get_xdata()[0]): line.get_markerfacecolor()
+        for line in figure.axes[0].lines
+        if len(line.get_xdata()) == 1
+    }
+    assert faces[3.0] == "none" and faces[2.0] != "none"
+    (legend,) = figure.legends
+    assert any("noisy" in text.get_text() for text in legend.get_texts())

@@ -23,10 +23,13 @@ from nbconvert.filters import markdown2html
 from test_reference import absolute_paths
 
 import constructed
+from background_load import Others
 from benchbook import cli, grid, paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.cli.command import DONE, FAILED, USAGE
+from benchbook.explorer.documents import request_cells
+from benchbook.explorer.replies import answer_questions
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.plots.provenance import describe_suites
 from benchbook.report import build, merged_run, sections, tables
@@ -198,13 +201,51 @@ def test_cells_outside_of_profiles_have_their_own_figure_and_ratios(built: Path)
     assert (drawn["value"] > 0).all() and section.index("<img") < section.index("<table")
 
 
-def test_own_cells_with_noisy_blocks_only_say_so_in_place_of_an_empty_table(monkeypatch):
+@pytest.mark.usefixtures("shared_kernels")
+def test_own_cells_of_noisy_blocks_have_the_answer_of_ask_hollow_under_their_files_names(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    # Two paths of the same records, and a file of the same name with other records.
+    records = '{"name": "Ann", "age": 3}\n{"name": "Bob", "age": 4}\n'
+    given = [house / folder / "people, all.jsonl" for folder in ("mine", "second", "other")]
+    for file in given:
+        file.parent.mkdir()
+        file.write_text(records if file != given[2] else records.replace("Bob", "Bert"))
+    Others(*[1.5] * 15).install(monkeypatch)
+    for file in given:
+        assert cli.main(["ask", str(file)]) == DONE
+    requests = request_cells(given[2], ["json-or-xml"])
+    (reply,) = answer_questions(["json-or-xml"], requests)
+    (slower,) = [one.bars[1] for one in reply.answers if one.operation == "to write and read back"]
+    capsys.readouterr()
+    # Each has its page.
+    pages = {page.name for page in (house / "figures" / "documents").iterdir()}
+    own = "people, all.jsonl"
+    assert pages == {f"{own}.html", f"{own}-2.html", f"{own}-3.html"}
+
     shown = []
-    monkeypatch.setattr(sections, "show", lambda *parts: shown.append(parts))
-    own = SimpleNamespace(tables=pd.DataFrame({"study": ["crud"], "blocks": [0]}))
-    sections._show_own_cells(SimpleNamespace(own=own, is_reference=True), "crud")
-    ((section,),) = shown
-    assert section.startswith("### Your own cells of crud") and "without `--noisy`" in section
+    monkeypatch.setattr(sections, "show", lambda *parts: shown.extend(parts))
+    merged = merged_run.merge_run("smoke")
+    merged.folder.mkdir(parents=True)
+    sections._show_own_cells(merged, "bookstore")
+    heading, _, table = shown
+    assert "other programs were busy in some blocks" in heading
+    rows = lxml.html.document_fromstring(table.data).xpath("//tbody/tr")
+    texts = [[cell.text_content().strip() for cell in row] for row in rows]
+    assert str(house) not in table.data and "dataset_file" not in table.data
+    of_time = [row for row in texts if row[1] == "time, round trip, client"]
+    assert sorted(row[2] for row in of_time) == [
+        "mine/people, all.jsonl",
+        "other/people, all.jsonl",
+    ]
+    for row in of_time:
+        assert row[3].endswith(", noisy")
+        if row[2].startswith("other"):
+            assert row[3] == f"{slower.ratio_text.removeprefix('× ').partition(',')[0]}, noisy"
+            assert row[4:] == ["0", "5"]
+    drawn = pd.read_csv(merged.folder / "bookstore_own.csv")
+    assert {*drawn["source"]} == {"here, noisy"}
+    assert {*drawn["level"].str.partition(", ")[2]} == {row[2] for row in of_time}
 
 
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):

@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from benchbook import grid
+from background_load import Others, make_load
+from benchbook import cli, grid
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED
 from benchbook.grid import Cell
 from benchbook.results.folder import list_states
@@ -25,8 +27,10 @@ from benchbook.runner.load_monitor import (
     compute_load,
     take_snapshot,
 )
+from benchbook.runner.noisy_cells import reopen_noisy_cells
 from benchbook.runner.notebook import NotebookOutcome
 from benchbook.runner.progress import Progress, Summary
+from benchbook.text.number_format import format_count
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("results_folder", "shared_kernels")
@@ -67,34 +71,6 @@ def benchbook(*words: str, **of_quiet: float) -> subprocess.CompletedProcess[str
     )
     command = [sys.executable, "-c", f"{code}sys.exit(cli.main(sys.argv[1:]))", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def make_load(seconds: float, foreign: float) -> Load:
-    return Load(seconds, foreign, 0.0, 0, 0, {os.getpid(): foreign})
-
-
-class Others:
-    """A simulated load of others while each cell runs; between cells there is none."""
-
-    def __init__(self, *while_cells: float) -> None:
-        self._while_cells = iter(while_cells)
-        self._end = False
-
-    def load(self, *_: object) -> Load:
-        return make_load(2.0, next(self._while_cells)) if self._end else make_load(2.0, 0.0)
-
-    def install(self, patch: pytest.MonkeyPatch) -> None:
-        end = load_monitor.LoadMonitor.end_cell
-
-        def end_cell(watch: load_monitor.LoadMonitor, own: set[int]) -> Load:
-            self._end = True
-            try:
-                return end(watch, own)
-            finally:
-                self._end = False
-
-        patch.setattr(load_monitor, "compute_load", self.load)
-        patch.setattr(load_monitor.LoadMonitor, "end_cell", end_cell)
 
 
 def plan_cells(*changes: str) -> list[Cell]:
@@ -153,7 +129,8 @@ def test_busy_processes_are_described_by_name_only():
 
 def test_with_the_option_noisy_a_cell_under_load_is_only_marked():
     chosen = ["--where", CHOSEN[0], "--where", CHOSEN[1], "--where", CHOSEN[2]]
-    with use_processor():
+    # A whole processor, because a window of a fifth of a second allows a third of one.
+    with use_processor(pauses=0.0):
         ran = benchbook("run", "bookstore", "--profile", "smoke", *chosen, "--noisy")
     rows = read_cells()
     assert (
@@ -195,6 +172,69 @@ def test_the_less_noisy_of_two_measurements_is_kept_without_a_third(
     summary = run([cell])
     assert read_cells()[["noisy", "background_load"]].values.tolist() == [[True, stands]]
     assert (summary.done, summary.repeated, summary.noisy) == (1, 1, [cell])
+
+
+def test_a_noisy_cell_of_an_earlier_run_is_measured_once_and_stays_until_a_less_noisy_one_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    (cell, *_) = plan_cells()
+    Others(1.5).install(monkeypatch)
+    run([cell], patience_s=None)
+    # Each run has one load: a second measurement would raise StopIteration.
+    for load, kept, is_noisy in ((2.5, 1.5, True), (0.5, 0.5, True), (0.0, 0.0, False)):
+        (again, *_) = reopen_noisy_cells(plan_cells())
+        assert (again.key, again.state) == (cell.key, "todo")
+        Others(load).install(monkeypatch)
+        summary = run([again])
+        assert read_cells()[["noisy", "background_load"]].values.tolist() == [[is_noisy, kept]]
+        assert (summary.done, summary.repeated) == (1, 0)
+        assert summary.noisy == ([again] if is_noisy else [])
+    assert reopen_noisy_cells(plan_cells())[0].state == "done"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [NotebookOutcome("ValueError: boom"), NotebookOutcome("no such field", is_refusal=True)],
+)
+def test_a_noisy_cell_of_an_earlier_run_keeps_its_values_when_it_fails_or_is_refused(
+    outcome: NotebookOutcome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (cell, *_) = plan_cells()
+    Others(1.5, 0.0).install(monkeypatch)
+    run([cell], patience_s=None)
+    monkeypatch.setattr(batch, "execute_notebook", lambda *_, **__: outcome)
+    summary = run(reopen_noisy_cells([replace(cell, state="done")]))
+    assert read_cells()[["state", "noisy"]].values.tolist() == [["done", True]]
+    assert not summary.failed and not summary.skipped
+    assert "failed when measured again, so its first values stay" in capsys.readouterr().out
+
+
+def test_noisy_cells_are_measured_again_without_the_option_noisy_or_with_again_and_else_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    few = ["--set", "repetitions=2", "--set", "blocks=1", "--set", "n=10", "--set", "case=1"]
+    few += [f"--where={level}" for level in CHOSEN]
+
+    def run_command(*options: str) -> str:
+        assert cli.main([*options[:1], "bookstore", *few, *options[1:]]) == DONE
+        return capsys.readouterr().out
+
+    Others(*[1.5] * 100).install(monkeypatch)
+    assert "measured again" not in run_command("run", "--noisy")
+    count = len(read_cells())
+    told = run_command("run", "--noisy")
+    assert f"{format_count(count, 'cell')} of those done before: noisy (--again" in told
+    assert f"{count} of them noisy: benchbook run --again measures them again" in run_command(
+        "plan"
+    )
+    # Half as noisy: the values are replaced, and still noisy.
+    Others(*[0.5] * 100).install(monkeypatch)
+    assert f"{count} done, in" in run_command("run", "--noisy", "--again")
+    assert read_cells()["background_load"].tolist() == [0.5] * count
+    Others(*[0.0] * 100).install(monkeypatch)
+    assert f"{count} done, in" in run_command("run")
+    assert not read_cells()["noisy"].any()
+    assert "all done before" in run_command("run") and "noisy" not in run_command("plan")
 
 
 def test_a_cell_that_fails_when_measured_again_keeps_its_first_values(

@@ -5,7 +5,7 @@ check, of two runs, of a user's documents. `compare_means` computes its numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import log, nan
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from benchbook.analysis.block_means import BlockMeans, find_shared_blocks
 from benchbook.analysis.intervals import (
+    MIN_BLOCKS,
     adjust_holm,
     compute_hedges_g,
     compute_interval,
@@ -81,7 +82,9 @@ class Comparison(TableRow):
     mean_b: float = nan
     blocks: int = 0  # that all terms have
     machine_days: int = 0  # of these blocks
-    noisy: int = 0  # blocks that are left out because other programs disturbed them
+    # Blocks that are left out because other programs disturbed them, unless `add_noisy_blocks`
+    # added them to the others.
+    noisy: int = 0
     noisy_estimate: float = nan  # of these blocks, where there are no others; never judged
     timed_out: bool = False  # whether a wait ran out in a term
     published: float = nan  # the paper's ratio, and its bounds by rounding
@@ -110,6 +113,20 @@ class Comparison(TableRow):
     def words(self) -> str:
         """The estimate with its interval."""
         return format_comparison(self.kind, self.estimate, self.low, self.high, self.unit)
+
+
+def add_noisy_blocks(terms: Mapping[str, BlockMeans]) -> dict[str, BlockMeans]:
+    """Return terms with their noisy blocks where the others are too few for an interval.
+
+    It is for a user's own documents, of which no claim is judged. `BlockMeans.noisy` is then the
+    number of noisy blocks among those that all terms have.
+    """
+    quiet = len(find_shared_blocks(terms.values()))
+    if quiet >= MIN_BLOCKS:
+        return {name: replace(means, noisy=0) for name, means in terms.items()}
+    whole = {name: means.with_noisy_blocks for name, means in terms.items()}
+    noisy = len(find_shared_blocks(whole.values())) - quiet
+    return {name: replace(means, noisy=noisy) for name, means in whole.items()}
 
 
 def compare_means(

@@ -12,7 +12,13 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.claims import PaperComparisons
-from benchbook.analysis.comparisons import A_OVER_B, Comparison, add_holm, compare_means
+from benchbook.analysis.comparisons import (
+    A_OVER_B,
+    Comparison,
+    add_holm,
+    add_noisy_blocks,
+    compare_means,
+)
 from benchbook.analysis.published import (
     CellSettings,
     PublishedRatio,
@@ -32,7 +38,10 @@ from benchbook.studies.catalogue import SLUGS
 
 
 def compare_tables(
-    means: pd.DataFrame, wanted: Iterable[PaperComparisons] | None = None
+    means: pd.DataFrame,
+    wanted: Iterable[PaperComparisons] | None = None,
+    *,
+    counts_noisy: bool = False,
 ) -> pd.DataFrame:
     """Return every comparison of the papers' tables that some block means allow.
 
@@ -42,6 +51,8 @@ def compare_tables(
         As `benchbook.analysis.block_means.compute_block_means` returns them.
     wanted
         What is compared; None: all that the papers compare.
+    counts_noisy
+        Whether noisy blocks count where there are too few others, as in your own cells.
 
     Returns
     -------
@@ -58,11 +69,13 @@ def compare_tables(
     rows: list[Comparison] = []
     for pairs in wanted:
         if pairs.study in studies:
-            rows += compare_pairs(pairs, studies[pairs.study])
+            rows += compare_pairs(pairs, studies[pairs.study], counts_noisy=counts_noisy)
     return add_holm(Comparison.to_frame(rows), ["study"])
 
 
-def compare_pairs(pairs: PaperComparisons, study: StudyMeans) -> list[Comparison]:
+def compare_pairs(
+    pairs: PaperComparisons, study: StudyMeans, *, counts_noisy: bool = False
+) -> list[Comparison]:
     """Return the comparison of every pair of levels that ran with all else equal."""
     rows = []
     for match in study.match_levels(pairs.by, pairs.loose, pairs.list_quantities()):
@@ -76,6 +89,8 @@ def compare_pairs(pairs: PaperComparisons, study: StudyMeans) -> list[Comparison
             # Cells name their codecs: with these settings they can have no others.
             named = {match.settings.get("json_codec"), match.settings.get("xml_codec")}
             can_run = pairs.by != "codec" or named.issuperset(missing)
+            if counts_noisy and not missing:
+                terms = add_noisy_blocks(terms)
             if not missing or (pairs.missing and terms and can_run):
                 rows.append(compare_levels(pairs, study, match, levels, terms))
     return _label_rows(rows, pairs)
@@ -145,7 +160,8 @@ def _label_rows(rows: list[Comparison], pairs: PaperComparisons) -> list[Compari
     labelled = list(rows)
     for indices in equals.values():
         settings = [rows[index].settings for index in indices]
-        names = sorted(set().union(*settings) - {*pairs.shown, "n"})
+        # Without a user's file, whose name may have any characters.
+        names = sorted(set().union(*settings) - {*pairs.shown, "n", "dataset_file"})
         differing = [name for name in names if len({str(one.get(name)) for one in settings}) > 1]
         for index in indices:
             label = _format_settings(rows[index].settings, (*pairs.shown, *differing))

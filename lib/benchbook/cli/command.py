@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from benchbook import version
 from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import FolderError
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.suggestions import suggest_name
 
 DONE: Final = 0
@@ -132,6 +134,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     process.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    # A terminal need not have every character.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         options = build_parser(arguments).parse_args(arguments)
         # A command may start its own process again, with these arguments.
@@ -186,7 +192,7 @@ def _print_error(error: Exception, status: int) -> int:
     if len(words) > MAX_ERROR_LENGTH:
         half = MAX_ERROR_LENGTH // 2
         words = f"{words[:half]} … {words[-half:]}"
-    print(f"benchbook: {words}", file=sys.stderr)
+    print(escape_controls(f"benchbook: {words}"), file=sys.stderr)
     return status
 
 

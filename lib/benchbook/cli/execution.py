@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchbook import grid, paths
-from benchbook.cli import output
+from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED, NOTHING_RUNS, UsageError
 from benchbook.cli.stop_signals import StoppedError
 from benchbook.cluster.child_process import HostsError
@@ -28,6 +28,7 @@ from benchbook.runner.progress import (
     find_factors,
     write_rerun_command,
 )
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
 SPENT: Final = "run.json"
@@ -86,7 +87,7 @@ def execute(
         )
     if early_end:
         advice = "Finished cells are kept: the same command continues"
-        print(f"{early_end.reason}. {advice}", file=sys.stderr)
+        print(escape_controls(f"{early_end.reason}. {advice}"), file=sys.stderr)
         return early_end.status
 
     if summary.failed or removed > 0:
@@ -109,7 +110,7 @@ def start_countdown(budget_s: float | None) -> Callable[[], float]:
 
 def choose_patience(options: argparse.Namespace) -> float | None:
     """Return how many seconds a run waits for a quiet machine; None: it only records the load."""
-    return None if options.noisy or options.profile == "smoke" else load_monitor.PATIENCE_S
+    return load_monitor.PATIENCE_S if selection.waits_until_quiet(options) else None
 
 
 def _do_work(work: Callable[[Summary], None], summary: Summary) -> _EarlyEnd | None:
@@ -166,6 +167,8 @@ def _print_flags(summary: Summary, factors: Factors) -> None:
             f"{count} ran while other programs were busy{again}. "
             f"{len(summary.noisy)} noisy: no claim is judged on them."
         )
+    if summary.noisy:
+        print("The same command with --again measures noisy cells again.")
     if summary.timed_out:
         count = format_count(len(summary.timed_out), "cell")
         print(f"In {count} a wait for the replica ran out; those times are timed out:")
@@ -176,10 +179,10 @@ def _print_flags(summary: Summary, factors: Factors) -> None:
 def _print_failure(options: argparse.Namespace, failure: Failure, factors: Factors) -> None:
     """Print which cell failed, why, and the command that measures it again."""
     print(f"\nfailed: {describe_cell(failure.cell, factors)} (block {failure.cell.block + 1})")
-    print("  " + failure.reason.replace("\n", "\n  "))
+    print("  " + escape_controls(failure.reason).replace("\n", "\n  "))
     again = write_rerun_command(failure.cell, factors, options.profile, options.where, options.set)
     if options.scheduler:
         again += f" --scheduler {options.scheduler}"
     if options.unprotected:
         again += " --unprotected"
-    print(f"  again: {again}")
+    print(escape_controls(f"  again: {again}"))

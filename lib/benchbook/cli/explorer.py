@@ -25,15 +25,15 @@ from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     QUESTIONS,
-    Inquiry,
+    AskedQuestion,
     Request,
-    remember_inquiry,
     request_cells,
 )
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
 from benchbook.grid.cells import list_finished_ids
+from benchbook.text.control_characters import escape_controls
 
 DEFAULT_QUESTION: Final = "json-or-xml"
 
@@ -51,7 +51,10 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--records", type=_parse_count, metavar="N", help=text)
     text = "how often each cell is measured (default: 5); more blocks narrow the intervals"
     parser.add_argument("--blocks", type=_parse_count, metavar="N", help=text)
-    parser.add_argument("--wait", action="store_true", help="wait until the machine is quiet")
+    text = "wait until the machine is quiet, and measure noisy cells again"
+    parser.add_argument("--wait", action="store_true", help=text)
+    text = "measure noisy cells again without waiting; the less noisy values stay"
+    parser.add_argument("--again", action="store_true", help=text)
 
 
 def ask_questions(options: argparse.Namespace) -> int:
@@ -61,7 +64,12 @@ def ask_questions(options: argparse.Namespace) -> int:
     """
     questions = options.question or [DEFAULT_QUESTION]
     return ask_about_file(
-        options.file, questions, options.records, options.blocks, wait=options.wait
+        options.file,
+        questions,
+        options.records,
+        options.blocks,
+        wait=options.wait,
+        again=options.again,
     )
 
 
@@ -72,6 +80,7 @@ def ask_about_file(
     blocks: int | None = None,
     *,
     wait: bool = False,
+    again: bool = False,
     show_page: Callable[[Path], None] = lambda page: None,
 ) -> int:
     """Print how a file is read, measure, print the answers and write their page.
@@ -81,7 +90,9 @@ def ask_about_file(
     records, blocks
         How many are used; None for the default.
     wait
-        Whether to wait until the machine is quiet.
+        Whether to wait until the machine is quiet; then noisy cells are measured again.
+    again
+        Whether to measure noisy cells again without waiting.
     show_page
         Called once the page exists; answers appear on it while the cells are measured.
 
@@ -92,36 +103,35 @@ def ask_about_file(
     """
     # How the file is read.
     known = own_files.read_file(file)
-    requests = request_cells(file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait)
+    requests = request_cells(
+        file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait, again=again
+    )
     count, block_count = int(requests[0].settings["n"]), requests[0].blocks
     own_files.print_file(file, known, [count] if count > 1 else [])
     print(describe_scope(count, known.records, block_count))
 
-    # The page, on which answers appear.
+    # The page, on which answers appear below those of before.
     path = str(Path(file).expanduser().resolve())
     own_files.shown.add(path)
-    inquiry = Inquiry(path, tuple(questions), count, block_count, noisy=not wait)
-    inquiry = remember_inquiry(inquiry)
+    asked = [AskedQuestion(name, count, block_count) for name in questions]
+    page = your_documents.AnswerPage(path, asked)
     status = f"Measuring: {QUESTIONS[questions[0]].text} The answers appear here."
-    page = your_documents.write_answer_page(inquiry, [], status, measuring=True)
-    show_page(page)
+    page.write([], status, measuring=True)
+    show_page(page.path)
 
-    replies, early_status = _measure(inquiry, questions, requests)
+    replies, early_status = _measure(page, questions, requests)
     if early_status is not None:
         return early_status
 
-    # The answers; the page has those of earlier questions, too.
-    print(f"\n{your_documents.write_text(replies)}")
-    count = len(replies)
-    earlier = answer_questions(inquiry.questions[count:], inquiry.request_cells()[count:])
-    shown = [*replies, *(reply for reply in earlier if reply.answers)]
-    your_documents.write_answer_page(inquiry, shown, "Measured. Answers below.", measuring=False)
-    print(f"\nAs a page, with bars, text to copy and CSV: {page}")
+    # The answers.
+    print(escape_controls(f"\n{your_documents.write_text(replies)}"))
+    page.write(replies, "Measured. Answers below.", measuring=False)
+    print(escape_controls(f"\nAs a page, with bars, text to copy and CSV: {page.path}"))
     return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
 
 
 def _measure(
-    inquiry: Inquiry, questions: Sequence[str], requests: Sequence[Request]
+    page: your_documents.AnswerPage, questions: Sequence[str], requests: Sequence[Request]
 ) -> tuple[list[Reply], int | None]:
     """Measure the cells of each question, and write its answer to the page.
 
@@ -136,12 +146,12 @@ def _measure(
         replies += answer_questions(questions[number : number + 1], [request])
         if run_status in (INTERRUPTED, HUNG_UP, TERMINATED):
             status = "Stopped: the same command goes on from here."
-            your_documents.write_answer_page(inquiry, replies, status, measuring=False)
+            page.write(replies, status, measuring=False)
             return replies, run_status
         if number + 1 < len(questions):
             following = QUESTIONS[questions[number + 1]].text
             status = f"Measuring: {following} Answers so far below."
-            your_documents.write_answer_page(inquiry, replies, status, measuring=True)
+            page.write(replies, status, measuring=True)
     return replies, None
 
 
@@ -212,7 +222,7 @@ def _print_step(step: str) -> None:
 
 def _show_page(path: Path, opens: bool) -> None:
     """Print a page's path, and open it in a browser."""
-    print(path, flush=True)
+    print(escape_controls(str(path)), flush=True)
     if opens:
         # In a thread, because a browser in the foreground would delay the answers.
         threading.Thread(

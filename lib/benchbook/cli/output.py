@@ -16,6 +16,7 @@ from benchbook.grid.cells import SkippedCells
 from benchbook.registry import products
 from benchbook.results import folder
 from benchbook.servers.address import name_url_variables
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_number
 from benchbook.text.suggestions import suggest_name
 
@@ -63,7 +64,8 @@ def make_names_parser(kind: str, known: Collection[str]) -> Callable[[str], list
 
 def format_json(rows: TableRows) -> str:
     """Return rows as a JSON array, with one object per line."""
-    lines = ",\n ".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    # In ASCII, which any terminal and any program takes.
+    lines = ",\n ".join(json.dumps(row, default=str) for row in rows)
     return f"[{lines}]"
 
 
@@ -82,7 +84,10 @@ def format_table(rows: TableRows) -> str:
     # The columns, and how wide each is.
     all_names = list(rows[0]) if rows else []
     names = [name for name in all_names if any(row[name] not in (None, "") for row in rows)]
-    table = [names, *([_format_value(row[name]) for name in names] for row in rows)]
+    table = [
+        [*map(escape_controls, names)],
+        *([_format_value(row[name]) for name in names] for row in rows),
+    ]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
 
     # The width that is left for the last column. A program reads one row per line.
@@ -109,7 +114,7 @@ def format_table(rows: TableRows) -> str:
 def _format_value(value: object) -> str:
     if isinstance(value, float):
         return format_number(value)
-    return "" if value is None else str(value)
+    return "" if value is None else escape_controls(str(value))
 
 
 def print_absences(
@@ -128,11 +133,12 @@ def print_absences(
         explains are only named, unless the user gave their address.
     """
     for reason, count in Counter(reasons).items():
-        print(f"Skipped {count}: {reason}")
+        print(escape_controls(f"Skipped {count}: {reason}"))
     named = []
     for left_out in absent:
         if in_full or left_out.refused or is_address_given(left_out.what):
-            print(f"Left out: {left_out.what} ({', '.join(left_out.studies)}): {left_out.why}")
+            studies = ", ".join(left_out.studies)
+            print(escape_controls(f"Left out: {left_out.what} ({studies}): {left_out.why}"))
         else:
             named.append(left_out.what)
     if named:
@@ -165,4 +171,4 @@ def report_damage(*, values: bool) -> None:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         lines.append(f"{others[0]}{more}: not read, because the name is not that of a result")
     for line in lines:
-        print(f"benchbook: {line}", file=sys.stderr)
+        print(escape_controls(f"benchbook: {line}"), file=sys.stderr)

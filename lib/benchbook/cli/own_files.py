@@ -9,9 +9,11 @@ from typing import Final
 from benchbook.cli import output
 from benchbook.files.inputs import InputError
 from benchbook.grid import Cell
+from benchbook.grid.expansion import split_levels
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import FileDescription
 from benchbook.own_data.record_files import split_options
+from benchbook.text.control_characters import escape_controls
 
 MAX_LISTED_FIELDS: Final = 12
 """Fields of a file that are listed in a terminal."""
@@ -36,7 +38,8 @@ def read_file(path: str) -> FileDescription:
         nonlocal reported
         if sys.stderr and sys.stderr.isatty() and time.monotonic() - start > _SILENT_S:
             reported = True
-            print(f"\rreading {name}: {share:.0%}", end="", file=sys.stderr, flush=True)
+            line = f"\rreading {escape_controls(name)}: {share:.0%}"
+            print(line, end="", file=sys.stderr, flush=True)
 
     try:
         return own_records.describe_file(path, report)
@@ -52,7 +55,7 @@ def read_files(changes: Iterable[str]) -> None:
     """
     for change in changes:
         name, _, levels = change.partition("=")
-        files = levels.split(",") if name == "dataset_file" else []
+        files = split_levels(name, levels) if name == "dataset_file" else []
         for file in files:
             with suppress(InputError):
                 read_file(file)
@@ -75,10 +78,14 @@ def print_file(file: str, known: FileDescription, counts: Sequence[int]) -> None
 
     One record is said to be repeated by the counts of records that are measured.
     """
-    print(f"{file}: {known.words}")
-    print(output.format_table(known.list_fields(MAX_LISTED_FIELDS)))
+    print(escape_controls(f"{file}: {known.words}"))
+    # A line end in a name would break the table.
+    rows = known.list_fields(MAX_LISTED_FIELDS)
+    for row in rows:
+        row["field"] = row["field"].replace("\n", "\\n")
+    print(output.format_table(rows))
     for note in known.notes:
         if note == own_records.ONE_RECORD_NOTE and counts:
             times = " or ".join(f"{count:,}" for count in counts)
             note = f"It is one record, repeated {times} times."
-        print(note)
+        print(escape_controls(note))

@@ -10,6 +10,7 @@ from benchbook.cli.command import DONE
 from benchbook.grid import Cell
 from benchbook.grid.cells import find_counted_results
 from benchbook.results.views import list_durations
+from benchbook.runner.noisy_cells import find_noisy_cells
 from benchbook.runner.progress import (
     Durations,
     Factors,
@@ -52,6 +53,9 @@ def main(options: argparse.Namespace) -> int:
     parts = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
     parts += _estimate_time_left(cells, known)
     print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
+    noisy = find_noisy_cells(cells)
+    if noisy:
+        print(f"{len(noisy)} of them noisy: benchbook run --again measures them again")
     names = list(dict.fromkeys(cell.study for cell in cells))
     if len(names) > 1:
         print("\n" + output.format_table([_make_study_row(name, cells, known) for name in names]))

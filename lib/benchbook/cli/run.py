@@ -16,6 +16,7 @@ from benchbook.grid import Cell
 from benchbook.grid.cells import SkippedCells
 from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
+from benchbook.runner.noisy_cells import find_noisy_cells, reopen_noisy_cells
 from benchbook.text.number_format import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "do not wait until the machine is quiet: mark such cells noisy, and judge no claim on them"
     )
     parser.add_argument("--noisy", action="store_true", help=text)
+    text = "measure noisy cells again, as a run without --noisy does; the less noisy values stay"
+    parser.add_argument("--again", action="store_true", help=text)
     text = "measure on the workers of a Dask scheduler, such as tls://10.0.0.1:8786 (docs/hosts.md)"
     parser.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "accept a scheduler without TLS: all who can reach it can run any code here"
@@ -100,11 +103,17 @@ def _run_here(options: argparse.Namespace) -> int:
     suite_files.find_temporary_folder()
     check_limits()
     plan = selection.load_plan(options)
-    cells = plan.cells
+    cells, noisy = plan.cells, []
+    if selection.measures_noisy_cells_again(options):
+        cells = reopen_noisy_cells(cells)
+    else:
+        noisy = find_noisy_cells(cells)
     selection.enter_networks(options, cells)
     todo = [cell for cell in cells if cell.state != "done"]
     if any(cell.state != "skipped" or not cell.missing for cell in todo):
-        return _run_cells(options, cells, plan.skipped)
+        status = _run_cells(options, cells, plan.skipped)
+        _print_noisy_cells(noisy)
+        return status
 
     # Nothing is left that can run here.
     before = len(cells) - len(todo)
@@ -113,8 +122,16 @@ def _run_here(options: argparse.Namespace) -> int:
         print(f"{count}: all done before ({format_duration(time.monotonic() - start)})")
     else:
         print(f"{count}: {before} done before, and nothing else can run here:")
+    _print_noisy_cells(noisy)
     output.print_absences((cell.missing or "" for cell in todo), plan.skipped, in_full=not before)
     return DONE if before else NOTHING_RUNS
+
+
+def _print_noisy_cells(cells: Sequence[Cell]) -> None:
+    """Print how many cells keep noisy values of earlier runs, and how to measure them again."""
+    if cells:
+        count = format_count(len(cells), "cell")
+        print(f"{count} of those done before: noisy (--again measures them again)")
 
 
 def _run_cells(
@@ -156,7 +173,8 @@ def _run_on_hosts(options: argparse.Namespace) -> int:
     def work(summary: "Summary") -> None:
         request = options.study, options.profile, options.where, options.set
         limits = options.timeout or TIMEOUT_S, choose_patience(options)
-        dispatch = Dispatch(client, request, limits, records)
+        repeats_noisy = selection.measures_noisy_cells_again(options)
+        dispatch = Dispatch(client, request, limits, records, repeats_noisy=repeats_noisy)
         try:
             dispatch.run(summary)
         finally:

@@ -21,6 +21,7 @@ from benchbook.grid.cells import list_result_keys
 from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
 from benchbook.runner.batch import TIMEOUT_S, Batch
+from benchbook.runner.noisy_cells import reopen_noisy_cells
 from benchbook.runner.progress import Progress, Summary, estimate_time_left
 from benchbook.runner.undecided_claims import (
     ComparisonCells,
@@ -35,7 +36,8 @@ from benchbook.text.number_format import format_count
 def plan(options: argparse.Namespace) -> int:
     """Print the verdicts so far, and what a run until they are decided would do next."""
     cells = selection.load_plan(options).cells
-    state = ClaimState(cells, find_comparison_cells(cells), _analyse(cells))
+    comparisons = find_comparison_cells(cells)
+    state = ClaimState(cells, comparisons, _analyse(cells), repeats_noisy=True)
     print(output.format_json(state.list_rows()) if options.json else state.describe())
     return DONE
 
@@ -47,11 +49,14 @@ def run(options: argparse.Namespace) -> int:
     suite_files.find_temporary_folder()
     check_limits()
     cells = selection.load_plan(options).cells
+    repeats_noisy = selection.measures_noisy_cells_again(options)
+    if repeats_noisy:
+        cells = reopen_noisy_cells(cells)
     selection.enter_networks(options, cells)
 
     # The state of the claims, and whether a block is left.
     comparisons = find_comparison_cells(cells)
-    state = ClaimState(cells, comparisons, _analyse(cells))
+    state = ClaimState(cells, comparisons, _analyse(cells), repeats_noisy)
     print(state.describe(), flush=True)
     if not state.next_block:
         can_run = any(comparison.cells for comparison in comparisons)
@@ -68,11 +73,17 @@ def run(options: argparse.Namespace) -> int:
             return [failure.cell for failure in summary.failed[failed_before:]]
 
         analysis = run_until_decided(
-            cells, comparisons, lambda: _analyse(cells), run_cells, left_s, list_durations()
+            cells,
+            comparisons,
+            lambda: _analyse(cells),
+            run_cells,
+            left_s,
+            list_durations(),
+            repeats_noisy=repeats_noisy,
         )
         if left_s() <= 0:
             print("The time of --budget is over; the same command continues.")
-        print(ClaimState(cells, comparisons, analysis).describe())
+        print(ClaimState(cells, comparisons, analysis, repeats_noisy).describe())
 
     return execute(options, cells, [], work)
 
@@ -94,6 +105,7 @@ class ClaimState:
     cells: Sequence[Cell]  # the plan
     comparisons: Sequence[ComparisonCells]
     analysis: Analysis  # of the finished cells
+    repeats_noisy: bool  # whether noisy cells are measured again
 
     @cached_property
     def undecided(self) -> list[ComparisonCells]:
@@ -104,7 +116,10 @@ class ClaimState:
     def next_block(self) -> list[Cell]:
         """The cells of the block that would run now."""
         now = pd.Timestamp.now("UTC")
-        return choose_next_block(self.cells, self.undecided, self.analysis.means, now)
+        means = self.analysis.means
+        return choose_next_block(
+            self.cells, self.undecided, means, now, repeats_noisy=self.repeats_noisy
+        )
 
     @cached_property
     def verdicts(self) -> list[ClaimVerdict]:

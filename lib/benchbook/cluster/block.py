@@ -3,8 +3,8 @@
 It imports no Dask, because a run starts a child for every block.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,10 +38,19 @@ def plan(*request: Any) -> tuple[str, list[Cell]]:
     return name_host(), grid.make_plan(*request).cells
 
 
-def measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> BlockResults:
-    """Measure the cells that are not done here yet.
+def measure(
+    ordered: list[Cell], timeout_s: float, patience_s: float | None, noisy: Mapping[str, float]
+) -> BlockResults:
+    """Measure the cells that are not done here yet, and those whose values the run has as noisy.
 
-    Finished cells are returned even if it is stopped.
+    Finished cells are returned even if it is stopped; of noisy ones only less noisy values.
+
+    Parameters
+    ----------
+    ordered
+        The cells of a block.
+    timeout_s, patience_s, noisy
+        As `benchbook.runner.batch.Batch` takes them.
     """
     # Imported here, because a child that plans needs no kernel.
     from benchbook.runner.batch import Batch, UnwritableError, lock_results
@@ -51,13 +60,16 @@ def measure(ordered: list[Cell], timeout_s: float, patience_s: float | None) -> 
     with lock_results():
         _remove_other_results(ordered)
         cells = read_states(ordered)
+        cells = [replace(cell, state="todo") if cell.key in noisy else cell for cell in cells]
         # A previous run ended before it received them.
         block_results.summary.done = sum(cell.state == "done" for cell in cells)
         try:
             with Progress(cells, {}) as progress:
-                Batch(
-                    cells, progress, timeout_s, block_results.summary, patience_s=patience_s
-                ).run()
+                summary = block_results.summary
+                batch = Batch(
+                    cells, progress, timeout_s, summary, patience_s=patience_s, noisy=noisy
+                )
+                batch.run()
         except KeyboardInterrupt:
             block_results.stop_reason = STOPPED
         except (UnwritableError, NotQuietError, FolderError) as error:

@@ -21,8 +21,11 @@ from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, find_counted_results, read_states
 from benchbook.results.folder import receive_file
+from benchbook.results.views import list_noisy_cells
 from benchbook.runner.batch import UnwritableError, report_unwritable
+from benchbook.runner.noisy_cells import reopen_noisy_cells
 from benchbook.runner.progress import Summary
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
 StudyBlock: TypeAlias = tuple[int, str]
@@ -109,6 +112,8 @@ class Dispatch:
         Seconds until a cell is given up, and seconds to wait for a quiet machine (None: do not).
     records
         The digests of files of documents in this machine's plan, which are not sent.
+    repeats_noisy
+        Whether noisy cells are measured again, each by its own host.
     """
 
     def __init__(
@@ -117,6 +122,8 @@ class Dispatch:
         request: Sequence[Any],
         limits: tuple[float, float | None],
         records: Collection[str | None] = (),
+        *,
+        repeats_noisy: bool = False,
     ) -> None:
         self.plan: list[Cell] = []
         """The cells of the first host's plan; those that any host has measured are done."""
@@ -124,6 +131,7 @@ class Dispatch:
         self._request = request
         self._limits = limits
         self._records = {*records, None}
+        self._repeats_noisy = repeats_noisy
         self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
         self._refused: dict[str, str] = {}
@@ -228,22 +236,35 @@ class Dispatch:
 
     def _join(self, host: Host, cells: list[Cell]) -> None:
         """Join a host, and note which of its blocks any host has done or begun."""
+        # Noisy cells count as missing, but their hosts have begun their blocks.
+        results_of_others = [
+            result
+            for result in find_counted_results(cells, host.name)
+            if result.host != host.name and result.operations is None
+        ]
+        noisy: Collection[str] = ()
+        if self._repeats_noisy:
+            keys = [cell.key for cell in cells] + [result.key for result in results_of_others]
+            noisy = list_noisy_cells(keys)
+
         # What the host itself has measured.
+        begun = {(cell.block, cell.study) for cell in cells if cell.state == "done"}
+        cells = [replace(cell, state="todo") if cell.key in noisy else cell for cell in cells]
         for cell in cells:
             host.blocks.setdefault((cell.block, cell.study), []).append(cell)
         for block, own in host.blocks.items():
             if all(cell.state == "done" for cell in own):
                 self._assigned.add(block)
-            elif any(cell.state == "done" for cell in own):
+            elif block in begun:
                 self._begun_by.setdefault(block, host.name)
 
         # What other hosts have measured.
         measured: dict[tuple[str, StudyBlock], set[Combination]] = {}
-        for result in find_counted_results(cells, host.name):
-            if result.host == host.name or result.operations is not None:
-                continue
+        for result in results_of_others:
             block = result.cell.block, result.cell.study
-            measured.setdefault((result.host, block), set()).add(result.cell.combination)
+            kinds = measured.setdefault((result.host, block), set())
+            if result.key not in noisy:
+                kinds.add(result.cell.combination)
         for (name, block), kinds in measured.items():
             if kinds >= {cell.combination for cell in host.blocks[block] if not cell.missing}:
                 self._assigned.add(block)
@@ -264,9 +285,12 @@ class Dispatch:
         if block is None:
             return
         cells = read_states(host.blocks[block])
+        if self._repeats_noisy:
+            cells = reopen_noisy_cells(cells)
         todo = [cell for cell in cells if cell.state != "done"]
+        noisy = list_noisy_cells(cell.key for cell in todo)
         only = {"workers": [host.address], "resources": {RESOURCE: 1}, "pure": False, "retries": 0}
-        arguments = describe_suite(), todo, *self._limits
+        arguments = describe_suite(), todo, *self._limits, noisy
         future = self._client.submit(worker.measure_block, *arguments, **only)
         host.sent = block, future
         self._assigned.add(block)
@@ -370,4 +394,4 @@ class Dispatch:
 
 
 def _print_now(line: str) -> None:
-    print(line, flush=True)
+    print(escape_controls(line), flush=True)

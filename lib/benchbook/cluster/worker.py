@@ -57,9 +57,10 @@ def measure_block(
     cells: list[Cell],
     timeout_s: float,
     patience_s: float | None,
+    noisy: dict[str, float],
 ) -> BlockResults:
     """Measure cells of one study in one block on this host, and return their files: a Dask task."""
-    answer: BlockResults = _run_in_child(expected, "measure", cells, timeout_s, patience_s)
+    answer: BlockResults = _run_in_child(expected, "measure", cells, timeout_s, patience_s, noisy)
     return answer
 
 

@@ -7,7 +7,7 @@ beside the results, so that answers survive a reload, a restart and another ques
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -165,6 +165,7 @@ class Request:
     settings: CellSettings
     blocks: int  # how often each cell is measured, at different times
     noisy: bool  # whether it is measured at once, although other programs are busy
+    again: bool = False  # whether noisy cells are measured again even so
 
     @property
     def changes(self) -> list[str]:
@@ -181,7 +182,11 @@ class Request:
         arguments = ["run", self.study, "--profile", _PROFILE, "--where", _CONDITION]
         for change in self.changes:
             arguments += ["--set", change]
-        return [*arguments, "--noisy"] if self.noisy else arguments
+        if self.noisy:
+            arguments.append("--noisy")
+        if self.again:
+            arguments.append("--again")
+        return arguments
 
     def plan(self) -> grid.Plan:
         """Return its cells, done or not, and which of them refuse the records.
@@ -203,6 +208,7 @@ def request_cells(
     blocks: int = DEFAULT_BLOCKS,
     *,
     noisy: bool = True,
+    again: bool = False,
 ) -> list[Request]:
     """Return which cells answer some questions about a file, a request per question.
 
@@ -218,6 +224,8 @@ def request_cells(
         How often each cell is measured.
     noisy
         Whether it is measured at once, although other programs are busy.
+    again
+        Whether noisy cells are measured again even so.
 
     Raises
     ------
@@ -228,20 +236,28 @@ def request_cells(
     records = own_records.describe_file(path).records
     given = {"dataset_file": str(path), "n": min(records, DEFAULT_RECORDS) if n is None else n}
     asked = [QUESTIONS[name] for name in chosen]
-    return [
-        Request(question.study, {**question.settings, **given}, blocks, noisy) for question in asked
-    ]
+    requests = []
+    for question in asked:
+        settings = {**question.settings, **given}
+        requests.append(Request(question.study, settings, blocks, noisy, again))
+    return requests
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question that was asked about a file, with how much of the file was measured."""
+
+    name: str  # in `QUESTIONS`
+    records: int
+    blocks: int
 
 
 @dataclass(frozen=True)
 class Inquiry:
-    """The questions that were asked about a file, with how much of it was measured."""
+    """The questions that were asked about a file."""
 
     file: str  # its path, with the options that follow it
-    questions: tuple[str, ...]  # names in `QUESTIONS`, the newest first
-    records: int
-    blocks: int
-    noisy: bool = True
+    asked: tuple[AskedQuestion, ...]  # the newest first
 
     @property
     def name(self) -> str:
@@ -250,17 +266,33 @@ class Inquiry:
 
     def request_cells(self) -> list[Request]:
         """Return the measured values; raises `InputError` when the file cannot be read any more."""
-        return request_cells(self.file, self.questions, self.records, self.blocks, noisy=self.noisy)
+        requests = []
+        for question in self.asked:
+            requests += request_cells(self.file, [question.name], question.records, question.blocks)
+        return requests
 
 
-def remember_inquiry(inquiry: Inquiry) -> Inquiry:
-    """Store an inquiry, and return it with earlier questions about the same records and blocks."""
-    before = _load_inquiry(_locate_inquiry(inquiry.name))
-    if before and before.questions and replace(before, questions=inquiry.questions) == inquiry:
-        earlier = [name for name in before.questions if name not in inquiry.questions]
-        inquiry = replace(inquiry, questions=(*inquiry.questions, *earlier))
-    suite_files.write_file(_locate_inquiry(inquiry.name), json.dumps(asdict(inquiry), indent=2))
-    return inquiry
+def choose_page_name(file: str) -> str:
+    """Return the name of a file's page: that of the file, with a number if another has it."""
+    name = Inquiry(file, ()).name
+    chosen, number = name, 1
+    while True:
+        stored = _load_inquiry(_locate_inquiry(chosen))
+        if stored is None or stored.file == file:
+            return chosen
+        number += 1
+        chosen = f"{name}-{number}"
+
+
+def store_inquiry(inquiry: Inquiry) -> None:
+    """Store an inquiry in place of an earlier one about its file."""
+    path = _locate_inquiry(choose_page_name(inquiry.file))
+    suite_files.write_file(path, json.dumps(asdict(inquiry), indent=2))
+
+
+def load_inquiry(file: str) -> Inquiry:
+    """Return the stored inquiry about a file; one without questions where there is none."""
+    return _load_inquiry(_locate_inquiry(choose_page_name(file))) or Inquiry(file, ())
 
 
 def load_latest_inquiry() -> Inquiry | None:
@@ -289,7 +321,9 @@ def _load_inquiry(path: Path) -> Inquiry | None:
     """Return a stored inquiry; None where there is none, or it is of another version."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        inquiry = Inquiry(**{**stored, "questions": tuple(stored["questions"])})
+        asked = tuple(AskedQuestion(**question) for question in stored["asked"])
+        inquiry = Inquiry(stored["file"], asked)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return inquiry if {*inquiry.questions} <= {*QUESTIONS} else None
+    is_known = all(question.name in QUESTIONS for question in asked)
+    return inquiry if asked and is_known else None

@@ -16,7 +16,12 @@ import pandas as pd
 
 from benchbook import grid
 from benchbook.analysis.block_means import BlockMeans
-from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
+from benchbook.analysis.comparisons import (
+    A_OVER_B,
+    Comparison,
+    add_noisy_blocks,
+    compare_means,
+)
 from benchbook.analysis.forecast import Need, estimate_need
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.quantities import name_elapsed_times
@@ -64,7 +69,7 @@ class Bar:
     high: float = nan
     blocks: int = 0
     machine_days: int = 0
-    noisy: int = 0  # blocks that ran while other programs were busy
+    noisy: int = 0  # of these blocks, how many ran while other programs were busy
 
     @property
     def value_text(self) -> str:
@@ -106,13 +111,19 @@ class OperationAnswer:
 class Reply:
     """The answer to a question."""
 
-    question: Question
+    name: str  # in `QUESTIONS`
     answers: tuple[OperationAnswer, ...]
     not_tried: Mapping[str, Sequence[str]]  # by the reason, the levels that could not be tried
     libraries: tuple[str, ...] = ()  # that did the work, with their versions
     records: int = 0  # that each time is of
+    blocks: int = 0  # that were asked for
     measured: int = 0  # cells and blocks
     noisy: int = 0  # how many of them ran while other programs were busy
+
+    @property
+    def question(self) -> Question:
+        """The question."""
+        return QUESTIONS[self.name]
 
     @property
     def small_print(self) -> list[str]:
@@ -125,7 +136,9 @@ class Reply:
             sentences.append("Bytes are not measured here, only times.")
         if self.noisy:
             cells = format_count(self.measured, "cell")
-            sentences.append(f"{self.noisy} of {cells} ran while other programs were busy.")
+            is_counted = any(answer.noisy for answer in self.answers)
+            advice = ": --wait measures them again" if is_counted else ", and are left out"
+            sentences.append(f"{self.noisy} of {cells} ran while other programs were busy{advice}.")
         if self.libraries:
             sentences.append(f"Measured through {', '.join(self.libraries)}.")
         return sentences
@@ -133,36 +146,35 @@ class Reply:
 
 def answer_questions(chosen: Sequence[str], requests: Sequence[Request]) -> list[Reply]:
     """Return the answers that the finished cells of some requests give, a reply per question."""
-    pairs = zip(chosen, requests, strict=True)
-    return [_answer_question(QUESTIONS[name], request) for name, request in pairs]
+    return [_answer_question(name, one) for name, one in zip(chosen, requests, strict=True)]
 
 
-def _answer_question(question: Question, request: Request) -> Reply:
+def _answer_question(name: str, request: Request) -> Reply:
     """Return the answer to a question: each level against the fastest, by operation."""
+    question = QUESTIONS[name]
     cells, not_tried = _list_not_tried(question, request)
     means = select_first_arms(Run.read_results("own documents", list_result_keys(cells)).means)
     if means.empty:
-        return Reply(question, (), not_tried)
+        return Reply(name, (), not_tried)
 
     # The times, then the sizes.
-    answers = _compare_times(question, means, counts_noisy=request.noisy)
+    answers = _compare_times(question, means)
     if question.by == "format":
         answers += _compare_sizes(means)
     ran = means.drop_duplicates(["cell_id", "block"])
     return Reply(
-        question,
+        name,
         tuple(answers),
         not_tried,
         libraries=_list_libraries(means),
         records=int(means["n"].max()),
+        blocks=request.blocks,
         measured=len(ran),
         noisy=int(ran["noisy"].fillna(False).astype(bool).sum()),
     )
 
 
-def _compare_times(
-    question: Question, means: pd.DataFrame, *, counts_noisy: bool
-) -> list[OperationAnswer]:
+def _compare_times(question: Question, means: pd.DataFrame) -> list[OperationAnswer]:
     """Return the answer in each operation, one row of the question after the other."""
     versions = labels.list_versions(means)
     measured = StudyMeans(question.study, name_elapsed_times(means))
@@ -179,9 +191,7 @@ def _compare_times(
         if question.row:
             label = _label_level(question.row, common.get(question.row), sides, versions)
         about = {"operation": quantity[0], "language": language, "settings": common, "label": label}
-        answer = _compare_with_fastest(
-            question, about, sides, names, measured, counts_noisy=counts_noisy
-        )
+        answer = _compare_with_fastest(question, about, sides, names, measured)
         if answer:
             answers.append(answer)
 
@@ -195,10 +205,10 @@ def _compare_with_fastest(
     sides: Mapping[str, BlockMeans],
     names: Mapping[str, str],
     measured: StudyMeans,
-    *,
-    counts_noisy: bool,
 ) -> OperationAnswer | None:
     """Return how many times the fastest level's time each other took; None if fewer than two ran.
+
+    Noisy blocks count where there are too few others for an interval.
 
     Parameters
     ----------
@@ -206,19 +216,20 @@ def _compare_with_fastest(
         The comparison's operation, language, settings and label.
     sides, names
         What was measured at each level, and the level's name in the answer.
-    counts_noisy
-        Whether noisy blocks count: they do unless a person waited for a quiet machine.
     """
-    counted = {
-        level: side.with_noisy_blocks if counts_noisy else side for level, side in sides.items()
-    }
-    ran = {level: side for level, side in counted.items() if len(side.blocks)}
+    ran = {}
+    for level, side in sides.items():
+        counted = add_noisy_blocks({level: side})[level]
+        if len(counted.blocks):
+            ran[level] = counted
     if len(ran) < 2:
         return None
     # Each other level over the fastest.
     fastest, *others = sorted(ran, key=lambda level: float(np.log(ran[level].values).mean()))
-    rows = [
-        Comparison(
+    rows = []
+    for level in others:
+        terms = add_noisy_blocks({"a": sides[level], "b": sides[fastest]})
+        row = Comparison(
             study=question.study,
             name=question.text,
             role="client",
@@ -227,18 +238,14 @@ def _compare_with_fastest(
             b=names[fastest],
             n=about["settings"].get("n"),
             **about,
-            **compare_means(A_OVER_B, {"a": ran[level], "b": ran[fastest]}, measured.machine_days),
+            **compare_means(A_OVER_B, terms, measured.machine_days),
         )
-        for level in others
-    ]
-    noisy_blocks = {names[level]: side.noisy for level, side in sides.items()}
-    bars = _make_bars([ran[level] for level in (fastest, *others)], rows, noisy_blocks)
-    return _summarise(question.operations[about["operation"]], rows, bars, counts_noisy)
+        rows.append(row)
+    bars = _make_bars([ran[level] for level in (fastest, *others)], rows)
+    return _summarise(question.operations[about["operation"]], rows, bars)
 
 
-def _make_bars(
-    means: Sequence[BlockMeans], rows: Sequence[Comparison], noisy_blocks: Mapping[str, int]
-) -> list[Bar]:
+def _make_bars(means: Sequence[BlockMeans], rows: Sequence[Comparison]) -> list[Bar]:
     """Return a bar per level, the fastest first.
 
     Parameters
@@ -247,8 +254,6 @@ def _make_bars(
         What counts of each level, the fastest first.
     rows
         The other levels over the fastest, in the same order.
-    noisy_blocks
-        How many blocks of each level were noisy, by its name.
     """
     # The values, as shares of the largest.
     largest = max(float(side.values.mean()) for side in means)
@@ -263,7 +268,7 @@ def _make_bars(
             classify_fastest(rows),
             blocks=len(side.blocks),
             machine_days=rows[0].machine_days,
-            noisy=noisy_blocks[level],
+            noisy=side.noisy,
         )
         bars.append(bar)
     # The ratios; the first bar is what the others are compared with.
@@ -275,12 +280,10 @@ def _make_bars(
     return bars
 
 
-def _summarise(
-    operation: str, rows: Sequence[Comparison], bars: Sequence[Bar], counts_noisy: bool
-) -> OperationAnswer:
+def _summarise(operation: str, rows: Sequence[Comparison], bars: Sequence[Bar]) -> OperationAnswer:
     """Return the answer in one operation, with what would settle it."""
     blocks = min(row.blocks for row in rows)
-    noisy = max(bar.noisy for bar in bars)
+    noisy = max(row.noisy for row in rows)
     need = find_hardest_need(rows)
     return OperationAnswer(
         operation=operation,
@@ -289,7 +292,7 @@ def _summarise(
         advice=describe_need(need, blocks, noisy=noisy > 0) if need else "",
         blocks=blocks + need.blocks if need and need.blocks else 0,
         bars=tuple(bars),
-        noisy=mark_noisy_blocks(noisy, blocks, counted=counts_noisy),
+        noisy=mark_noisy_blocks(noisy, blocks),
     )
 
 

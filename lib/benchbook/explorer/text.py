@@ -275,13 +275,9 @@ def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
     return "More blocks will hardly settle it" + (" while other programs are busy" if noisy else "")
 
 
-def mark_noisy_blocks(noisy: int, blocks: int, *, counted: bool) -> str:
+def mark_noisy_blocks(noisy: int, blocks: int) -> str:
     """Return in how many blocks other programs were busy; empty without such blocks."""
-    if not noisy:
-        return ""
-    if counted:
-        return f"noisy: {noisy} of {format_count(blocks, 'block')}"
-    return f"{format_count(noisy, 'noisy block')} left out"
+    return f"noisy: {noisy} of {format_count(blocks, 'block')}" if noisy else ""
 
 
 def describe_scope(measured: int, records: int, blocks: int) -> str:

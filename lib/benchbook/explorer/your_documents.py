@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
 from math import isnan
@@ -29,11 +29,15 @@ from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     DEFAULT_RECORDS,
     QUESTIONS,
+    AskedQuestion,
     Inquiry,
     Request,
+    choose_page_name,
+    load_inquiry,
     load_latest_inquiry,
     locate_uploads,
     request_cells,
+    store_inquiry,
 )
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.text import describe_scope, omit_folder
@@ -125,7 +129,7 @@ class PageLink:
 
 def locate_page(inquiry: Inquiry) -> Path:
     """Return the path of a file's page."""
-    return paths.figures(_PAGES) / f"{inquiry.name}.html"
+    return paths.figures(_PAGES) / f"{choose_page_name(inquiry.file)}.html"
 
 
 def list_pages() -> list[PageLink]:
@@ -152,7 +156,7 @@ def write_answer_page(
     measuring
         Whether answers are still to come: the page then reloads itself.
     """
-    known = own_records.describe_file(inquiry.file)
+    known, newest = own_records.describe_file(inquiry.file), inquiry.asked[0]
     shown = [reply for reply in replies if reply.answers or not measuring]
     page = _TEMPLATES.get_template("documents.html.j2").render(
         name=inquiry.name,
@@ -161,7 +165,7 @@ def write_answer_page(
         known=known,
         fields=known.list_fields(_MAX_LISTED_FIELDS),
         replies=shown,
-        scope=describe_scope(inquiry.records, known.records, inquiry.blocks),
+        scope=describe_scope(newest.records, known.records, newest.blocks),
         text=write_text(shown),
         csv=write_csv(shown),
         next=[] if measuring else _suggest_commands(inquiry, shown),
@@ -173,20 +177,64 @@ def write_answer_page(
     return path
 
 
+class AnswerPage:
+    """The page of a file's answers, which keeps those of earlier questions.
+
+    Parameters
+    ----------
+    file
+        The file's path, with the options that follow it.
+    asked
+        The questions that are asked now.
+    """
+
+    def __init__(self, file: str, asked: Sequence[AskedQuestion]) -> None:
+        self._file, self._asked = file, asked
+        before = load_inquiry(file)
+        replies = answer_questions(
+            [question.name for question in before.asked], before.request_cells()
+        )
+        pairs = zip(before.asked, replies, strict=True)
+        self._earlier = [(question, reply) for question, reply in pairs if reply.answers]
+        self.path = locate_page(before)
+
+    def write(self, replies: Sequence[Reply], status: str, *, measuring: bool) -> None:
+        """Write the answers so far, and store their questions for the next page.
+
+        Parameters
+        ----------
+        replies
+            Those to the first of the questions that are asked now.
+        status, measuring
+            As `benchbook.explorer.write_answer_page` takes them.
+        """
+        # An earlier answer stays until there is a newer one.
+        answered = {reply.name for reply in replies if reply.answers}
+        earlier = [(one, reply) for one, reply in self._earlier if one.name not in answered]
+        stored = dict.fromkeys([*self._asked, *(question for question, _ in earlier)])
+        inquiry = Inquiry(self._file, tuple(stored))
+        store_inquiry(inquiry)
+        shown = [*replies, *(reply for _, reply in earlier)]
+        write_answer_page(inquiry, shown, status, measuring=measuring)
+
+
 def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
     """Return commands that would answer more, each with what it would answer."""
     file = shlex.quote(inquiry.file)
     commands = []
-    by_question = {reply.question.text: reply for reply in replies}
-    for name in inquiry.questions:
-        reply = by_question.get(QUESTIONS[name].text)
-        open_answers = [answer for answer in reply.answers if answer.blocks] if reply else []
+    for reply in replies:
+        command = f"benchbook ask {file} {reply.name} --records {reply.records}"
+        if any(answer.noisy for answer in reply.answers):
+            again = f"{command} --blocks {reply.blocks} --wait"
+            commands.append((again, "measures noisy cells again, once the machine is quiet"))
+        open_answers = [answer for answer in reply.answers if answer.blocks]
         if open_answers:
             blocks = max(answer.blocks for answer in open_answers)
             operations = dict.fromkeys(answer.operation for answer in open_answers)
-            command = f"benchbook ask {file} {name} --records {inquiry.records} --blocks {blocks}"
-            commands.append((command, f"would settle {', '.join(operations)}"))
-    others = [name for name in QUESTIONS if name not in inquiry.questions]
+            more = f"{command} --blocks {blocks}"
+            commands.append((more, f"would settle {', '.join(operations)}"))
+    asked = {question.name for question in inquiry.asked}
+    others = [name for name in QUESTIONS if name not in asked]
     if others:
         command = f"benchbook ask {file} {others[0]}"
         commands.append((command, f"also answers: {QUESTIONS[others[0]].text}"))
@@ -267,12 +315,17 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         if latest is None:
             return
         self._path.value = latest.file
+        # The boxes have one number of records and of blocks for all questions.
+        newest = latest.asked[0]
+        alike = [one for one in latest.asked if replace(one, name=newest.name) == newest]
+        names = [question.name for question in alike]
         for name, box in self._questions.items():
-            box.value = name in latest.questions
-        self._records.value, self._blocks.value = latest.records, latest.blocks
+            box.value = name in names
+        self._records.value, self._blocks.value = newest.records, newest.blocks
         status = "Answers below, as they were measured before."
         try:
-            self._show_answers(list(latest.questions), latest.request_cells(), status)
+            requests = replace(latest, asked=tuple(alike)).request_cells()
+            self._show_answers(names, requests, status)
         except InputError:
             # The file has changed, so its answers no longer hold.
             return

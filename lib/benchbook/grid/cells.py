@@ -91,6 +91,12 @@ class Cell:
         return f"{self.identity}.{self.block}"
 
     @property
+    def earlier_keys(self) -> list[str]:
+        """The names of results of earlier versions that count whole, whether they exist or not."""
+        whole = [identity for identity, operations in self.earlier if operations is None]
+        return [f"{identity}.{self.block}" for identity in whole]
+
+    @property
     def path(self) -> Path:
         """The file of its values once it is done."""
         return locate_file(self.study, self.identity, self.block)
@@ -147,9 +153,8 @@ def read_states(cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         state_of = states[cell.study]
         cell = replace(cell, state=state_of.get(cell.key, "todo"))
-        for identity, operations in cell.earlier:
-            if operations is None and state_of.get(f"{identity}.{cell.block}") == "done":
-                cell = replace(cell, state="done")
+        if any(state_of.get(key) == "done" for key in cell.earlier_keys):
+            cell = replace(cell, state="done")
         refusal = refusals[cell.study].get(cell.identity)
         if refusal and not cell.missing and cell.state != "done":
             cell = replace(cell, missing=refusal)

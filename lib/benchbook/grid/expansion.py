@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
 from benchbook.grid.grid_file import Grid, ParameterLevels, load_grid, read_level
-from benchbook.own_data import own_records
+from benchbook.own_data import own_records, record_files
 from benchbook.studies.catalogue import SLUGS, STUDIES
 from benchbook.studies.cell import CellParameters
 from benchbook.text.suggestions import suggest_name
@@ -179,6 +179,26 @@ class ChosenCell:
     refused: str | None = None
 
 
+def split_levels(parameter: str, text: str) -> list[str]:
+    """Return the levels that an option lists, separated by commas.
+
+    The name of an existing file may have commas.
+    """
+    # Commas between braces separate nothing.
+    parts = re.split(r",(?![^{]*\})", text)
+    if parameter != "dataset_file":
+        return parts
+    files = []
+    while parts:
+        # The longest name that a file has.
+        count = len(parts)
+        while count > 1 and not record_files.is_file(",".join(parts[:count])):
+            count -= 1
+        files.append(",".join(parts[:count]))
+        parts = parts[count:]
+    return files
+
+
 @dataclass(frozen=True)
 class CommandOption:
     """``NAME=VALUE,...`` of a command's ``--set`` or ``--where``."""
@@ -201,8 +221,7 @@ class CommandOption:
             raise InputError(where, f"write {option} NAME=VALUE or {option} NAME=VALUE,VALUE")
         if name not in names:
             raise InputError(where, f"no parameter {name!r}: {suggest_name(name, names)}")
-        # Commas between braces separate nothing.
-        parts = re.split(r",(?![^{]*\})", values)
+        parts = split_levels(name, values)
         for part in parts:
             other, equals, _ = part.partition("=")
             if equals and other in names:

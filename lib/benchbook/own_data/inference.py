@@ -449,7 +449,7 @@ def describe_records(
         All its records with their lines, some in each chunk.
     """
     inference, check = Inference(), KeyCheck(file.path)
-    for chunk in chunks:
+    for chunk in filter(None, chunks):
         lines, records = zip(*chunk, strict=True)
         check.check_keys(lines, [record.get("_id") for record in records])
         if check.seen:

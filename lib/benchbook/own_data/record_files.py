@@ -109,6 +109,14 @@ def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:
     return Path(name), stated
 
 
+def is_file(path: str) -> bool:
+    """Return whether a path, with or without options, is that of an existing file."""
+    try:
+        return split_options(path)[0].is_file()
+    except (InputError, OSError, ValueError):
+        return False
+
+
 def find_reader(file: OpenedFile) -> RecordReader:
     """Return the reader of a file's format, which its content tells, else its suffix.
 

@@ -19,6 +19,9 @@ from benchbook.plots.points import FrameRow, iterate_rows, join_points
 from benchbook.text.number_format import NOT_PRINTED, format_interval, format_parts
 
 SOURCES: Final = ("published", "here")
+NOISY: Final = "here, noisy"
+"""The source of a value with noisy blocks, which is drawn hollow."""
+
 NOT_RUN: Final = "not run"
 """A table's cell without a value of this machine."""
 

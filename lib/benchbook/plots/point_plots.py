@@ -17,7 +17,7 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from benchbook.plots import style
-from benchbook.plots.exhibit import Dots, Exhibit, Lines
+from benchbook.plots.exhibit import NOISY, Dots, Exhibit, Lines
 from benchbook.plots.points import FrameRow, iterate_rows
 from benchbook.plots.sheet import (
     compute_tick_gap,
@@ -57,7 +57,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     grid = _arrange(points, dots, layout)
 
     # The sheet, as high as its rows and the panels' titles.
-    ran = {*points.loc[points["source"] == "here", "panel"]}
+    ran = {*points.loc[points["source"] != "published", "panel"]}
     titles = [write_panel_title(panel, grid.panel, layout, ran=panel in ran) for panel in panels]
     title_inches = max(estimate_height(title, rc["axes.titlesize"]) for title in titles)
     under, between = (0.3, 0.1) if layout.narrow else (0.45, 0.17)
@@ -166,7 +166,8 @@ def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
         axes.plot(ends, [y, y], linewidth=1.6 * size, solid_capstyle="butt", **bar)
         axes.plot(ends, [y, y], "|", markersize=6 * size, **bar)
     shape = ">" if point.timed_out else look.marker
-    draw_marks(axes, point.value, y, style.SeriesStyle(look.colour, shape), size)
+    is_noisy = point.source == NOISY
+    draw_marks(axes, point.value, y, style.SeriesStyle(look.colour, shape), size, hollow=is_noisy)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:

@@ -27,7 +27,7 @@ POINT_COLUMNS: Final = (
     "panel",  # the part of the figure
     "level",  # the row of a dot plot, the x of a line plot
     "series",
-    "source",  # published or here
+    "source",  # published or here; `exhibit.NOISY` of a user's own cells
     "value",  # NaN where the paper prints only a bound: low..high is then a band
     "low",
     "high",

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, isnan
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import build_settings_frame
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.plots import labels
-from benchbook.plots.exhibit import Dots, Exhibit
+from benchbook.plots.exhibit import NOISY, Dots, Exhibit
 from benchbook.plots.labels import METRICS
 from benchbook.plots.points import (
     FrameRow,
@@ -162,31 +162,44 @@ def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
     return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
 
 
-def draw_own_cells(analysis: Analysis, study: str) -> Exhibit:
+def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
     """Draw comparisons of a study's cells that are in no profile; only times if there are any."""
-    table = select_rows(analysis.tables, study=study, kind="ratio", metric=list(METRICS))
-    table = table.dropna(subset="estimate")
-    times = select_rows(table, metric=["wall_time", "elapsed_time"])
-    rows = [*iterate_rows(times if len(times) else table)]
+    ratios = [row for row in comparisons if row.kind == "ratio" and not isnan(row.estimate)]
+    rows = [row for row in ratios if row.metric in METRICS]
+    times = [row for row in rows if row.metric in ("wall_time", "elapsed_time")]
+    rows = times or rows
 
     # Levels that all rows share are in a note.
-    levels = [row.label.split(", ") for row in rows]
-    shared: list[str] = []
-    if levels:
-        shared = [level for level in levels[0] if all(level in others for others in levels)]
-    files = [row.settings.get("dataset_file") for row in rows]
-    names = {Path(file).name for file in files if file}
-
+    levels, shared = list_own_levels(rows)
     parts = []
     for row, of_row in zip(rows, levels, strict=True):
-        words = [row.operation.replace("_", " ")]
-        words += [level for level in of_row if level not in shared]
-        parts.append(make_ratio_points(row, ", ".join(words), name_a_over_b(row)))
+        label = ", ".join([row.operation.replace("_", " "), *of_row])
+        points = make_ratio_points(row, label, name_a_over_b(row))
+        if row.noisy:
+            points["source"] = points["source"].replace("here", NOISY)
+        parts.append(points)
     points = join_points(*parts)
-    notes = [*_write_notes(points), f"all: {', '.join([*sorted(names), *shared])}"]
+    notes = _write_notes(points)
+    if shared:
+        notes.append(f"all: {', '.join(shared)}")
     places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
     drawing = _make_ratio_dots("first / second", places, panels or [""])
     return Exhibit(f"{study}: cells of your own", points, tuple(notes), drawing)
+
+
+def list_own_levels(rows: Sequence[Comparison]) -> tuple[list[list[str]], list[str]]:
+    """Return the levels of each comparison of a user's own cells, and those that all share.
+
+    A file comes first. Shared levels are left out of the single comparisons.
+    """
+    levels = []
+    for row in rows:
+        words = [row.settings.get("dataset_file"), *row.label.split(", ")]
+        levels.append([str(word) for word in words if word])
+    shared: list[str] = []
+    if levels:
+        shared = [level for level in levels[0] if all(level in others for others in levels)]
+    return [[level for level in of_row if level not in shared] for of_row in levels], shared
 
 
 def add_settings(table: pd.DataFrame) -> pd.DataFrame:
@@ -265,7 +278,7 @@ def _divide_by(row: FrameRow, base: str) -> FrameRow:
 
 
 def _write_notes(points: pd.DataFrame) -> list[str]:
-    measured = points[points["source"] == "here"]
+    measured = points[points["source"] != "published"]
     if measured.empty:
         return ["not run in this profile: nothing of this machine to compare"]
     return [

@@ -22,7 +22,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
 from benchbook.plots import style
-from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.exhibit import NOISY, Exhibit
 from benchbook.plots.style import Layout
 from benchbook.text.number_format import format_tick
 
@@ -146,6 +146,8 @@ def list_legend_handles(
     several = len(series) > 1
     here = style.SeriesStyle(style.INK if several else style.BLUE, "o")
     handles.append(make_legend_mark("here, mean and 99 % interval", here, size))
+    if (points["source"] == NOISY).any():
+        handles.append(make_legend_mark("noisy: busy machine", here, size, filled=False))
 
     # A series that did not run here is hollow.
     if several:
@@ -182,7 +184,10 @@ def draw_marks(
     *,
     hollow: bool = False,
 ) -> None:
-    """Draw marks of one series: this machine's filled, a paper's hollow and on top of them."""
+    """Draw marks of one series: this machine's filled, a paper's hollow and on top of them.
+
+    Noisy ones are hollow, too.
+    """
     if not hollow:
         axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5)
         return

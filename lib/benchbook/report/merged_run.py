@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from benchbook import grid, paths
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis, Run, read_reference_profile
 from benchbook.files import suite_files
 from benchbook.grid.cells import list_levels, list_result_keys, list_user_ids
+from benchbook.own_data import own_records
 from benchbook.papers import exhibits
 from benchbook.plots.points import iterate_rows
 from benchbook.plots.provenance import (
@@ -83,7 +86,12 @@ class MergedRun:
     def own(self) -> Analysis:
         """What follows from cells that are in no profile: other levels, or your records."""
         cells = [] if self.is_reference else list_user_ids()
-        return Run.read_results("own cells", cells).analysis
+        return Analysis(_name_files(Run.read_results("own cells", cells).means))
+
+    @cached_property
+    def own_comparisons(self) -> list[Comparison]:
+        """The comparisons of these cells; noisy blocks count where there are too few others."""
+        return Comparison.from_frame(compare_tables(self.own.means, counts_noisy=True))
 
     @cached_property
     def reference(self) -> Analysis | None:
@@ -116,6 +124,27 @@ class MergedRun:
     def select_cells(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
         return [cell for cell in self.cells if cell.study == study]
+
+
+def _name_files(means: pd.DataFrame) -> pd.DataFrame:
+    """Return block means with the names of users' files in place of their paths.
+
+    Copies of a file under the same name are one file. Other files of the same name are told apart
+    by their folders.
+    """
+    copies: dict[tuple[str, str], list[str]] = {}
+    for file in sorted(means["dataset_file"].dropna().unique()):
+        copies.setdefault((Path(file).name, own_records.digest_file(file)), []).append(file)
+    names: dict[str, str] = {}
+    for key, same in copies.items():
+        parts = Path(same[0]).parts
+        others = [Path(files[0]).parts for other, files in copies.items() if other != key]
+        # As few folders as tell it from the others.
+        length = 1
+        while any(other[-length:] == parts[-length:] for other in others):
+            length += 1
+        names |= dict.fromkeys(same, "/".join(parts[-length:]))
+    return means.assign(dataset_file=means["dataset_file"].replace(names))
 
 
 def merge_run(profile: str) -> MergedRun:

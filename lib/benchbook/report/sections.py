@@ -55,6 +55,11 @@ _FACT_COLUMNS: Final = {
     "fact": "Why it cannot fail here",
 }
 
+_NOISY_ROWS: Final = (
+    "Hollow, noisy: other programs were busy in some blocks, and fewer than five others ran. "
+    "`benchbook run` without `--noisy` measures them again."
+)
+
 
 def show(*parts: str | NotebookOutput) -> None:
     """Show one thing after the other; a text is Markdown."""
@@ -152,51 +157,40 @@ def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOu
 
 def _show_own_cells(merged: MergedRun, slug: str) -> None:
     """Show a study's cells with other levels or your records; nothing without one."""
-    table = select_rows(merged.own.tables, study=slug)
+    rows = [row for row in merged.own_comparisons if row.study == slug]
     refusals = [] if merged.is_reference else list_current_refusals(slug)
-    if table.empty and not refusals:
+    if not rows and not refusals:
         return
-    # What was refused, and why nothing can be compared.
+    # What was refused.
     heading = f"### Your own cells of {slug}"
     if refusals:
         lines = [f"- skipped: {escape_markdown(reason)}" for reason in refusals]
         heading = "\n".join([heading, "", *lines])
-    if table.empty:
+    if not rows:
         show(heading)
-        return
-    if not table["blocks"].any():
-        only_noisy = (
-            "They ran, but other programs disturbed each block, and a noisy block is in no "
-            "comparison. Run them again without `--noisy` on a quiet machine. `benchbook ask` "
-            "also counts noisy blocks."
-        )
-        show(f"{heading}\n\n{only_noisy}")
         return
 
     # The ratios as a figure and as a table.
     name = f"{slug}_own"
-    drawn = ratio_plot.draw_own_cells(merged.own, slug)
+    drawn = ratio_plot.draw_own_cells(rows, slug)
     provenance = exhibits.get_provenance(merged.own, (slug,), merged.profile)
     save_exhibit(drawn, merged.folder / name, provenance)
     save_for_page(drawn, merged.folder / exhibits.PAGE_FOLDER, name)
-    rows, shared = _list_own_ratios(Comparison.from_frame(table))
+    table, shared = _list_own_ratios(rows)
     caption = (
         "Measured with a level or a file that this profile does not have; "
         "no claim is judged by them."
     )
     if shared:
         caption = f"{caption} All rows: {escape_markdown(', '.join(shared))}."
-    show(
-        f"{heading}\n\n{caption}",
-        render_exhibit(merged.folder, name),
-        render_table(rows),
-    )
+    if any(row.noisy for row in rows):
+        caption = f"{caption} {_NOISY_ROWS}"
+    show(f"{heading}\n\n{caption}", render_exhibit(merged.folder, name), render_table(table))
 
 
 def _list_own_ratios(comparisons: Sequence[Comparison]) -> tuple[pd.DataFrame, list[str]]:
     """Return one row per comparison, and the levels that all share, which no row repeats."""
-    levels = [row.label.split(", ") for row in comparisons]
-    shared = [level for level in levels[0] if all(level in others for others in levels)]
+    levels, shared = ratio_plot.list_own_levels(comparisons)
     rows = []
     for row, of_row in zip(comparisons, levels, strict=True):
         quantity = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}"
@@ -204,12 +198,16 @@ def _list_own_ratios(comparisons: Sequence[Comparison]) -> tuple[pd.DataFrame, l
             {
                 "Ratio": name_a_over_b(row),
                 "Quantity": quantity.replace("_", " "),
-                "Levels": ", ".join(level for level in of_row if level not in shared),
-                "Here": row.words or row.reason,
-                "Blocks": row.blocks,
+                "Levels": ", ".join(of_row),
+                "Here": (row.words or row.reason) + (", noisy" if row.noisy else ""),
+                "Blocks": row.blocks - row.noisy,
+                "Noisy blocks": row.noisy,
             }
         )
-    return pd.DataFrame(rows), shared
+    table = pd.DataFrame(rows)
+    if not table["Noisy blocks"].any():
+        table = table.drop(columns="Noisy blocks")
+    return table, shared
 
 
 def render_citation(slug: str) -> HTML:

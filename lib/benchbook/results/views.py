@@ -115,6 +115,27 @@ def list_origins(keys: Iterable[str]) -> list[Origin]:
     ]
 
 
+def list_noisy_cells(keys: Iterable[str]) -> dict[str, float]:
+    """Return the noisy ones of some finished cells, each with the processors that others used.
+
+    Cells are named ``identity.block``.
+    """
+    files_of_cells = folder.verify_files(list_finished_files(keys))
+    if not files_of_cells:
+        return {}
+    # Here, as in `open_table`.
+    import pyarrow.dataset as ds
+
+    columns = ["cell_id", "block", "background_load"]
+    paths = [str(file.path) for file in files_of_cells]
+    rows = ds.dataset(paths, schema=OBSERVATIONS).to_table(columns, filter=ds.field("noisy"))
+    loads = {}
+    for row in rows.group_by(columns).aggregate([]).to_pylist():
+        load = row["background_load"]
+        loads[f"{row['cell_id']}.{row['block']}"] = math.inf if load is None else load
+    return loads
+
+
 def connect(
     identities: Iterable[str] | Mapping[str, Operations] | None = None,
     memory: str | None = None,

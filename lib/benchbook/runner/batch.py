@@ -25,6 +25,7 @@ from benchbook.own_data import own_records
 from benchbook.results import folder
 from benchbook.results.folder import CellState, write_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
+from benchbook.results.views import list_noisy_cells
 from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
@@ -44,6 +45,7 @@ ROWS_FILE: Final = "rows.parquet"
 """The file of the rows that a cell delivers, in its deployment's folder."""
 
 NO_COLUMNS: Final[Mapping[str, object]] = {}
+NO_LOADS: Final[Mapping[str, float]] = {}
 
 _FULL: Final = "the disk is full: free some of it"
 _NO_PERMISSION: Final = "you may not write there: change its permissions or owner"
@@ -95,7 +97,8 @@ def report_unwritable() -> Iterator[None]:
 class Batch:
     """One run over a plan; finished cells are left as they are.
 
-    A cell that ran while other processes were busy is measured again at the end of its block.
+    A cell that ran while other processes were busy is measured again at the end of its block. Of a
+    cell that was noisy before this run, that is the first measurement. The less noisy one is kept.
 
     Parameters
     ----------
@@ -112,6 +115,9 @@ class Batch:
     patience_s
         Seconds to wait for a quiet machine. With None the run does not wait and does not repeat
         noisy cells, but only marks them.
+    noisy
+        Cells whose noisy values another results' folder has, by their key, with the processors
+        that others used meanwhile.
     """
 
     def __init__(
@@ -122,6 +128,7 @@ class Batch:
         summary: Summary | None = None,
         is_time_up: Callable[[], bool] = lambda: False,
         patience_s: float | None = load_monitor.PATIENCE_S,
+        noisy: Mapping[str, float] = NO_LOADS,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
@@ -135,8 +142,10 @@ class Batch:
         for study in {cell.study for cell in self._cells}:
             self._refusals |= folder.list_refusals(study)
         """Why servers refuse a user's records, by the identity of a cell that tried."""
-        self._noisy: dict[str, tuple[Cell, float]] = {}
-        """The block's noisy cells by their key, with the processors that others used."""
+        self._noisy = {**noisy, **list_noisy_cells(cell.key for cell in self._cells)}
+        """The processors that others used while a cell ran whose values are noisy, by its key."""
+        self._repeats: dict[str, Cell] = {}
+        """The block's cells that are measured again at its end, by their key."""
 
     def run(self) -> None:
         """Run the cells that are not done; an interrupt is raised once nothing runs any more.
@@ -154,16 +163,14 @@ class Batch:
             # Each block has a fork server that has imported what its cells import.
             runnable = [cell for cell in self._cells if not cell.missing]
             for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
-                self._noisy.clear()
+                self._repeats.clear()
                 block = list(cells)
                 modules = set[str]()
                 for cell in block:
                     modules |= list_modules(cell.study, cell.parameters)
                 with ForkServer(modules) as fork_server:
                     self._run_deployments(block, fork_server)
-                    if self._repeats_noisy:
-                        noisy = [cell for cell, _ in self._noisy.values()]
-                        self._run_deployments(noisy, fork_server, again=True)
+                    self._run_deployments([*self._repeats.values()], fork_server, again=True)
         finally:
             self.summary.spent_s["waiting"] += self._monitor.waited_s
             self.summary.wall_s += time.monotonic() - start
@@ -270,18 +277,28 @@ class Batch:
 
         # Of two measurements, keep the one with less background load.
         timed_out = has_timed_out(values)
-        _, least = self._noisy.get(cell.key, (cell, math.inf))
+        was_noisy = cell.key in self._noisy
+        least = self._noisy.get(cell.key, math.inf)
         if load.is_quiet or load.foreign < least:
             self._write(cell, {**_describe_cell(cell, "done"), **measured_on}, table)
             self.summary.note_flags(cell, timed_out=timed_out, noisy=not load.is_quiet)
-        if cell.key in self._noisy:
+        elif cell not in self.summary.noisy:
+            self.summary.noisy.append(cell)
+        if load.is_quiet:
+            self._noisy.pop(cell.key, None)
+        else:
+            self._noisy[cell.key] = min(load.foreign, least)
+
+        # Count the cell; one that is noisy for the first time is measured once more.
+        if cell.key in self._repeats:
             self.summary.repeated += 1
         else:
             self.summary.done += 1
             self._progress.end_cell(cell, "done", stopwatch.seconds)
             if not load.is_quiet:
                 self.summary.beside_others += 1
-                self._noisy[cell.key] = cell, load.foreign
+                if self._repeats_noisy and not was_noisy:
+                    self._repeats[cell.key] = cell
         self._count_seconds(outcome, count_measured_seconds(values))
         return not timed_out
 
@@ -297,7 +314,13 @@ class Batch:
             self.summary.spent_s[part] += seconds
 
     def _skip(self, cell: Cell, reason: str, columns: Mapping[str, object] = NO_COLUMNS) -> None:
-        """Write why a cell is skipped; `columns` say on what it was tried, if it was."""
+        """Write why a cell is skipped; `columns` say on what it was tried, if it was.
+
+        One that has noisy values keeps them.
+        """
+        if cell.key in self._noisy:
+            self._progress.report_kept_values(cell, reason)
+            return
         # A refusal stays as it is, with the servers on which the cell was tried.
         if cell.state != "skipped" or cell.identity not in self._refusals:
             self._write(cell, {**_describe_cell(cell, "skipped", reason), **columns})
@@ -305,7 +328,7 @@ class Batch:
         self._progress.end_cell(cell, "skipped")
 
     def _fail(self, cell: Cell, reason: str, columns: dict[str, object]) -> None:
-        """Write why a cell failed; one that was measured again keeps its first values."""
+        """Write why a cell failed; one that has noisy values keeps them."""
         reason = scrub_passwords(reason)
         if cell.key in self._noisy:
             self._progress.report_kept_values(cell, reason)

@@ -16,6 +16,7 @@ from typing import Final, Literal, Self, TypeAlias
 
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
+from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_duration
 
 TimePart: TypeAlias = Literal[
@@ -152,7 +153,7 @@ def write_rerun_command(
 
 def describe_cell(cell: Cell, factors: Factors) -> str:
     """Return a cell's study, and the levels that distinguish it from the others, on one line."""
-    return " ".join([cell.study, *_format_levels(cell, factors)])
+    return escape_controls(" ".join([cell.study, *_format_levels(cell, factors)]))
 
 
 def _format_levels(cell: Cell, factors: Factors) -> list[str]:
@@ -282,6 +283,9 @@ class Progress(AbstractContextManager["Progress"]):
         first = reason.partition("\n")[0]
         name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
         self.print_line(f"failed when measured again, so its first values stay: {name}: {first}")
+        # It may have its values of another run.
+        if cell.key in self._left:
+            self.end_cell(cell, "done")
 
     def end_deployment(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Print that a deployment's cells in a block have ended; `again`: the noisy ones."""
@@ -296,7 +300,7 @@ class Progress(AbstractContextManager["Progress"]):
 
     def print_line(self, line: str) -> None:
         """Print a line above what is live."""
-        self._console.print(line, markup=False)
+        self._console.print(escape_controls(line), markup=False)
         sys.stdout.flush()
 
     def _count_cells(self) -> str:
@@ -311,5 +315,6 @@ class Progress(AbstractContextManager["Progress"]):
         """Redraw the live line."""
         if self._is_live:
             finished = self._count - len(self._left)
-            self._bar.update(self._task, completed=finished, counts=self._count_cells(), cell=cell)
+            shown = escape_controls(cell)
+            self._bar.update(self._task, completed=finished, counts=self._count_cells(), cell=shown)
             self._bar.refresh()

@@ -7,6 +7,7 @@ stopped continues where it was.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product, zip_longest
 from math import isinf, isnan
 from typing import Final, TypeAlias
@@ -243,6 +244,8 @@ def choose_next_block(
     means: pd.DataFrame,
     now: pd.Timestamp,
     visited: Collection[int] = (),
+    *,
+    repeats_noisy: bool = False,
 ) -> list[Cell]:
     """Return the cells to run in the next block, in the plan's order; an empty list for none.
 
@@ -265,8 +268,15 @@ def choose_next_block(
         When the block would begin.
     visited
         The blocks that this run is through with.
+    repeats_noisy
+        Whether noisy cells are to be measured again, once in a run.
     """
     finished, current = _find_passes(cells, means, now)
+    if repeats_noisy:
+        # Those of this run count as finished: a busy machine gets no more blocks than a quiet one.
+        for cell, block in _find_noisy(cells, means):
+            if block not in visited:
+                del finished[cell, block]
     blocks = {cell.block for cell in cells}
     needed = {comparison.cells for comparison in comparisons}
     shared = _count_shared_blocks(needed, blocks, finished)
@@ -317,6 +327,15 @@ def _find_passes(
     return finished, current
 
 
+def _find_noisy(cells: Sequence[Cell], means: pd.DataFrame) -> set[tuple[Combination, int]]:
+    """Return the finished cells that are noisy, with their blocks."""
+    kind_of = {cell.identity: cell.combination for cell in cells}
+    is_noisy = means["noisy"].fillna(False).astype(bool)
+    here = means[is_noisy & means["cell_id"].isin(kind_of.keys())]
+    keys = here[["cell_id", "block"]].drop_duplicates()
+    return {(kind_of[cell], block) for cell, block in keys.itertuples(index=False)}
+
+
 def _count_shared_blocks(
     comparisons: Iterable[frozenset[Combination]],
     blocks: Iterable[int],
@@ -339,6 +358,8 @@ def run_until_decided(
     left_s: Callable[[], float],
     durations: Mapping[Combination, float],
     now: Callable[[], pd.Timestamp] = lambda: pd.Timestamp.now("UTC"),
+    *,
+    repeats_noisy: bool = False,
 ) -> Analysis:
     """Run block after block until no comparison needs more, or until time is up.
 
@@ -360,7 +381,10 @@ def run_until_decided(
         As in `choose_affordable`.
     now
         Returns the time.
+    repeats_noisy
+        As in `choose_next_block`.
     """
+    choose = partial(choose_next_block, cells, repeats_noisy=repeats_noisy)
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     undecided = select_undecided(comparisons, analysis)
     verdicts = ClaimVerdict.from_frame(analysis.verdicts)
@@ -370,9 +394,9 @@ def run_until_decided(
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
         first = [comparison for comparison in wanted if comparison.claim.id in affordable]
-        chosen = choose_next_block(cells, first, analysis.means, now(), visited)
+        chosen = choose(first, analysis.means, now(), visited)
         if not chosen:
-            chosen = choose_next_block(cells, wanted, analysis.means, now(), visited)
+            chosen = choose(wanted, analysis.means, now(), visited)
         if not chosen:
             break
         failures.update(cell.combination for cell in run_cells(chosen))
