@@ -71,7 +71,8 @@ def is_dark_on_white(element: Any) -> bool:
 
 
 _COUNT_ROWS = """() => [...document.querySelectorAll("table.paged")].map(table => {
-  const api = new DataTable.Api(table), info = table.closest(".dt-container").querySelector(".dt-info");
+  const api = new DataTable.Api(table);
+  const info = table.closest(".dt-container").querySelector(".dt-info");
   return {
     said: Number(info.textContent.match(/of ([\\d,]+) rows/)[1].replaceAll(",", "")),
     all: api.rows().count(),
@@ -114,7 +115,7 @@ class WatchedPage:
         return [(rule, element["html"], element["failureSummary"]) for rule, element in firsts]
 
     def count_rows(self) -> list[dict[str, int]]:
-        """Return of each paged table how many rows it says, has and shows, and if it has a next page.
+        """Return how many rows each paged table says, has and shows, and its next pages.
 
         Raises
         ------
