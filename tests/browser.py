@@ -1,11 +1,15 @@
 """Debian's Chromium, driven by Playwright, and what every page must hold to."""
 
+import base64
+import hashlib
 import io
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import lxml.html
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,6 +39,25 @@ def start_browser() -> Iterator[Any]:
         browser.close()
 
 
+def parse_page(page: Path) -> Any:
+    """Return the elements of a page."""
+    return lxml.html.document_fromstring(page.read_text(encoding="utf-8"))
+
+
+def find_refused_scripts(page: Path) -> list[str]:
+    """Return the beginnings of the scripts in a page that its own policy refuses, by digest."""
+    document = parse_page(page)
+    (policy,) = document.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    scripts = [script.text for script in document.xpath("//script[not(@src or @type)]")]
+    assert scripts
+    return [script[:80] for script in scripts if _digest(script) not in policy]
+
+
+def _digest(script: str) -> str:
+    """Return a script's digest, as a policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
 def is_dark_on_white(element: Any) -> bool:
     """Return whether most of an element is white as it is seen, and some of it nearly black."""
     from PIL import Image
@@ -45,6 +68,18 @@ def is_dark_on_white(element: Any) -> bool:
         and shades[255] > sum(shades) / 2
         and sum(shades[:64]) > sum(shades) / 500
     )
+
+
+_COUNT_ROWS = """() => [...document.querySelectorAll("table.paged")].map(table => {
+  const api = new DataTable.Api(table);
+  const info = table.closest(".dt-container").querySelector(".dt-info");
+  return {
+    said: Number(info.textContent.match(/of ([\\d,]+) rows/)[1].replaceAll(",", "")),
+    all: api.rows().count(),
+    shown: table.tBodies[0].rows.length,
+    next: info.closest(".dt-container").querySelectorAll(".dt-paging button.next").length,
+  };
+})"""
 
 
 class WatchedPage:
@@ -78,6 +113,17 @@ class WatchedPage:
         ]
         firsts = [(violation["id"], violation["nodes"][0]) for violation in serious]
         return [(rule, element["html"], element["failureSummary"]) for rule, element in firsts]
+
+    def count_rows(self) -> list[dict[str, int]]:
+        """Return how many rows each paged table says, has and shows, and its next pages.
+
+        Raises
+        ------
+        playwright.sync_api.Error
+            When the script of tables did not run.
+        """
+        counts: list[dict[str, int]] = self.page.evaluate(_COUNT_ROWS)
+        return counts
 
     def check_layouts(self) -> None:
         """Assert that a wide light page and a narrow dark one have no fault and fit the width."""

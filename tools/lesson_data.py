@@ -107,6 +107,7 @@ def write(table: pd.DataFrame, path: Path) -> None:
         compression_level=19,
         use_dictionary=[name for name in table if name not in numbers],
         column_encoding=dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
+        write_page_checksum=True,
     )
     print(f"{path.name}: {len(table):,} rows, {path.stat().st_size / 1e3:,.0f} kB")
 

@@ -37,7 +37,6 @@ from benchbook.report import merged_run
 from benchbook.report.build import STAMP, build_report
 from benchbook.report.tables import load_templates
 from benchbook.report.text import describe_aa_checks, describe_noise
-from benchbook.results.folder import shorten_paths
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect, format_csv
 from benchbook.studies.catalogue import SLUGS
@@ -70,7 +69,7 @@ def _describe_run(means: pd.DataFrame, profile: str) -> None:
     """Write what the reference run is of, into `ABOUT_FILE`."""
     about = describe_provenance(means, profile) | {"machine_days": list_machine_days(means)}
     text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-    (paths.reference() / ABOUT_FILE).write_text(shorten_paths(text), encoding="utf-8")
+    (paths.reference() / ABOUT_FILE).write_text(text, encoding="utf-8")
 
 
 def draw_run() -> None:
@@ -103,7 +102,7 @@ def draw_run() -> None:
         elif former.suffix != ".parquet":
             former.unlink()
     for name, text in texts.items():
-        (folder / name).write_text(shorten_paths(text), encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     _describe_run(merged.means, merged.profile)
     described = crate.describe_crate(
         folder, [f"{moment:%Y-%m-%d}" for moment in find_time_span(merged.means)]
@@ -145,15 +144,10 @@ def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table, its texts without paths.
+    """Write a table.
 
     Floating-point numbers are split into streams of bytes, which zstd packs a third smaller.
     """
-    for number, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            coded = table[field.name].combine_chunks().dictionary_encode()
-            texts = [shorten_paths(text) for text in coded.dictionary.to_pylist()]
-            table = table.set_column(number, field, pa.array(texts, field.type).take(coded.indices))
     split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     others = [name for name in table.column_names if name not in split]
     packed: dict[str, Any] = {"compression": "zstd", "compression_level": _COMPRESSION_LEVEL}

@@ -4,6 +4,7 @@ import csv
 import html
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -16,12 +17,14 @@ from typing import Any
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from scipy import stats
 
 from benchbook.analysis.steadiness import find_steady_state
+from benchbook.results.files import DamagedError
 from benchbook.servers import processes
 from benchbook_lessons import (
     class_board,
@@ -31,6 +34,7 @@ from benchbook_lessons import (
     drift,
     effects,
     feedback,
+    snapshot,
     stores,
     t_tests,
     warm_up,
@@ -766,3 +770,28 @@ def test_the_class_board_counts_the_intervals_that_exclude_1_and_shows_far_ones_
     assert in_sequence.get_xlim() == interleaved.get_xlim()
     assert in_sequence.get_xlim()[1] < 1.2
     assert [text.get_text() for text in in_sequence.texts] == ["3"]
+
+
+@pytest.mark.parametrize(
+    "name", [snapshot.ROUND_TRIPS_FILE, snapshot.MEANS_FILE, snapshot.STORES_FILE]
+)
+def test_no_flipped_bit_of_a_lesson_s_data_changes_a_value_silently(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole, copy = (snapshot.find_folder() / name).read_bytes(), tmp_path / name
+    values, refused = snapshot._read(name), 0
+    monkeypatch.setattr(snapshot, "find_folder", lambda: tmp_path)
+    for bit in random.Random(7).sample(range(8 * len(whole)), 30):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        copy.write_bytes(flipped)
+        try:
+            table = snapshot._read.__wrapped__(name)
+        except DamagedError:
+            refused += 1
+            continue
+        # A column that is renamed is not found; no value of another one may change.
+        same = [column for column in values if column in table]
+        assert len(same) >= len(values.columns) - 1
+        pd.testing.assert_frame_equal(table[same], values[same])
+    assert refused > 15

@@ -69,6 +69,8 @@ STUDIES = [
 def absolute_paths(folder: Path) -> set[str]:
     """Return all paths of a machine in a folder's files; in tables, those in their texts."""
     texts = [file.read_text() for file in folder.iterdir() if file.suffix != ".parquet"]
+    # Regular expressions of the page's scripts look like paths.
+    texts = [re.sub("<script>.*?</script>", "", text, flags=re.DOTALL) for text in texts]
     for file in folder.glob("*.parquet"):
         table = pq.read_table(file)
         columns = [

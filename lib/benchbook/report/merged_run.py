@@ -29,7 +29,7 @@ from benchbook.plots.provenance import (
     list_environments,
     list_software,
 )
-from benchbook.results.folder import find_lost_cells
+from benchbook.results.folder import find_lost_cells, shorten_paths
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_number
@@ -166,7 +166,17 @@ def merge_run(profile: str) -> MergedRun:
         return MergedRun(profile, _mark_cells_that_ran(planned, run.means), run, folder)
     plan = grid.make_plan(SLUGS, profile)
     run = Run.read_results(profile, list_result_keys(plan.cells))
-    return MergedRun(profile, plan.cells, run, folder, plan.skipped)
+    # A page may be published, so its reasons name no folder of this machine.
+    cells = [_shorten_reason(cell) for cell in plan.cells]
+    skipped = [replace(group, why=shorten_paths(group.why)) for group in plan.skipped]
+    return MergedRun(profile, cells, run, folder, skipped)
+
+
+def _shorten_reason(cell: grid.Cell) -> grid.Cell:
+    """Return a cell; if it cannot run, with shortened paths in the reason."""
+    if cell.missing is None:
+        return cell
+    return replace(cell, missing=shorten_paths(cell.missing))
 
 
 def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:

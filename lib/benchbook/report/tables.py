@@ -1,13 +1,13 @@
 """Tables of the final notebook as HTML.
 
-A long table shows a page of rows at a time, sorted and filtered by DataTables, which the package
-`itables` brings. `render_table` shows a frame, `render_t_tests` all t-tests.
+Each table has all of its rows. Where a script may run, a long table shows a page of them at a time,
+sorted and filtered by DataTables, which the package `itables` brings. `render_table` shows a frame,
+`render_t_tests` all t-tests.
 """
 
-import html
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -40,9 +40,6 @@ NotebookOutput: TypeAlias = HTML | Markdown
 
 MAX_WHOLE_ROWS: Final = 25
 """Rows of the longest table that is shown whole; a longer one is paged."""
-
-ROWS_IN_PAGE: Final = 10
-"""Rows of a paged table that are seen without a script and on paper."""
 
 _NUMBERS: Final = re.compile(
     r"[-+<> ]*[\d.,]+( \([-+<> \d.,]+(to [-+<> \d.,]+|or \w+)\))?|nan|" + f"{NOT_PRINTED}|{NOT_RUN}"
@@ -96,7 +93,7 @@ def fill_template(template: str, **parts: Any) -> str:
 
 
 class PagedTable(HTML):
-    """A table that pages its rows where it is long.
+    """A long table, of which a script shows a page of rows at a time.
 
     JupyterLab is given the script for that with each table, the report's page has it once.
     """
@@ -104,8 +101,7 @@ class PagedTable(HTML):
     def _ipython_display_(self) -> None:
         display(HTML(self.data))  # type: ignore[no-untyped-call]
         # A notebook can be opened at any cell, so each table brings the library.
-        if 'class="rows"' in self.data:
-            display(Javascript(load_notebook_script()))  # type: ignore[no-untyped-call]
+        display(Javascript(load_notebook_script()))  # type: ignore[no-untyped-call]
 
 
 def render_table(
@@ -140,37 +136,24 @@ def render_table(
         [format_number(value) if isinstance(value, float) else str(value) for value in row]
         for row in table.itertuples(index=False, name=None)
     ]
-    first, paged = _split_rows(rows)
-    page = fill_template(
+    return _fill_table(
         "table",
+        rows,
         heads=_list_headings(kinds),
         kinds=list(kinds.values()),
-        rows=first,
-        paged=paged,
         title=title,
         notes=notes,
         fold=fold,
         name=name,
     )
-    return PagedTable(page)  # type: ignore[no-untyped-call]
 
 
-def _split_rows(rows: Sequence[Sequence[str]]) -> tuple[Sequence[Sequence[str]], str]:
-    """Return the rows that are in the page itself, and all rows of a paged table as JSON."""
-    if len(rows) <= MAX_WHOLE_ROWS:
-        return rows, ""
-    return rows[:ROWS_IN_PAGE], encode_rows(rows)
-
-
-def encode_rows(rows: Iterable[Sequence[str]]) -> Markup:
-    """Return rows as JSON for an element of the page; texts are escaped, `Markup` is not."""
-    cells = [
-        [str(cell) if isinstance(cell, Markup) else html.escape(cell) for cell in row]
-        for row in rows
-    ]
-    text = json.dumps(cells, ensure_ascii=False, separators=(",", ":"))
-    # Inside <script> nothing but "<" can end the element.
-    return Markup(text.replace("<", "\\u003c"))
+def _fill_table(template: str, rows: Sequence[Sequence[str]], **parts: Any) -> NotebookOutput:
+    """Return a template filled in with all rows; a script pages them where they are many."""
+    is_paged = len(rows) > MAX_WHOLE_ROWS
+    page = fill_template(template, rows=rows, paged=is_paged, **parts)
+    shown = PagedTable if is_paged else HTML
+    return shown(page)  # type: ignore[no-untyped-call]
 
 
 def _classify_column(name: str, values: "pd.Series[Any]") -> str:
@@ -211,9 +194,7 @@ def render_t_tests(table: pd.DataFrame) -> NotebookOutput:
     if table.empty:
         return Markdown("")  # type: ignore[no-untyped-call]
     rows = [_write_t_test(row) for row in iterate_rows(table)]
-    first, paged = _split_rows(rows)
-    page = fill_template("t_tests", columns=_T_TEST_COLUMNS, rows=first, paged=paged, file=T_TESTS)
-    return PagedTable(page)  # type: ignore[no-untyped-call]
+    return _fill_table("t_tests", rows, columns=_T_TEST_COLUMNS, file=T_TESTS)
 
 
 def _write_t_test(row: FrameRow) -> list[str]:

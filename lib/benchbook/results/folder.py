@@ -61,6 +61,9 @@ _PATH: Final = re.compile(
 )
 """The folders in an absolute path, in a text or in JSON."""
 
+_WITH_PATHS: Final = ("reason", "environment")
+"""The columns whose texts may name files of the machine that measured."""
+
 
 class BusyError(RuntimeError):
     """Another run holds the lock of the results' folder."""
@@ -146,7 +149,7 @@ def write_cell(
     parameters
         All its parameters in JSON, as a plan has them.
     """
-    texts = [name for name in ("reason", "environment") if cell.get(name) is not None]
+    texts = [name for name in _WITH_PATHS if cell.get(name) is not None]
     table = join_cell({**cell, **{name: shorten_paths(str(cell[name])) for name in texts}}, values)
     return _replace_table(files.collect_facts(table, parameters), table)
 
@@ -172,7 +175,8 @@ def import_cells(
     Parameters
     ----------
     table
-        Observations; cells that are already present stay.
+        Observations; cells that are already present stay. Paths in their reasons and environments
+        are shortened.
     state_parameters
         Returns a cell's parameters in JSON from its first row.
     host
@@ -192,6 +196,9 @@ def import_cells(
     table = table.select(schema.names).cast(schema)
     if host is not None:
         table = _rename_host(table, host)
+    for name in _WITH_PATHS:
+        column = _shorten_texts(table[name])
+        table = table.set_column(table.column_names.index(name), name, column)
     cells = list(_split_cells(table, state_parameters))
     new = _select_new_cells(cells)
     for facts, rows in new:
@@ -199,6 +206,13 @@ def import_cells(
     blocks = {(facts.study, facts.cell_id, facts.block) for facts, _ in cells}
     moved = [facts for facts, _ in new if (facts.study, facts.cell_id, facts.block) not in blocks]
     return ImportedCells(len(new), len(cells) - len(new), len(moved))
+
+
+def _shorten_texts(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column of texts with shortened paths; each distinct text is shortened once."""
+    coded = column.combine_chunks().dictionary_encode()
+    texts = [shorten_paths(text) for text in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 def _select_new_cells(

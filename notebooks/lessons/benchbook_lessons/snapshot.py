@@ -14,6 +14,7 @@ from benchbook import paths
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.runs import Analysis
 from benchbook.plots.points import select_rows
+from benchbook.results.files import read_table
 
 ROUND_TRIPS_FILE: Final = "round_trips.parquet"
 MEANS_FILE: Final = "block_means.parquet"
@@ -27,7 +28,7 @@ def find_folder() -> Path:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    table = pd.read_parquet(find_folder() / name)
+    table = read_table(find_folder() / name).to_pandas()
     # The files have seven digits, to be small.
     return table.astype(dict.fromkeys(table.select_dtypes("float32"), "float64"))
 

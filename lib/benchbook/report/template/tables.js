@@ -7,7 +7,6 @@
     return found ? Number(found[0]) : Infinity;
   };
   const start = table => {
-    const source = table.closest("figure").querySelector("script.rows");
     const heads = [...table.tHead.querySelectorAll("th[data-at]")].sort((a, b) => a.dataset.at - b.dataset.at);
     const select = at => {
       const box = document.createElement("select"), name = heads[at].textContent.trim();
@@ -20,7 +19,6 @@
     const bar = document.createElement("div");
     const csv = {buttons: [{extend: "csv", text: "these rows as CSV", title: "rows", footer: false}]};
     const shown = new DataTable(table, {
-      data: JSON.parse(source.textContent),
       columns: heads.map(head => ({
         className: head.className,
         ...(/\b(text|long)\b/.test(head.className) ? {} : {render: (cell, use) => ["sort", "type"].includes(use) ? number(cell) : cell}),
