@@ -108,6 +108,7 @@ def write(table: pd.DataFrame, path: Path) -> None:
         use_dictionary=[name for name in table if name not in numbers],
         column_encoding=dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
         write_page_checksum=True,
+        store_schema=False,
     )
     print(f"{path.name}: {len(table):,} rows, {path.stat().st_size / 1e3:,.0f} kB")
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
+import pyarrow as pa
 
 from benchbook import paths
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.runs import Analysis
 from benchbook.plots.points import select_rows
-from benchbook.results.files import read_table
+from benchbook.results.files import DamagedError, read_table
 
 ROUND_TRIPS_FILE: Final = "round_trips.parquet"
 MEANS_FILE: Final = "block_means.parquet"
@@ -28,7 +29,11 @@ def find_folder() -> Path:
 
 @cache
 def _read(name: str) -> pd.DataFrame:
-    table = read_table(find_folder() / name).to_pandas()
+    stored = read_table(find_folder() / name)
+    # No checksum covers the footer, which says what kind of values a column has.
+    if any(pa.types.is_binary(kind) for kind in stored.schema.types):
+        raise DamagedError(f"{name}: its columns are not those that were written")
+    table: pd.DataFrame = stored.to_pandas()
     # The files have seven digits, to be small.
     return table.astype(dict.fromkeys(table.select_dtypes("float32"), "float64"))
 
