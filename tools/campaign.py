@@ -19,24 +19,27 @@ from pathlib import Path
 from typing import Final
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchbook import grid, paths
 from benchbook.analysis.runs import REPETITIONS_FILE
 from benchbook.grid.cells import list_result_keys
 from benchbook.measure.machine import read_processor
+from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import connect
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_count
 from tools.reference import write_parquet
 
 PROFILE: Final = "decide"
-_BENCHBOOK: Final = (sys.executable, "-m", "benchbook")
+_BENCHBOOK: Final = (sys.executable, "-m", "benchbook.cli")
 
 
 def list_committed_files() -> list[str]:
     """Return the files with committed results: of the reference run, and of all campaigns."""
-    campaigns = sorted(_find_folder().glob("*.parquet"))
-    return [str(file) for file in (paths.reference() / REPETITIONS_FILE, *campaigns)]
+    files = [paths.reference() / REPETITIONS_FILE, *sorted(_find_folder().glob("*.parquet"))]
+    return [str(file) for file in files if file.is_file()]
 
 
 def find_campaign(day: date, processor: str) -> Path | None:
@@ -69,9 +72,7 @@ def keep_new_cells() -> Path | None:
     """
     keys = list_result_keys(grid.make_plan(SLUGS, PROFILE).cells)
     with connect(keys) as connection:
-        committed = duckdb.read_parquet(list_committed_files(), union_by_name=True)
-        known = committed.project("cell_id, cell_started_at").distinct().to_arrow_table()
-        connection.register("known", known)
+        connection.register("known", _list_known_cells())
         # By when they began: an imported cell may have got another block number.
         new = connection.sql(
             "SELECT * FROM observations WHERE (cell_id, cell_started_at) NOT IN "
@@ -90,6 +91,14 @@ def keep_new_cells() -> Path | None:
     return path
 
 
+def _list_known_cells() -> pa.Table:
+    """Return the cells of the committed files, each with when it began."""
+    columns = ["cell_id", "cell_started_at"]
+    parts = [pq.read_table(file, columns=columns) for file in list_committed_files()]
+    none = pa.schema([OBSERVATIONS.field(name) for name in columns]).empty_table()
+    return pa.concat_tables([none, *parts]).group_by(columns).aggregate([])
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the command."""
     budget, *options = arguments
@@ -101,7 +110,9 @@ def main(arguments: Sequence[str]) -> int:
             "make campaign MORE=--again measures more"
         )
         return 0
-    subprocess.run([*_BENCHBOOK, "results", "import", *list_committed_files()], check=True)
+    committed = list_committed_files()
+    if committed:
+        subprocess.run([*_BENCHBOOK, "results", "import", *committed], check=True)
     status = measure(budget, [option for option in options if option != "--again"])
     if keep_new_cells() is None:
         print("campaign: no new cell is finished, so no file is written")

@@ -66,7 +66,7 @@ def keep_results(profile: str) -> None:
 
 
 def _describe_run(means: pd.DataFrame, profile: str) -> None:
-    """Write what the reference run is of, into `ABOUT_FILE`."""
+    """Describe the reference run in `ABOUT_FILE`."""
     about = describe_provenance(means, profile) | {"machine_days": list_machine_days(means)}
     text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
     (paths.reference() / ABOUT_FILE).write_text(text, encoding="utf-8")

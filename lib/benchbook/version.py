@@ -6,7 +6,10 @@ from importlib import metadata
 from pathlib import Path
 
 CHANGES_MARK = "+changes"
-"""Follows a commit when files differ from it."""
+"""Follows a commit when files differ from it that can move a number."""
+
+_MEASURING = ("lib", "harness", "data", "papermill_params", "pyproject.toml")
+"""The parts of a checkout that can; a notebook's code is a unit of its own."""
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _GIT_TIMEOUT_S = 10
@@ -25,7 +28,7 @@ def read_commit() -> str:
     head = _run_git("rev-parse", f"--short={_COMMIT_DIGITS}", "HEAD")
     if not head or not (_CHECKOUT / ".git").exists():
         return ""
-    changed = _run_git("status", "--porcelain", "--untracked-files=no")
+    changed = _run_git("status", "--porcelain", "--untracked-files=no", "--", *_MEASURING)
     return head + CHANGES_MARK if changed else head
 
 

@@ -19,6 +19,7 @@ NAMES = {
     "lib/benchbook/datasets/streams.py",  # the words of the texts that are generated
     "lib/benchbook/text/suggestions.py",  # old names, each with its new one
     "lib/benchbook/registry/plugins.py",
+    "lib/benchbook/results/additions.py",
     "lib/benchbook/results/schema.py",
     "lib/benchbook/servers/launcher.py",  # a key of stored settings
     "lib/benchbook/servers/programs.py",  # a user of Unix

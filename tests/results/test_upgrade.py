@@ -29,7 +29,8 @@ from benchbook.grid.pooling import PooledVersion
 from benchbook.grid.units import read_versions
 from benchbook.results import files
 from benchbook.results.additions import LATER_LEVELS, find_former_code
-from benchbook.results.folder import find_damaged_files, import_cells, list_files, write_cell
+from benchbook.results.folder import find_damaged_files, list_files, write_cell
+from benchbook.results.imports import import_cells
 from benchbook.results.views import connect, load_observations
 from benchbook.studies import cell as study_cell
 from benchbook.studies.catalogue import SLUGS, load_study
@@ -109,7 +110,7 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def judge(committed: Path) -> Callable[[Path], Any]:
-    """Return what counts of the committed results, and the verdicts, by a checkout's code."""
+    """Return the function by which a checkout's code counts and judges the committed results."""
 
     def run(checkout: Path) -> Any:
         variables = {

@@ -177,7 +177,9 @@ def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
     if not finished:
         return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
     paths = [str(result.path) for result in finished]
-    stored = {name for result in finished for name, _ in result.facts.columns}
+    stored = set[str]()
+    for result in finished:
+        stored.update(name for name, _ in result.facts.columns)
     schema = files.merge_file_schemas(result.facts for result in finished)
     means = _average(paths, schema, write_complete_columns(stored))
     return _select_counted(means, finished)

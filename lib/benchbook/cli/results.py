@@ -28,7 +28,8 @@ from benchbook.cli.command import DONE, UsageError
 from benchbook.files import suite_files
 from benchbook.grid.cells import list_finished_ids, list_result_keys
 from benchbook.results.files import DamagedError, read_table
-from benchbook.results.folder import BusyError, OtherValuesError, import_cells, lock_folder
+from benchbook.results.folder import BusyError, lock_folder
+from benchbook.results.imports import OtherValuesError, import_cells
 from benchbook.results.schema import CURRENT_NAMES
 from benchbook.results.views import connect, quote_formula, quote_formula_in_sql
 from benchbook.studies.levels import check_levels, read_parameters

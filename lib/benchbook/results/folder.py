@@ -5,8 +5,6 @@ are verified before values are used: once per process, and again when a file was
 files are set aside and never removed; while a run writes, they are left out.
 """
 
-import dataclasses
-import hashlib
 import itertools
 import json
 import os
@@ -14,20 +12,19 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TextIO, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias, get_args
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
     import fcntl
 
-import numpy as np
 import pyarrow as pa
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
@@ -36,8 +33,7 @@ from benchbook.files import suite_files
 from benchbook.files.inputs import FileKindError
 from benchbook.results import files
 from benchbook.results.files import CellFacts, DamagedError, write_table
-from benchbook.results.schema import OBSERVATIONS, VALUES, build_schema, merge_schemas
-from benchbook.text.number_format import format_count
+from benchbook.results.schema import VALUES, build_schema, merge_schemas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,16 +57,12 @@ _PATH: Final = re.compile(
 )
 """The folders in an absolute path, in a text or in JSON."""
 
-_WITH_PATHS: Final = ("reason", "environment")
+WITH_PATHS: Final = ("reason", "environment")
 """The columns whose texts may name files of the machine that measured."""
 
 
 class BusyError(RuntimeError):
     """Another run holds the lock of the results' folder."""
-
-
-class OtherValuesError(Exception):
-    """Measurements are already present with other values; the message names the first."""
 
 
 Operations: TypeAlias = frozenset[str] | None
@@ -149,168 +141,9 @@ def write_cell(
     parameters
         All its parameters in JSON, as a plan has them.
     """
-    texts = [name for name in _WITH_PATHS if cell.get(name) is not None]
+    texts = [name for name in WITH_PATHS if cell.get(name) is not None]
     table = join_cell({**cell, **{name: shorten_paths(str(cell[name])) for name in texts}}, values)
-    return _replace_table(files.collect_facts(table, parameters), table)
-
-
-class ImportedCells(NamedTuple):
-    """How many cells an import wrote, how many were present, and how many got another block."""
-
-    new: int
-    present: int
-    moved: int
-
-
-def import_cells(
-    table: pa.Table,
-    state_parameters: Callable[[Mapping[str, object]], str],
-    host: str | None = None,
-) -> ImportedCells:
-    """Write the cells of observations that were measured before or elsewhere.
-
-    Where another measurement of a cell has the number of its block, as by a second machine of the
-    same name, the cell gets the next free number.
-
-    Parameters
-    ----------
-    table
-        Observations; cells that are already present stay. Paths in their reasons and environments
-        are shortened.
-    state_parameters
-        Returns a cell's parameters in JSON from its first row.
-    host
-        The name of the host that the cells are given; None: their own.
-
-    Raises
-    ------
-    ValueError
-        When a column of `OBSERVATIONS` is missing, or a row has no cell.
-    OtherValuesError
-        When a measurement is present with other values; then nothing is written.
-    """
-    missing = [name for name in OBSERVATIONS.names if name not in table.column_names]
-    if missing:
-        raise ValueError(f"it has no column {missing[0]!r}")
-    schema = merge_schemas([table.schema])
-    table = table.select(schema.names).cast(schema)
-    if host is not None:
-        table = _rename_host(table, host)
-    for name in _WITH_PATHS:
-        column = _shorten_texts(table[name])
-        table = table.set_column(table.column_names.index(name), name, column)
-    cells = list(_split_cells(table, state_parameters))
-    new = _select_new_cells(cells)
-    for facts, rows in new:
-        _replace_table(facts, rows)
-    blocks = {(facts.study, facts.cell_id, facts.block) for facts, _ in cells}
-    moved = [facts for facts, _ in new if (facts.study, facts.cell_id, facts.block) not in blocks]
-    return ImportedCells(len(new), len(cells) - len(new), len(moved))
-
-
-def _shorten_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column of texts with shortened paths; each distinct text is shortened once."""
-    coded = column.combine_chunks().dictionary_encode()
-    texts = [shorten_paths(text) for text in coded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(coded.indices)
-
-
-def _select_new_cells(
-    cells: Collection[tuple[CellFacts, pa.Table]],
-) -> list[tuple[CellFacts, pa.Table]]:
-    """Return the cells that are not present, or did not finish here, each with a free block.
-
-    Raises
-    ------
-    OtherValuesError
-        When measurements are present with other values.
-    """
-    known = _list_known_cells({facts.study for facts, _ in cells})
-    taken = {key: {*files} for key, files in known.items()}
-    for facts, _ in cells:
-        taken.setdefault((facts.study, facts.cell_id), set()).add(facts.block)
-
-    new, other = [], []
-    for facts, rows in cells:
-        of_cell = known.get((facts.study, facts.cell_id), {})
-        present = of_cell.get(facts.block)
-        same = _find_measurement(facts, of_cell.values())
-        if same is not None:
-            # A finished cell stays, unless its file is damaged.
-            if not verify_files([same]):
-                new.append((facts, rows))
-            elif not _have_equal_values(files.read_table(same.path), rows):
-                other.append((facts, rows))
-        elif present is None or (present.facts.state != "done" and facts.state == "done"):
-            new.append((facts, rows))
-        elif present.facts.state == facts.state == "done":
-            blocks = taken[facts.study, facts.cell_id]
-            free = next(number for number in itertools.count(facts.block) if number not in blocks)
-            blocks.add(free)
-            new.append((dataclasses.replace(facts, block=free), _set_block(rows, free)))
-    if other:
-        facts, rows = other[0]
-        cell = f"{facts.study} {facts.cell_id}.{facts.block} of {rows['host'][0].as_py()!r}"
-        count = f"{format_count(len(other), 'cell')} {'is' if len(other) == 1 else 'are'}"
-        raise OtherValuesError(
-            f"{count} already present with other values of the same measurement, first {cell}: "
-            "one of them was changed; add --as NAME to have both"
-        )
-    return new
-
-
-def _list_known_cells(studies: Iterable[str]) -> dict[tuple[str, str], dict[int, ResultFile]]:
-    """Return the files that are not damaged by study and identity, then by block."""
-    known: dict[tuple[str, str], dict[int, ResultFile]] = {}
-    for study in studies:
-        states = list_states(study)
-        for file in list_files(study):
-            # An interrupted `write_cell` may leave an earlier state.
-            if file.facts.state == states[file.key]:
-                known.setdefault((study, file.facts.cell_id), {})[file.facts.block] = file
-    return known
-
-
-def _find_measurement(facts: CellFacts, present: Iterable[ResultFile]) -> ResultFile | None:
-    """Return the file of the same measurement: of a finished cell that began at the same time."""
-    if facts.state != "done":
-        return None
-    for file in present:
-        same_time = file.facts.state == "done" and file.facts.started_at == facts.started_at
-        # Without a time, cells of one block are the same.
-        if same_time and (facts.started_at is not None or file.facts.block == facts.block):
-            return file
-    return None
-
-
-def _set_block(rows: pa.Table, block: int) -> pa.Table:
-    """Return a cell's rows with another number of its block."""
-    place = rows.column_names.index("block")
-    column = pa.array([block] * len(rows), rows.field(place).type)
-    return rows.set_column(place, "block", column)
-
-
-def _rename_host(table: pa.Table, host: str) -> pa.Table:
-    """Return cells as those of another host, whose name is part of their identities."""
-    identity_of: dict[str | None, str | None] = {None: None}
-    for cell_id in table["cell_id"].unique().drop_null().to_pylist():
-        # As many digits as `benchbook.grid.cell_id` gives an identity.
-        identity_of[cell_id] = hashlib.sha256(f"{cell_id} {host}".encode()).hexdigest()[:20]
-    identities = [identity_of[cell_id] for cell_id in table["cell_id"].to_pylist()]
-    hosts = [host] * len(table)
-    for name, column in (("cell_id", identities), ("host", hosts)):
-        table = table.set_column(
-            table.column_names.index(name), name, pa.array(column, pa.string())
-        )
-    return table
-
-
-def _have_equal_values(here: pa.Table, given: pa.Table) -> bool:
-    """Return whether two tables of one cell have the same values, in any order."""
-    order = [(name, "ascending") for name in VALUES.names]
-    here, given = (table.select(VALUES.names).sort_by(order) for table in (here, given))
-    # Two NaN are equal to pandas, not to Arrow.
-    return bool(here.equals(given) or here.to_pandas().equals(given.to_pandas()))
+    return replace_table(files.collect_facts(table, parameters), table)
 
 
 def receive_file(name: str, content: bytes) -> None:
@@ -326,7 +159,7 @@ def receive_file(name: str, content: bytes) -> None:
     target = paths.results() / name
     if target.suffix == ".parquet":
         facts = files.verify_content(content)
-        _check_name(facts, name)
+        check_name(facts, name)
         _replace(facts, lambda path: suite_files.write_file(path, content, durable=True))
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -493,32 +326,12 @@ def _replace(facts: CellFacts, write: Callable[[Path], object]) -> Path:
     return target
 
 
-def _replace_table(facts: CellFacts, table: pa.Table) -> Path:
+def replace_table(facts: CellFacts, table: pa.Table) -> Path:
+    """Write the file of a cell, and remove those of its other states; return its path."""
     return _replace(facts, lambda path: write_table(path, table, facts))
 
 
-def _split_cells(
-    table: pa.Table, state_parameters: Callable[[Mapping[str, object]], str]
-) -> Iterator[tuple[CellFacts, pa.Table]]:
-    """Yield the facts and the rows of each cell, without columns of other studies' parameters."""
-    # Stable: a cell's rows keep their order.
-    table = table.sort_by([(name, "ascending") for name in files.CELL_KEYS])
-    keys = table.select(files.CELL_KEYS).to_pandas()
-    begins = np.flatnonzero((keys != keys.shift()).any(axis=1))
-    for begin, end in itertools.pairwise([*begins, len(table)]):
-        rows = table.slice(begin, end - begin)
-        foreign = [
-            name
-            for name in rows.column_names
-            if name not in OBSERVATIONS.names and not rows[name][0].is_valid
-        ]
-        rows = rows.drop_columns(foreign)
-        facts = files.collect_facts(rows, state_parameters(rows.slice(0, 1).to_pylist()[0]))
-        _check_name(facts, f"row {begin}, sorted by cell,")
-        yield facts, rows
-
-
-def _check_name(facts: CellFacts, where: str) -> None:
+def check_name(facts: CellFacts, where: str) -> None:
     """Raise `ValueError` when the facts of a cell cannot be its file's name."""
     words = re.fullmatch(_WORD, str(facts.study)) and re.fullmatch(_WORD, str(facts.cell_id))
     if not words or facts.block is None or facts.block < 0 or facts.state not in STATES:

@@ -84,7 +84,7 @@ def map_operations(
 
 @dataclass(frozen=True)
 class Origin:
-    """What measured a finished cell."""
+    """The host and the code that measured a finished cell."""
 
     key: str  # ``identity.block``
     host: str
@@ -93,7 +93,7 @@ class Origin:
 
 
 def list_origins(keys: Iterable[str]) -> list[Origin]:
-    """Return what measured each finished cell of some keys, ``identity.block``."""
+    """Return the origin of each finished cell of some keys, ``identity.block``."""
     chosen = {*keys}
     if not chosen:
         return []
@@ -182,14 +182,11 @@ def connect(
     operations_of = map_operations(identities or ())
     whole = sorted(name for name, operations in operations_of.items() if operations is None)
     connection.register("_current", pa.table({"key": pa.array(whole, pa.string())}))
-    parts = sorted(
-        (name, operation)
-        for name, operations in operations_of.items()
-        for operation in operations or ()
-    )
+    parts = []
+    for name, operations in operations_of.items():
+        parts += [{"key": name, "operation": operation} for operation in sorted(operations or ())]
     if parts:
-        counted = {"key": [name for name, _ in parts], "operation": [each for _, each in parts]}
-        connection.register("_parts", pa.table(counted))
+        connection.register("_parts", pa.Table.from_pylist(parts))
         conditions.append(f"({key}, operation) IN (SELECT (key, operation) FROM _parts)")
     is_chosen = " OR ".join(conditions)
     connection.execute(done if identities is None else f"{done} AND ({is_chosen})")

@@ -1,5 +1,6 @@
 """Noisy cells: measured while other programs were busy, so a run may measure them again."""
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ def find_noisy_cells(cells: Iterable[Cell]) -> list[Cell]:
     keys_of = {}
     for cell in finished:
         keys_of[cell.key] = [cell.key] if cell.path.is_file() else cell.earlier_keys
-    noisy = list_noisy_cells(key for keys in keys_of.values() for key in keys)
+    noisy = list_noisy_cells(itertools.chain(*keys_of.values()))
     return [cell for cell in finished if any(key in noisy for key in keys_of[cell.key])]
 
 
