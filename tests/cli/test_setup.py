@@ -93,6 +93,18 @@ def find_code(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_clone_by_git_for_windows_has_the_text_that_was_committed(tmp_path: Path) -> None:
+    """Git for Windows writes CRLF by default, which no shell of WSL reads."""
+    clone = tmp_path / "clone"
+    options = ["--quiet", "--depth", "1", "--config", "core.autocrlf=true"]
+    subprocess.run(["git", "clone", *options, ROOT.as_uri(), clone], check=True)
+    written = run(clone, "git", "ls-files", "--eol").stdout.splitlines()
+    assert written and [line for line in written if "w/crlf" in line or "w/mixed" in line] == []
+    assert run(clone, "sh", "-n", "setup.sh").returncode == 0
+    run(clone, "git", "add", "--renormalize", ".")
+    assert run(clone, "git", "status", "--porcelain").stdout == ""
+
+
 def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     checkout: Path, tmp_path: Path
 ) -> None:
