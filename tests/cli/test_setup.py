@@ -135,6 +135,12 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1
 
 
+def test_a_checkout_from_a_zip_without_modes_is_set_up(checkout: Path) -> None:
+    (checkout / "setup.sh").chmod(0o644)
+    ended = run(checkout, "make", "setup")
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_without_a_writable_home_downloads_are_kept_in_the_folder(checkout: Path):
     kept = run(ROOT, "uv", "cache", "dir").stdout.strip()
     (checkout / ".cache" / "uv").symlink_to(kept)  # what it would fetch
@@ -230,7 +236,25 @@ STRICT_FILES = {
 }
 
 
-@pytest.mark.parametrize("settings", [STRICT, STRICT_FILES], ids=["variables", "files"])
+# Each of these stopped set-up: pip or uv then chose others than the lock, or another folder.
+CHOOSING = {
+    "PIP_CONSTRAINT": "choosing.txt",
+    "PIP_DRY_RUN": "1",
+    "PIP_NO_BINARY": ":all:",
+    "PIP_PLATFORM": "win_amd64",
+    "PIP_PREFIX": "/nowhere",
+    "PIP_REQUIREMENT": "choosing.txt",
+    "PIP_ROOT": "elsewhere",
+    "PIP_UPLOADED_PRIOR_TO": "2020-01-01",
+    "UV_CONSTRAINT": "choosing.txt",
+    "UV_EXCLUDE": "choosing.txt",
+    "UV_EXCLUDE_NEWER": "2020-01-01",
+}
+
+
+@pytest.mark.parametrize(
+    "settings", [STRICT, STRICT_FILES, CHOOSING], ids=["variables", "files", "choosing"]
+)
 def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
     settings: dict[str, str], checkout: Path, tmp_path: Path
 ) -> None:
@@ -238,8 +262,9 @@ def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
     paths = [str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"]
     environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     environment["PATH"] = os.pathsep.join(paths)
-    if settings is STRICT:
-        environment |= STRICT
+    if settings is not STRICT_FILES:
+        environment |= settings
+        (checkout / "choosing.txt").write_text("six<1\nuv<0.1\n")
     else:
         environment["XDG_CONFIG_HOME"] = str(tmp_path)
         for name, text in STRICT_FILES.items():
