@@ -99,8 +99,8 @@ if [ "$env" = .venv ]; then
             python=.venv/bootstrap/bin/python
         fi
         "$python" -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
-            --require-hashes --no-deps --only-binary :all: --target .venv/uv --requirement "$pinned" &&
-            "$uv" --version >/dev/null 2>&1 ||
+            --require-hashes --no-deps --only-binary :all: --target .venv/uv --requirement "$pinned" || true
+        "$uv" --version >/dev/null 2>&1 ||
             fail "uv could not be installed; see the messages above. If a setting in your pip.conf is the cause, leave" \
                 "that file out: PIP_CONFIG_FILE=/dev/null make setup"
     fi

@@ -22,7 +22,7 @@ FILES = (
     "harness",
     "tools",
 )
-BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv")
+BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pip", "pluggy", "trove-classifiers", "uv")
 # A package that each lock has, and the smaller one has not.
 OF_LOCK = {
     "requirements-lessons.lock": ("six",),
@@ -133,6 +133,15 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     assert run(copy, "make", "--question", "setup").returncode == 0
     copy.rename(tmp_path / "moved")
     assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1
+
+
+def test_pip_of_the_environment_installs_into_it(checkout: Path) -> None:
+    """In a shell in which it is active, and as %pip in a notebook."""
+    assert run(checkout, "./setup.sh", ".venv", "lessons").returncode == 0
+    active = f"PATH={checkout}/.venv/bin:{os.environ['PATH']}"
+    for pip in (["pip"], [".venv/bin/python", "-m", "pip"]):
+        asked = run(checkout, "env", active, *pip, "--version")
+        assert f"{checkout}/.venv/lib" in asked.stdout
 
 
 def test_a_checkout_from_a_zip_without_modes_is_set_up(checkout: Path) -> None:
