@@ -22,7 +22,16 @@ FILES = (
     "harness",
     "tools",
 )
-BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pip", "pluggy", "trove-classifiers", "uv")
+BUILDS = (
+    "editables",
+    "hatchling",
+    "packaging",
+    "pathspec",
+    "pip",
+    "pluggy",
+    "trove-classifiers",
+    "uv",
+)
 # A package that each lock has, and the smaller one has not.
 OF_LOCK = {
     "requirements-lessons.lock": ("six",),
