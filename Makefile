@@ -52,6 +52,9 @@ test: setup $(ENV)/grading/bin/nbgrader
 	@folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT HUP INT TERM && chmod 1777 "$$folder" && \
 	TMPDIR=$$folder $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40
 
+# Without the settings that choose packages, because a lock with hashes has chosen.
+SYNC = env -u UV_CONSTRAINT -u UV_EXCLUDE -u UV_EXCLUDE_NEWER $(BIN)/uv pip sync --quiet --require-hashes --no-build
+
 check: setup
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
@@ -61,7 +64,7 @@ check: setup
 # For the tests of marking: nbgrader in an environment without the suite, as a teacher's is.
 $(ENV)/grading/bin/nbgrader: grading.lock | setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/grading
-	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/grading/bin/python grading.lock
+	@$(SYNC) --python $(ENV)/grading/bin/python grading.lock
 
 lab: setup
 	@$(BIN)/python -m benchbook.cli.lab
@@ -92,7 +95,7 @@ AGAIN += $(shell [ -e harness/java/target/benchbook.jar ] && [ -e harness/node/n
 	{ [ "$$(uname -sm)" != "Linux x86_64" ] || [ -e .cache/servers/mysql ]; } || echo again)
 endif
 $(STAMP): $(AGAIN) $(LOCKS) pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
-	@./setup.sh $(ENV) $(PURPOSE)
+	@sh setup.sh $(ENV) $(PURPOSE)
 	@echo $(PURPOSE) >$@
 	@$(if $(filter setup dev,$(MAKECMDGOALS)),printf '%s\n' $(NEXT))
 
@@ -127,7 +130,7 @@ lock: setup
 
 audit: setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
-	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/audit/bin/python audit.lock
+	@$(SYNC) --python $(ENV)/audit/bin/python audit.lock
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:

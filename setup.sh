@@ -8,7 +8,9 @@ set -eu
 unset PYTHONSAFEPATH # it would hide tools/
 # What a user or a file of hers asks of pip and uv elsewhere: here pip installs uv into a folder, and our code has no hash.
 export PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
-unset UV_REQUIRE_HASHES
+unset PIP_REQUIRE_HASHES UV_REQUIRE_HASHES PIP_PREFIX PIP_ROOT PIP_DRY_RUN
+# What chooses packages, because a lock with hashes has chosen.
+unset PIP_CONSTRAINT PIP_REQUIREMENT PIP_PLATFORM PIP_UPLOADED_PRIOR_TO UV_CONSTRAINT UV_EXCLUDE UV_EXCLUDE_NEWER
 cd "$(dirname "$0")"
 folder=$(pwd -P)
 cd "$folder"
@@ -97,8 +99,10 @@ if [ "$env" = .venv ]; then
             python=.venv/bootstrap/bin/python
         fi
         "$python" -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
-            --require-hashes --no-deps --target .venv/uv --requirement "$pinned"
-        "$uv" --version >/dev/null 2>&1 || fail "uv could not be installed; see the messages above"
+            --require-hashes --no-deps --only-binary :all: --target .venv/uv --requirement "$pinned" || true
+        "$uv" --version >/dev/null 2>&1 ||
+            fail "uv could not be installed; see the messages above. If a setting in your pip.conf is the cause, leave" \
+                "that file out: PIP_CONFIG_FILE=/dev/null make setup"
     fi
     if ! { [ -x .venv/bin/python ] && modern .venv/bin/python; }; then
         if [ -n "$fetched" ]; then
@@ -113,7 +117,8 @@ if [ "$env" = .venv ]; then
         [ ! -d wheels ] ||
             fail "the folder wheels misses packages of $lock for this system or Python: fill it again, or rename it to download"
         fail "the packages could not be installed. If uv names a certificate, a proxy stands in between:" \
-            "export UV_SYSTEM_CERTS=1 (older uv: UV_NATIVE_TLS=1) or SSL_CERT_FILE=CERTIFICATES.pem, and run this again"
+            "export UV_SYSTEM_CERTS=1 (older uv: UV_NATIVE_TLS=1) or SSL_CERT_FILE=CERTIFICATES.pem, and run this again." \
+            "If uv finds no solution, a setting in your uv.toml may be the cause: leave that file out with UV_NO_CONFIG=1"
     }
     "$uv" pip install --quiet --no-deps --no-require-hashes --no-build-isolation --python .venv/bin/python --editable .
     # Without the packages' own tests, which no run needs: 64 MB. Some files are templates, which do not compile.

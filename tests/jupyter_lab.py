@@ -3,6 +3,7 @@
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,17 @@ import psutil
 from checkout import ROOT
 from waiting import PATIENCE_S, comes_true
 
-COMMAND = ["benchbook.cli.lab", "--ServerApp.port=0"]
+COMMAND = [sys.executable, "-m", "benchbook.cli.lab", "--ServerApp.port=0"]
+HUB_SETTINGS = """
+c.IdentityProvider.token = c.ServerApp.token = ""
+c.PasswordIdentityProvider.hashed_password = ""
+c.ServerApp.allow_origin = "*"
+c.ServerApp.allow_remote_access = True
+c.ServerApp.base_url = "/hub/"
+c.ServerApp.disable_check_xsrf = True
+c.ServerApp.tornado_settings = {"websocket_max_message_size": 1000}
+"""
+"""Settings of an administrator whose hub has a login of its own."""
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
            "Sec-WebSocket-Key": "c3VjaCBhIGtleSBpcyBvbmU="}  # fmt: skip
 
@@ -105,8 +116,29 @@ def read_command_line(process: psutil.Process) -> list[str]:
         return []
 
 
+def put_on_hub(folder: Path, command: list[str]) -> list[str]:
+    """Return a command that runs where the machine's settings of Jupyter are those of a hub.
+
+    It has a file system of its own over the folder of these settings, which only root may mount.
+    """
+    settings = folder / "jupyter_server_config.py"
+    settings.write_text(HUB_SETTINGS)
+    mount = 'mount -t tmpfs tmpfs /usr/local/etc && install -D -t /usr/local/etc/jupyter "$0"'
+    return ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', str(settings), *command]
+
+
+def can_mount() -> bool:
+    """Return whether a command can have file systems of its own."""
+    if not shutil.which("unshare"):
+        return False
+    mount = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/usr/local/etc"]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
 @contextmanager
-def serve_lab(folder: Path, **environment: str) -> Iterator[RunningLab]:
+def serve_lab(
+    folder: Path, command: list[str] = COMMAND, **environment: str
+) -> Iterator[RunningLab]:
     """Start JupyterLab by its command, with a browser that only writes down what it was given."""
     browser, argument, log = folder / "browser", folder / "argument", folder / "lab.log"
     browser.write_text(
@@ -121,7 +153,7 @@ def serve_lab(folder: Path, **environment: str) -> Iterator[RunningLab]:
     own["PYTHONFAULTHANDLER"] = "1"
     with log.open("w") as file:
         server = subprocess.Popen(
-            [sys.executable, "-m", *COMMAND],
+            command,
             env=own,
             stdout=file,
             stderr=subprocess.STDOUT,

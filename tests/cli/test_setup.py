@@ -22,7 +22,16 @@ FILES = (
     "harness",
     "tools",
 )
-BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv")
+BUILDS = (
+    "editables",
+    "hatchling",
+    "packaging",
+    "pathspec",
+    "pip",
+    "pluggy",
+    "trove-classifiers",
+    "uv",
+)
 # A package that each lock has, and the smaller one has not.
 OF_LOCK = {
     "requirements-lessons.lock": ("six",),
@@ -93,6 +102,18 @@ def find_code(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_clone_by_git_for_windows_has_the_text_that_was_committed(tmp_path: Path) -> None:
+    """Git for Windows writes CRLF by default, which no shell of WSL reads."""
+    clone = tmp_path / "clone"
+    options = ["--quiet", "--depth", "1", "--config", "core.autocrlf=true"]
+    subprocess.run(["git", "clone", *options, ROOT.as_uri(), clone], check=True)
+    written = run(clone, "git", "ls-files", "--eol").stdout.splitlines()
+    assert written and [line for line in written if "w/crlf" in line or "w/mixed" in line] == []
+    assert run(clone, "sh", "-n", "setup.sh").returncode == 0
+    run(clone, "git", "add", "--renormalize", ".")
+    assert run(clone, "git", "status", "--porcelain").stdout == ""
+
+
 def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     checkout: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +142,21 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(
     assert run(copy, "make", "--question", "setup").returncode == 0
     copy.rename(tmp_path / "moved")
     assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1
+
+
+def test_pip_of_the_environment_installs_into_it(checkout: Path) -> None:
+    """In a shell in which it is active, and as %pip in a notebook."""
+    assert run(checkout, "./setup.sh", ".venv", "lessons").returncode == 0
+    active = f"PATH={checkout}/.venv/bin:{os.environ['PATH']}"
+    for pip in (["pip"], [".venv/bin/python", "-m", "pip"]):
+        asked = run(checkout, "env", active, *pip, "--version")
+        assert f"{checkout}/.venv/lib" in asked.stdout
+
+
+def test_a_checkout_from_a_zip_without_modes_is_set_up(checkout: Path) -> None:
+    (checkout / "setup.sh").chmod(0o644)
+    ended = run(checkout, "make", "setup")
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_without_a_writable_home_downloads_are_kept_in_the_folder(checkout: Path):
@@ -218,7 +254,25 @@ STRICT_FILES = {
 }
 
 
-@pytest.mark.parametrize("settings", [STRICT, STRICT_FILES], ids=["variables", "files"])
+# Each of these stopped set-up: pip or uv then chose others than the lock, or another folder.
+CHOOSING = {
+    "PIP_CONSTRAINT": "choosing.txt",
+    "PIP_DRY_RUN": "1",
+    "PIP_NO_BINARY": ":all:",
+    "PIP_PLATFORM": "win_amd64",
+    "PIP_PREFIX": "/nowhere",
+    "PIP_REQUIREMENT": "choosing.txt",
+    "PIP_ROOT": "elsewhere",
+    "PIP_UPLOADED_PRIOR_TO": "2020-01-01",
+    "UV_CONSTRAINT": "choosing.txt",
+    "UV_EXCLUDE": "choosing.txt",
+    "UV_EXCLUDE_NEWER": "2020-01-01",
+}
+
+
+@pytest.mark.parametrize(
+    "settings", [STRICT, STRICT_FILES, CHOOSING], ids=["variables", "files", "choosing"]
+)
 def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
     settings: dict[str, str], checkout: Path, tmp_path: Path
 ) -> None:
@@ -226,8 +280,9 @@ def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
     paths = [str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"]
     environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     environment["PATH"] = os.pathsep.join(paths)
-    if settings is STRICT:
-        environment |= STRICT
+    if settings is not STRICT_FILES:
+        environment |= settings
+        (checkout / "choosing.txt").write_text("six<1\nuv<0.1\n")
     else:
         environment["XDG_CONFIG_HOME"] = str(tmp_path)
         for name, text in STRICT_FILES.items():

@@ -169,6 +169,26 @@ def test_the_notebook_for_your_documents_shows_its_widgets(executed: Path):
     assert "application/vnd.jupyter.widget-view+json" in output["data"]
 
 
+@needs_browser
+def test_a_file_larger_than_a_jupyters_usual_limit_can_be_picked(
+    lab: tuple[str, Path], browser: Any, tmp_path: Path
+):
+    large = tmp_path / "large.jsonl"
+    line = json.dumps({"id": 1, "text": "a" * 10_000})
+    large.write_text(f"{line}\n" * 1200)
+    page = open_notebook(browser, lab[0], OWN_DOCUMENTS, "own")
+    button = page.get_by_role("button", name="Pick a file")
+    for _ in range(3):
+        run_all(page)
+        if comes_true(button.count, within_s=20):
+            break
+    with page.expect_file_chooser() as chooser:
+        button.click()
+    chooser.value.set_files(large)
+    page.get_by_text("1,200 records").first.wait_for()
+    page.close()
+
+
 def read_code_cells(notebook: Path) -> list[dict[str, Any]]:
     """Return a saved notebook's code cells."""
     cells = json.loads(notebook.read_text())["cells"]

@@ -1,17 +1,31 @@
-"""JupyterLab's server gives nothing to anyone without the token."""
+"""JupyterLab's server gives nothing to anyone without the token, also on a machine of a hub."""
 
+import asyncio
 import json
 import shutil
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import psutil
 import pytest
+from tornado.websocket import websocket_connect
 
-from jupyter_lab import ROOT, UPGRADE, RunningLab, read_command_line, serve_lab
+from jupyter_lab import (
+    COMMAND,
+    ROOT,
+    UPGRADE,
+    RunningLab,
+    can_mount,
+    put_on_hub,
+    read_command_line,
+    serve_lab,
+)
 from waiting import comes_true
 
 REFUSED = (302, 403, 404, 405)
@@ -22,7 +36,8 @@ REFUSED = (302, 403, 404, 405)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     home = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", home / "home" / "notebooks")
-    with serve_lab(home, BENCHBOOK_HOME=str(home / "home")) as up:
+    command = put_on_hub(home, COMMAND) if can_mount() else COMMAND
+    with serve_lab(home, command, BENCHBOOK_HOME=str(home / "home")) as up:
         yield up
 
 
@@ -92,6 +107,38 @@ def test_a_kernels_messages_cannot_be_read_without_its_key(server: RunningLab, n
     ports = {name: value for name, value in connection.items() if name.endswith("_port")}
     assert ports.keys() > {"iopub_port", "shell_port"}
     assert {name: mechanism(port) for name, port in ports.items()} == dict.fromkeys(ports, "CURVE")
+
+
+@pytest.mark.skipif(not can_mount(), reason="only root may mount a file system")
+def test_a_hubs_settings_reach_another_jupyter_and_not_this_one(server: RunningLab, tmp_path: Path):
+    show = [sys.executable, "-m", "jupyter_server", "--show-config"]
+    found = subprocess.run(put_on_hub(tmp_path, show), capture_output=True, text=True, check=True)
+    assert "base_url = '/hub/'" in found.stdout
+    assert "/hub/" not in server.address
+
+
+def test_a_message_of_the_size_of_a_picked_file_reaches_the_kernel(server: RunningLab, named: str):
+    reply = asyncio.run(execute_with_metadata(server, named, {"content": "a" * 12_000_000}))
+    assert reply["status"] == "ok"
+
+
+async def execute_with_metadata(
+    server: RunningLab, kernel: str, metadata: dict[str, str]
+) -> dict[str, Any]:
+    """Return a kernel's reply to a message with some metadata, sent as a page sends it."""
+    channel = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel}/channels?token={server.token}"
+    connection = await websocket_connect(channel)
+    header = {"msg_id": "1", "msg_type": "execute_request", "session": "1", "username": ""}
+    content = {"code": "1", "silent": False}
+    message = {"channel": "shell", "header": header, "content": content, "metadata": metadata}
+    await connection.write_message(json.dumps({**message, "parent_header": {}}))
+    while True:
+        answer = await connection.read_message()
+        assert answer, "the server closed the connection"
+        received = json.loads(answer)
+        if received["msg_type"] == "execute_reply":
+            connection.close()
+            return received["content"]
 
 
 def mechanism(port: int) -> str:

@@ -31,7 +31,6 @@ CONDA_ONLY = {
     "mysql-server",
     "nodejs",
     "openjdk",
-    "pip",
     "postgresql",
     "python",
 }

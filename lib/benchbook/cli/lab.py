@@ -1,4 +1,4 @@
-"""`make lab` and `make lessons`: JupyterLab here, whatever the settings of the user's Jupyter."""
+"""`make lab` and `make lessons`: JupyterLab here, whatever the settings of Jupyter elsewhere."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import paths
+from benchbook.own_data.opened_file import MAX_BYTES
 
 FIRST_NOTEBOOK: Final = "notebooks/00_start_here.ipynb"
 
@@ -35,6 +36,9 @@ FOLDER_VARIABLES: Final = {
 
 SETTINGS_FOLDER: Final = Path(__file__).with_name("jupyterlab_settings")
 
+MAX_MESSAGE_BYTES: Final = MAX_BYTES + 2**20
+"""Of a message from the browser: a picked file is one message, with some names around it."""
+
 SESSION_METADATA: Final = ("collapsed", "execution", "jupyter", "scrolled", "trusted")
 """Metadata of a notebook cell that say how it was last used."""
 
@@ -47,6 +51,7 @@ def build_command(root: Path, first: str = FIRST_NOTEBOOK) -> list[str]:
     options = {
         "ServerApp.ip": "127.0.0.1",
         "ServerApp.root_dir": root,
+        "ServerApp.tornado_settings": {"websocket_max_message_size": MAX_MESSAGE_BYTES},
         "LabApp.default_url": f"/lab/tree/{first}",
         "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
@@ -59,7 +64,7 @@ def build_command(root: Path, first: str = FIRST_NOTEBOOK) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "jupyterlab",
+        "benchbook.cli.lab_server",
         *allowed,
         *(f"--{name}={value}" for name, value in options.items()),
     ]

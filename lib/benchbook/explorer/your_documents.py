@@ -57,6 +57,11 @@ _MAX_LISTED_FIELDS: Final = 40
 _MAX_BAR_LENGTH: Final = 20
 """Characters of the longest bar in a terminal."""
 
+_LARGE_FILES: Final = (
+    "More than 10 MB? Pick it under <code>make lab</code>; in another Jupyter write its path."
+)
+"""Beside the button, because the page of a Jupyter with the usual limit shows no error."""
+
 _POLL_S: Final = 0.5
 _COLOUR_VARIABLES: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 
@@ -255,6 +260,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             layout=widgets.Layout(width="32rem"),
             continuous_update=False,
         )
+        self._large_files = widgets.HTML(f'<div class="bb bb-small">{_LARGE_FILES}</div>')
         self._understood = widgets.HTML()
 
         # The questions, and how much is measured.
@@ -290,7 +296,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         """Return the rows of widgets, from top to bottom."""
         return [
             widgets.HTML(f"<style>{_STYLE}</style>"),
-            widgets.HBox([self._pick, self._path]),
+            widgets.HBox([self._pick, self._path, self._large_files]),
             self._understood,
             widgets.HBox([*self._questions.values()]),
             widgets.HBox([self._records, self._blocks]),

@@ -260,7 +260,7 @@ def has_result_columns(schema: pa.Schema) -> bool:
 
 def read_delivered(path: Path) -> pa.Table:
     """Return the rows that a cell's process wrote for the runner; raises as `read_table`."""
-    table = read_table(path)
+    table = _read_stored(path)
     if not has_result_columns(table.schema):
         raise DamagedError("its columns are not those of results")
     return table
@@ -293,6 +293,13 @@ def read_table(path: Path, rows: int | None = None, size: int | None = None) -> 
     FileNotFoundError
         When there is none.
     """
+    stored = _read_stored(path, rows, size)
+    with _explain_damage():
+        return complete_columns(convert_columns(stored))
+
+
+def _read_stored(path: Path, rows: int | None = None, size: int | None = None) -> pa.Table:
+    """Return the verified table of a file with the columns that it has."""
     # `pyarrow.parquet.read_table` imports what reads folders of files, and pandas with it.
     with (
         _open(path) as file,
@@ -304,7 +311,7 @@ def read_table(path: Path, rows: int | None = None, size: int | None = None) -> 
             raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
         if size is not None:
             check_size(file, size)
-        return complete_columns(convert_columns(parquet.read()))
+        return parquet.read()
 
 
 def _open(path: Path) -> pa.NativeFile:
