@@ -4,7 +4,7 @@ Those of a hub behind a login of its own turn the token off, which would let eve
 """
 
 from jupyter_core import paths
-from jupyterlab.labapp import main
+from jupyterlab.labapp import main  # type: ignore[import-untyped]
 
 if __name__ == "__main__":
     # Jupyter has a variable for each folder of settings but these, such as /etc/jupyter.

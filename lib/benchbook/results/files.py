@@ -314,6 +314,17 @@ def _read_stored(path: Path, rows: int | None = None, size: int | None = None) -
         return parquet.read()
 
 
+def read_first_row(path: Path, columns: list[str]) -> dict[str, Any]:
+    """Return columns that have one value in a file from its first row; raises as `read_table`."""
+    with (
+        _open(path) as file,
+        _explain_damage(),
+        pq.ParquetFile(file, page_checksum_verification=True) as parquet,
+    ):
+        (row,) = parquet.read(columns=columns).slice(0, 1).to_pylist()
+        return dict(row)
+
+
 def _open(path: Path) -> pa.NativeFile:
     """Open a file that Arrow reads itself.
 

@@ -120,19 +120,12 @@ def list_noisy_cells(keys: Iterable[str]) -> dict[str, float]:
 
     Cells are named ``identity.block``.
     """
-    files_of_cells = folder.verify_files(list_finished_files(keys))
-    if not files_of_cells:
-        return {}
-    # Here, as in `open_table`.
-    import pyarrow.dataset as ds
-
-    columns = ["cell_id", "block", "background_load"]
-    paths = [str(file.path) for file in files_of_cells]
-    rows = ds.dataset(paths, schema=OBSERVATIONS).to_table(columns, filter=ds.field("noisy"))
     loads = {}
-    for row in rows.group_by(columns).aggregate([]).to_pylist():
-        load = row["background_load"]
-        loads[f"{row['cell_id']}.{row['block']}"] = math.inf if load is None else load
+    for file in folder.verify_files(list_finished_files(keys)):
+        row = files.read_first_row(file.path, ["noisy", "background_load"])
+        if row["noisy"]:
+            load = row["background_load"]
+            loads[file.key] = math.inf if load is None else load
     return loads
 
 
