@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from benchbook.measure.load import Load
 from benchbook.runner import load_monitor
-from benchbook.runner.load_monitor import Load
 
 
 def make_load(seconds: float, foreign: float) -> Load:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from benchbook.measure import control_groups
-from benchbook.runner.load_monitor import compute_load, take_snapshot
+from benchbook.measure.load import compute_load, take_snapshot
 from waiting import comes_true
 
 PRINT_QUOTA = """
@@ -75,7 +75,7 @@ def test_the_quota_of_a_parent_group_limits_the_usable_processors(group: Path) -
 
 MEASURE_LOAD = """
 import os
-from benchbook.runner.load_monitor import compute_load, take_snapshot
+from benchbook.measure.load import compute_load, take_snapshot
 before = take_snapshot()
 while not (load := compute_load(before, take_snapshot(), [os.getpid()])).throttled:
     pass

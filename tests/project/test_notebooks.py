@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
+from papermill.exceptions import PapermillExecutionError
 
 import dialect
 from benchbook.cli import lab
@@ -17,6 +19,7 @@ from benchbook.files.inputs import InputError
 from benchbook.plots import save
 from benchbook.report import notebooks
 from benchbook.studies import bookstore
+from benchbook.studies.cell import NOISE_ATTRIBUTE
 from checkout import ROOT
 
 PROSE = [
@@ -68,6 +71,53 @@ def test_an_answer_names_its_ratio_once_and_says_what_ran_where(observations: pd
     assert "5 repetitions in one process, in Python: no verdict." in text
     assert "The reference run has blocks in Java and Python" in text
     assert "report.html#bookstore" in text
+
+
+def test_an_answer_says_whether_other_programs_were_busy(observations: pd.DataFrame):
+    assert isinstance(observations.attrs[NOISE_ATTRIBUTE], str)
+    disturbed = observations.copy()
+    assert isinstance(disturbed.attrs[NOISE_ATTRIBUTE], str)
+    alone = "The intervals are of this process alone"
+    assert alone in str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    disturbed.attrs[NOISE_ATTRIBUTE] = "other processes use 1.90 processors (python 1.90)"
+    said = str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    assert "**Noisy:** it ran while other programs were busy: other processes use 1.90" in said
+    disturbed.attrs[NOISE_ATTRIBUTE] = ""
+    said = str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    assert said.startswith("No other program was busy meanwhile.")
+
+
+def run_notebook(name: str, folder: Path, **parameters: Any) -> None:
+    papermill.execute_notebook(
+        ROOT / "notebooks" / name,
+        folder / "out.ipynb",
+        parameters=parameters,
+        kernel_name="python3",
+        cwd=ROOT / "notebooks",
+        progress_bar=False,
+    )
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("nn", "n"), ("databse", "database")])
+def test_papermill_with_a_name_that_is_no_parameter_ends_before_anything_is_measured(
+    tmp_path: Path, wrong: str, right: str
+):
+    with pytest.raises(PapermillExecutionError) as refused:
+        run_notebook("04_crud.ipynb", tmp_path, **{wrong: 200})
+    assert f"no parameter {wrong!r}: did you mean {right!r}?" in str(refused.value)
+    executed = json.loads((tmp_path / "out.ipynb").read_text())
+    assert not any("answer" in cell["id"] and cell.get("outputs") for cell in executed["cells"])
+
+
+def test_only_names_of_the_newest_cells_of_parameters_are_looked_at():
+    cell = "\n".join(f"{name} = {value!r}" for name, value in SMALL.items())
+    accepted = {**SMALL, "mine": 1, "In": ["mine = 1", cell, "more = 2", "%time"]}
+    assert bookstore.Parameters.of(accepted).n == 10
+    for history in ([f"{cell}\nrepetitons = 5"], [cell, "# Parameters\nrepetitons = 5\n"]):
+        with pytest.raises(InputError, match="no parameter 'repetitons': did you mean"):
+            bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": history})
+        # Once it is mended, the wrong name of before is not held against the user.
+        bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": [*history, cell]})
 
 
 def test_sizes_are_drawn_with_all_sizes_of_the_paper(monkeypatch: pytest.MonkeyPatch):

@@ -21,10 +21,10 @@ from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
 from benchbook.files import suite_files
 from benchbook.measure.control_groups import read_cpu_quota
+from benchbook.measure.load import MAX_QUIET_LOAD, compute_load, take_snapshot
 from benchbook.measure.machine import describe_environment
 from benchbook.plots import labels
 from benchbook.registry import products
-from benchbook.runner.load_monitor import MAX_QUIET_LOAD, compute_load, take_snapshot
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
 from benchbook.servers.errors import ServerError

@@ -33,7 +33,7 @@ from benchbook.plots.points import frame_points, join_points, select_rows
 from benchbook.plots.ratio_plot import name_a_over_b
 from benchbook.results.folder import join_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
-from benchbook.studies.cell import CellParameters
+from benchbook.studies.cell import NOISE_ATTRIBUTE, CellParameters
 from benchbook.text.number_format import (
     NOT_PRINTED,
     format_count,
@@ -128,7 +128,16 @@ def show_answer(
     lines = _write_comparisons(comparisons, columns)
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})
     caption = _write_caption(slug, parameters, languages)
-    return _to_markdown("\n".join([*lines, "", caption]))
+    noise = [run.rows.attrs.get(NOISE_ATTRIBUTE) for run in runs]
+    said = [_write_noise(words) for words in noise if words is not None]
+    return _to_markdown("\n\n".join([*dict.fromkeys(said), "\n".join(lines), caption]))
+
+
+def _write_noise(words: str) -> str:
+    """Say whether other programs kept the machine busy during a run, and which."""
+    if not words:
+        return "No other program was busy meanwhile."
+    return f"**Noisy:** it ran while other programs were busy: {words}. Do not trust the ratios."
 
 
 def _to_markdown(text: str) -> Markdown:
@@ -360,7 +369,10 @@ def _write_caption(slug: str, parameters: CellParameters, languages: Iterable[st
     """
     repetitions = format_count(parameters.repetitions, "repetition")
     ran = f"in one process, in {LANGUAGES[parameters.language]}"
-    sentences = [f"{repetitions} {ran}: no verdict. Another day may differ."]
+    sentences = [
+        f"{repetitions} {ran}: no verdict. The intervals are of this process alone: another one, or"
+        " another day, may differ by more."
+    ]
     if parameters.repetitions < MIN_BLOCKS:
         sentences.append(f"An interval takes {MIN_BLOCKS} repetitions.")
 

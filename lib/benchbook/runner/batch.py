@@ -20,6 +20,7 @@ from benchbook.files.inputs import InputError
 from benchbook.grid import Cell
 from benchbook.grid.cell_id import digest_versions
 from benchbook.grid.units import list_modules, read_versions
+from benchbook.measure.load import Load
 from benchbook.measure.machine import digest_boot_id, digest_machine_id, name_host
 from benchbook.own_data import own_records
 from benchbook.results import folder
@@ -30,7 +31,6 @@ from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
 from benchbook.runner.kernel import ForkServer
-from benchbook.runner.load_monitor import Load
 from benchbook.runner.notebook import Kernel, NotebookOutcome, execute_notebook
 from benchbook.runner.progress import Failure, Progress, Summary, TimePart
 from benchbook.servers.errors import ServerError, scrub_passwords

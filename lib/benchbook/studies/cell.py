@@ -57,7 +57,9 @@ from benchbook.results.schema import (
 )
 from benchbook.servers import networks
 from benchbook.studies import harness
+from benchbook.studies.assigned_names import find_unknown_names
 from benchbook.text.number_format import format_count
+from benchbook.text.suggestions import suggest_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +70,9 @@ T = TypeVar("T")
 
 RESULT_VARIABLE: Final = "BENCHBOOK_RESULT"
 """Environment variable with the path to which a cell's rows are written for the runner."""
+
+NOISE_ATTRIBUTE: Final = "noise"
+"""The attribute of rows with the load that disturbed their measuring, in words; empty: none."""
 
 RECORDS_VARIABLE: Final = "BENCHBOOK_RECORDS"
 """Environment variable with the digest of the user's file with which a runner planned a cell."""
@@ -208,8 +213,12 @@ class CellParameters(yaml_file.StrictModel):
         """Return the parameters from a mapping with all of them, such as ``globals()``.
 
         Raises `InputError` when one is missing, because its default might not be the intended
-        level.
+        level, and when a notebook's cell of parameters assigns a name that is no parameter.
         """
+        unknown = find_unknown_names(names, cls.model_fields)
+        if unknown:
+            advice = suggest_name(unknown[0], cls.model_fields)
+            raise InputError("parameters", f"no parameter {unknown[0]!r}: {advice}")
         missing = [name for name in cls.model_fields if name not in names]
         if missing:
             remedy = "assign it in the notebook cell with the tag parameters"
@@ -327,12 +336,23 @@ def state_parameters(
 ) -> Callable[[ParametersT], "pd.DataFrame"]:
     """Return a study's ``run`` that adds its parameters to each row, one column per parameter.
 
-    The runner compares them with its cell's, because a notebook can give others.
+    The runner compares them with its cell's, because a notebook can give others. Where no runner
+    waits for the rows, as in a notebook that is run by hand, their ``attrs`` have the load of other
+    programs meanwhile, as `NOISE_ATTRIBUTE`; a runner reads it itself.
     """
 
     @wraps(run)
     def run_and_state(parameters: ParametersT) -> "pd.DataFrame":
-        return run(parameters).assign(**parameters.as_columns())
+        if RESULT_VARIABLE in os.environ:
+            return run(parameters).assign(**parameters.as_columns())
+        # Imported here, because only notebooks need it.
+        from benchbook.measure.load import compute_load, take_snapshot
+
+        before = take_snapshot()
+        rows = run(parameters).assign(**parameters.as_columns())
+        load = compute_load(before, take_snapshot(), [os.getpid()])
+        rows.attrs[NOISE_ATTRIBUTE] = "" if load.is_quiet else str(load)
+        return rows
 
     return run_and_state
 
