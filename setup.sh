@@ -128,6 +128,11 @@ else
     "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
     echo "$folder" >"$env/.benchbook-folder"
 fi
+# Any JupyterLab of this environment saves the notebooks of this checkout as `make lab` does: without outputs, as in git.
+saving=$env/etc/jupyter/jupyter_server_config.json
+mkdir -p "$env/etc/jupyter"
+[ -e "$saving" ] ||
+    echo '{"FileContentsManager": {"pre_save_hook": "benchbook.cli.lab.remove_outputs_of_checkout"}}' >"$saving"
 "$env/bin/python" -I -S tools/path_file.py "$env"/lib/python3*/site-packages/_benchbook.pth
 
 # The MongoDB wheel links against the system's libcurl and OpenSSL 3.

@@ -210,9 +210,12 @@ def hold_an_answer_and_a_plot(name: str, cells: list[dict[str, Any]]) -> None:
             r"\d+ repetitions? measured", "".join(outputs["run"][0]["data"]["text/plain"])
         )
         assert [*outputs["figure"][0]["data"]].count("image/png") == len(outputs["figure"]) == 1
-        # 04 measures its other side in there, and says so.
-        *_, first = (one["data"] for one in outputs["answer"])
-        answer = "".join(first["text/markdown"])
+        # 02 measures its other side in there, and says so; 04 has both in its run.
+        *_, output = outputs["answer"]
+        answer = "".join(output["data"]["text/markdown"])
+        assert "busy meanwhile" in answer or "other programs were busy" in answer
+        assert "The intervals are of this process alone" in answer
+        assert ("ran one after the other" in answer) == (name == "02_tcp.ipynb")
         ends = "–" if "An interval takes 5 repetitions." in answer else r"[\d.,]+ to [\d.,]+"
         assert re.search(rf"\*\*[\d.,]+\*\* \| {ends} \|", answer)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
@@ -139,6 +140,41 @@ async def execute_with_metadata(
         if received["msg_type"] == "execute_reply":
             connection.close()
             return received["content"]
+
+
+def test_a_plain_jupyterlab_of_the_environment_keeps_git_status_clean(tmp_path: Path):
+    """Notebooks of other projects keep their outputs there."""
+    checkout, other = tmp_path / "checkout", tmp_path / "other"
+    for folder in (checkout, other):
+        clone = ["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder]
+        subprocess.run(clone, check=True)
+    options = ["--allow-root", f"--ServerApp.root_dir={tmp_path}", "--ServerApp.port=0"]
+    plain = [sys.executable, "-m", "jupyterlab", *options]
+    own = {"HOME": str(tmp_path), "BENCHBOOK_HOME": str(checkout)}
+    with serve_lab(tmp_path, plain, **own) as up:
+        for folder in (checkout, other):
+            save_with_output(up, folder.name, "notebooks/04_crud.ipynb")
+    assert read_git_status(checkout) == ""
+    assert read_git_status(other) == " M notebooks/04_crud.ipynb\n"
+
+
+def save_with_output(server: RunningLab, folder: str, notebook: str) -> None:
+    """Save a notebook as JupyterLab's page does after a cell ran."""
+    address = f"http://127.0.0.1:{server.port}/api/contents/{folder}/{notebook}"
+    headers = {"Authorization": f"token {server.token}"}
+    with urlopen(Request(address, headers=headers)) as answer:
+        model = json.load(answer)
+    cell = next(one for one in model["content"]["cells"] if one["cell_type"] == "code")
+    cell["execution_count"] = 1
+    cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "1"}]
+    sent = json.dumps(model).encode()
+    with urlopen(Request(address, data=sent, headers=headers, method="PUT")) as answer:
+        assert answer.status == 200
+
+
+def read_git_status(folder: Path) -> str:
+    status = ["git", "-C", str(folder), "status", "--porcelain"]
+    return subprocess.run(status, capture_output=True, text=True, check=True).stdout
 
 
 def mechanism(port: int) -> str:

@@ -104,6 +104,18 @@ def remove_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_:
             cell.update(outputs=[], execution_count=None)
 
 
+def remove_outputs_of_checkout(
+    model: dict[str, Any], path: str, contents_manager: Any, **_: object
+) -> None:
+    """Do so for notebooks of this checkout only: the hook of any Jupyter of its environment.
+
+    Set-up writes it into that environment's settings. Notebooks of other projects stay as they are.
+    """
+    file = Path(contents_manager.root_dir) / path
+    if file.resolve().is_relative_to(paths.root()):
+        remove_outputs(model, path, contents_manager)
+
+
 def copy_lessons(root: Path) -> None:
     """Copy the lessons into `STUDENT_FOLDER`, where students work; a file that is there stays.
 

@@ -127,7 +127,7 @@ def show_answer(
 
     lines = _write_comparisons(comparisons, columns)
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})
-    caption = _write_caption(slug, parameters, languages)
+    caption = _write_caption(slug, runs, languages)
     noise = [run.rows.attrs.get(NOISE_ATTRIBUTE) for run in runs]
     said = [_write_noise(words) for words in noise if words is not None]
     return _to_markdown("\n\n".join([*dict.fromkeys(said), "\n".join(lines), caption]))
@@ -359,20 +359,27 @@ def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
     return rows
 
 
-def _write_caption(slug: str, parameters: CellParameters, languages: Iterable[str]) -> str:
+def _write_caption(slug: str, runs: Sequence[NotebookRun], languages: Iterable[str]) -> str:
     """Name the limits of the ratios, and link the verdicts.
 
     Parameters
     ----------
+    runs
+        This run, and that of the other side if there is one.
     languages
         In which the reference run has blocks.
     """
+    parameters = runs[0].parameters
     repetitions = format_count(parameters.repetitions, "repetition")
     ran = f"in one process, in {LANGUAGES[parameters.language]}"
     sentences = [
         f"{repetitions} {ran}: no verdict. The intervals are of this process alone: another one, or"
         " another day, may differ by more."
     ]
+    if len(runs) > 1:
+        sentences.append(
+            "The two sides ran one after the other: a change between them counts, too."
+        )
     if parameters.repetitions < MIN_BLOCKS:
         sentences.append(f"An interval takes {MIN_BLOCKS} repetitions.")
 
