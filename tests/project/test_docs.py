@@ -34,7 +34,7 @@ from benchbook.grid import expansion
 from benchbook.results import schema
 from benchbook.servers import processes
 from benchbook.studies.catalogue import SLUGS, load_study
-from browser import WatchedPage, needs_browser, start_browser
+from browser import WatchedPage, find_refused_scripts, needs_browser, start_browser
 from checkout import ROOT
 from tools import pages
 from tools import site as site_tool
@@ -201,6 +201,19 @@ def test_an_answer_of_the_page_is_the_one_that_the_library_gives(
                 assert ratios == pytest.approx(
                     [*np.where(b != 0, a / b, np.nan)], rel=1e-3, nan_ok=True
                 )
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["index", "method", "explorer", "report/index"])
+def test_a_page_of_the_site_opens_without_an_error(site: Path, name: str):
+    with start_browser() as browser:
+        watched = WatchedPage(browser, "file:", "data:", "blob:")
+        watched.page.goto((site / f"{name}.html").as_uri(), wait_until="load")
+        assert watched.complaints == []
+        if name == "report/index":
+            counted = watched.count_rows()
+            assert counted and all(table["said"] == table["all"] for table in counted)
+            assert find_refused_scripts(site / f"{name}.html") == []
 
 
 @needs_browser
