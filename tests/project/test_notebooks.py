@@ -116,6 +116,9 @@ def test_only_names_of_the_newest_cells_of_parameters_are_looked_at():
     for history in ([f"{cell}\nrepetitons = 5"], [cell, "# Parameters\nrepetitons = 5\n"]):
         with pytest.raises(InputError, match="no parameter 'repetitons': did you mean"):
             bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": history})
+    mended = [cell, "# Parameters\nrepetitons = 5\n", "# Parameters\nrepetitions = 5\n"]
+    bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": mended})
+    for history in ([f"{cell}\nrepetitons = 5"], [cell, "# Parameters\nrepetitons = 5\n"]):
         # Once it is mended, the wrong name of before is not held against the user.
         bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": [*history, cell]})
 

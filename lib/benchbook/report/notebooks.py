@@ -137,7 +137,8 @@ def _write_noise(words: str) -> str:
     """Say whether other programs kept the machine busy during a run, and which."""
     if not words:
         return "No other program was busy meanwhile."
-    return f"**Noisy:** it ran while other programs were busy: {words}. Do not trust the ratios."
+    advice = "Do not trust the ratios, unless these are the run's own servers."
+    return f"**Noisy:** it ran while other programs were busy: {words}. {advice}"
 
 
 def _to_markdown(text: str) -> Markdown:

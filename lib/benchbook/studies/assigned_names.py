@@ -29,11 +29,11 @@ def find_unknown_names(names: Mapping[str, Any], parameters: Collection[str]) ->
 
 
 def _select_parameter_cells(history: Iterable[str], parameters: Collection[str]) -> list[str]:
-    """Return the cell that last assigned most parameters, and what papermill inserted after it."""
+    """Return the cell that last assigned most parameters, and papermill's newest one after it."""
     cells: list[str] = []
     for source in history:
         if source.startswith(_INJECTED):
-            cells.append(source)
+            cells = [*cells[:1], source]
         elif 2 * len({*_list_assigned(source)} & {*parameters}) > len(parameters):
             cells = [source]
     return cells
