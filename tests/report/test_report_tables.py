@@ -349,6 +349,7 @@ def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
         with watched.page.expect_download() as download:
             watched.page.get_by_text("these rows as CSV").click()
         lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+        assert not re.search(r"\d\(", "".join(lines)), "a ratio and its interval stay apart"
         assert len(lines) == 1 + int(re.search(r"of (\d+) rows", info.inner_text())[1])
 
         # A verdict's counts lead to the comparisons of its claim, whatever was chosen before.
