@@ -285,7 +285,7 @@ def test_waiting_for_an_ended_server_is_an_error():
 
 def test_a_machine_of_the_same_name_on_another_processor_is_another_host(monkeypatch):
     here = name_host()  # kept from now on
-    monkeypatch.setattr(machine, "_read_processor", lambda: "Intel(R) Core(TM) i7-1260P")
+    monkeypatch.setattr(machine, "read_processor", lambda: "Intel(R) Core(TM) i7-1260P")
     assert name_host.__wrapped__() == f"{read_hostname()} (Intel Core i7-1260P)" != here
 
 

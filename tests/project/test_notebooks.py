@@ -99,7 +99,7 @@ def run_notebook(name: str, folder: Path, **parameters: Any) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "right"), [("nn", "n"), ("databse", "database")])
-def test_papermill_with_a_name_that_is_no_parameter_ends_before_anything_is_measured(
+def test_papermill_with_a_name_that_is_not_a_parameter_ends_before_anything_is_measured(
     tmp_path: Path, wrong: str, right: str
 ):
     with pytest.raises(PapermillExecutionError) as refused:
