@@ -213,7 +213,7 @@ class CellParameters(yaml_file.StrictModel):
         """Return the parameters from a mapping with all of them, such as ``globals()``.
 
         Raises `InputError` when one is missing, because its default might not be the intended
-        level, and when a notebook's cell of parameters assigns a name that is no parameter.
+        level, and when a notebook's cell of parameters assigns a name that is not a parameter.
         """
         unknown = find_unknown_names(names, cls.model_fields)
         if unknown:
