@@ -13,7 +13,7 @@ def make_load(seconds: float, foreign: float) -> Load:
 
 
 class Others:
-    """A simulated load of others while each cell runs; between cells there is none."""
+    """A simulated load of other programs while each cell runs, and no load between cells."""
 
     def __init__(self, *while_cells: float) -> None:
         self._while_cells = iter(while_cells)

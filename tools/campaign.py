@@ -66,7 +66,7 @@ def measure(budget: str, options: Sequence[str]) -> int:
 
 
 def keep_new_cells() -> Path | None:
-    """Write the finished cells of the profile that no committed file has; None: there are none.
+    """Write the finished cells of the profile that no committed file has; None if all have one.
 
     Cells with files of a user's own are not in the profile.
     """

@@ -118,7 +118,7 @@ def test_a_files_name_may_have_commas_beside_another_file(
     said = capsys.readouterr().out
     for number, name in enumerate(names):
         assert f"{tmp_path / name}: " in said and f"field{number} " in said
-    # A name that is none of a file is still a list.
+    # Names that are not files are still a list.
     own[1] = "dataset_file=plain.jsonl,missing.jsonl"
     assert cli.main(["plan", "bookstore", "--profile", "smoke", *own]) == USAGE
     assert "missing.jsonl: there is no such file" in capsys.readouterr().err

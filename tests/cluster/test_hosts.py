@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -133,6 +134,12 @@ def finish_run(lab: Lab, *options: str) -> str:
     return lab.read_log("run")[before:]
 
 
+def count_cells(said: str) -> int:
+    """Return how many cells a run's last summary says are done, now or before."""
+    summary = [line for line in said.splitlines() if re.match(r"\d+ cells: ", line)][-1]
+    return sum(int(count) for count in re.findall(r"(\d+) done", summary))
+
+
 def list_written(lab: Lab) -> dict[str, int]:
     """Return when each result was written, by its name."""
     return {path.name: path.stat().st_mtime_ns for path in lab.results.glob("*/[!.]*.parquet")}
@@ -204,11 +211,19 @@ def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continue
         and "of bookstore is free for another host" in said
         and "failed" not in said
     )
+    assert count_cells(said) == 8, said
     written = list_written(lab)
     assert written.items() >= kept.items() and len(written) > len(kept)
     assert {json.loads(name.split(".")[1]) for name in written} == {0, 1, 2, 3}
     assert "8 cells: 0 done, 8 done before, in " in finish_run(lab, *SMOKE)
     assert list_written(lab) == written
+
+    # Of each block one cell is missing; whichever host continues it, each cell is counted once.
+    one_of_each = {name.split(".")[1]: name for name in written}
+    for path in [lab.results / "bookstore" / name for name in one_of_each.values()]:
+        path.unlink()
+    said = finish_run(lab, *SMOKE)
+    assert count_cells(said) == 8 and "8 done before" not in said, said
     with connect() as connection:
         sql = "SELECT host, block FROM observations GROUP BY ALL"
         assert connection.sql(sql).fetchall()
@@ -368,7 +383,7 @@ def test_results_of_another_host_with_the_same_code_count_too(
     assert sorted(list_result_keys(there)) == sorted([*(cell.key for cell in there), *here])
     counted = find_counted_results(there)
     assert {(one.host, one.is_earlier) for one in counted} == {(planned, False)}
-    monkeypatch.setattr("benchbook.grid.cells.read_versions", lambda *_: {"measure": 100})
+    monkeypatch.setattr("benchbook.grid.pooling.read_versions", lambda *_: {"measure": 100})
     assert not find_counted_results(there)
 
 

@@ -1,6 +1,7 @@
 """The explorer's answers are those of the suite's tables, and its page works in a browser."""
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -224,6 +225,11 @@ def test_the_page_opens_with_the_headline_and_a_claim_leads_to_its_comparison(
         here = line.get_by_role("link").inner_text()
         line.get_by_role("link").click()
         answer.get_by_text(here).first.wait_for()
+    # The table of other levels has as many rows as its heading says.
+    heading = watched.page.get_by_text(re.compile(r"At other levels \(\d+\)"))
+    said = int(re.sub(r"\D", "", heading.inner_text()))
+    table = watched.page.get_by_role("table").filter(has_text="at all levels that ran")
+    assert table.locator("tbody tr").count() == said > 1
     assert watched.complaints == []
 
 

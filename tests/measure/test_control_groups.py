@@ -63,13 +63,18 @@ def enter(group: Path) -> None:
     (group / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def test_the_quota_of_a_parent_group_limits_the_usable_processors(group: Path) -> None:
-    printed = subprocess.run(
-        [sys.executable, "-c", PRINT_QUOTA],
+def run_in_group(group: Path, script: str) -> "subprocess.CompletedProcess[str]":
+    """Run a script in a child of the group that has the quota."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
         preexec_fn=lambda: enter(group / "inner"),
         capture_output=True,
         text=True,
     )
+
+
+def test_the_quota_of_a_parent_group_limits_the_usable_processors(group: Path) -> None:
+    printed = run_in_group(group, PRINT_QUOTA)
     assert printed.stdout == "0.3\n", printed.stderr
 
 
@@ -77,19 +82,15 @@ MEASURE_LOAD = """
 import os
 from benchbook.measure.load import compute_load, take_snapshot
 before = take_snapshot()
-while not (load := compute_load(before, take_snapshot(), [os.getpid()])).throttled:
-    pass
+load = compute_load(before, take_snapshot(), [os.getpid()])
+while not load.throttled:
+    load = compute_load(before, take_snapshot(), [os.getpid()])
 print(load.is_quiet, load)
 """
 
 
 def test_a_window_in_which_a_quota_stopped_the_run_is_not_quiet(group: Path) -> None:
-    printed = subprocess.run(
-        [sys.executable, "-c", MEASURE_LOAD],
-        preexec_fn=lambda: enter(group / "inner"),
-        capture_output=True,
-        text=True,
-    )
+    printed = run_in_group(group, MEASURE_LOAD)
     assert printed.stdout.startswith("False "), printed.stderr
     assert "a CPU quota stopped this run" in printed.stdout
 

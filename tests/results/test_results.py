@@ -460,3 +460,13 @@ def test_one_host_at_a_time_is_imported_under_another_name(
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     assert cli.main(["results", "import", str(results_folder), "--as", name]) == USAGE
     assert why in capsys.readouterr().err and list_states("crud") == {}
+
+
+def test_paths_of_a_file_of_others_are_shortened_when_it_is_imported(
+    results_folder: Path, tmp_path: Path
+):
+    cell = columns(host="lab", reason="/home/anna/thesis/data.json has no records")
+    file = tmp_path / "given.parquet"
+    files.write_table(file, build_table(values("json").assign(**cell), OBSERVATIONS))
+    assert cli.main(["results", "import", str(file)]) == DONE
+    assert {*everything()["reason"]} == {"…/data.json has no records"}

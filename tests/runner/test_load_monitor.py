@@ -222,8 +222,8 @@ def test_noisy_cells_are_measured_again_without_the_option_noisy_or_with_again_a
     Others(*[1.5] * 100).install(monkeypatch)
     assert "measured again" not in run_command("run", "--noisy")
     count = len(read_cells())
-    told = run_command("run", "--noisy")
-    assert f"{format_count(count, 'cell')} of those done before: noisy (--again" in told
+    said = run_command("run", "--noisy")
+    assert f"{format_count(count, 'cell')} of those done before: noisy (--again" in said
     assert f"{count} of them noisy: benchbook run --again measures them again" in run_command(
         "plan"
     )

@@ -62,7 +62,9 @@ def measure(
         cells = read_states(ordered)
         cells = [replace(cell, state="todo") if cell.key in noisy else cell for cell in cells]
         # A previous run ended before it received them.
-        block_results.summary.done = sum(cell.state == "done" for cell in cells)
+        block_results.summary.finished = {
+            (cell.combination, cell.block) for cell in cells if cell.state == "done"
+        }
         try:
             with Progress(cells, {}) as progress:
                 summary = block_results.summary

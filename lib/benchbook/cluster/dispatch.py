@@ -126,7 +126,7 @@ class Dispatch:
         repeats_noisy: bool = False,
     ) -> None:
         self.plan: list[Cell] = []
-        """The cells of the first host's plan; those that any host has measured are done."""
+        """The cells of the first host's plan; those that any host had measured before are done."""
         self._client = client
         self._request = request
         self._limits = limits
@@ -154,6 +154,7 @@ class Dispatch:
                 self._measure_blocks(was_interrupted)
             finally:
                 self._stop()
+                self._reopen_finished()
 
     def _measure_blocks(self, was_interrupted: Callable[[], bool]) -> None:
         """Join new hosts, send blocks and collect them until all are done."""
@@ -177,6 +178,15 @@ class Dispatch:
             self._collect()
             if was_interrupted():
                 raise KeyboardInterrupt
+
+    def _reopen_finished(self) -> None:
+        """Keep a cell that was done before and is measured anew from counting twice.
+
+        A host measures a whole block, also one of which another host had measured a part.
+        """
+        for place, cell in enumerate(self.plan):
+            if (cell.combination, cell.block) in self._summary.finished:
+                self.plan[place] = replace(cell, state="todo")
 
     def _is_finished(self) -> bool:
         """Return whether there are hosts, and every block that they could measure is done."""
@@ -273,9 +283,14 @@ class Dispatch:
 
         # The first host's plan is the run's.
         if not self._hosts and not self.plan:
+            done = {
+                (result.cell.combination, result.cell.block)
+                for result in results_of_others
+                if result.key not in noisy
+            }
             for cell in cells:
-                done = (cell.block, cell.study) in self._assigned and not cell.missing
-                self.plan.append(replace(cell, state="done") if done else cell)
+                is_done = (cell.combination, cell.block) in done
+                self.plan.append(replace(cell, state="done") if is_done else cell)
         self._hosts[host.name] = host
         _print_now(f"{host.name} joined")
 

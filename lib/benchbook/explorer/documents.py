@@ -291,7 +291,7 @@ def store_inquiry(inquiry: Inquiry) -> None:
 
 
 def load_inquiry(file: str) -> Inquiry:
-    """Return the stored inquiry about a file; one without questions where there is none."""
+    """Return the stored inquiry about a file, or a new one without questions."""
     return _load_inquiry(_locate_inquiry(choose_page_name(file))) or Inquiry(file, ())
 
 
@@ -318,7 +318,7 @@ def _locate_inquiry(name: str) -> Path:
 
 
 def _load_inquiry(path: Path) -> Inquiry | None:
-    """Return a stored inquiry; None where there is none, or it is of another version."""
+    """Return a stored inquiry; None if it is missing or of another version."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         asked = tuple(AskedQuestion(**question) for question in stored["asked"])

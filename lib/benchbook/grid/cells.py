@@ -15,12 +15,7 @@ from benchbook.grid.cell_id import (
 )
 from benchbook.grid.expansion import choose_cells, select
 from benchbook.grid.grid_file import load_grid
-from benchbook.grid.pooling import (
-    NO_OPERATIONS,
-    find_counted_operations,
-    list_counted_versions,
-)
-from benchbook.grid.units import read_versions
+from benchbook.grid.pooling import list_counted_versions
 from benchbook.measure.machine import digest_machine_id, name_host
 from benchbook.results.additions import find_former_code
 from benchbook.results.folder import Operations, list_files, list_refusals, list_states, locate_file
@@ -215,12 +210,12 @@ def find_counted_results(cells: Iterable[Cell], own: str | None = None) -> list[
             continue
         cell = cell_of[origin.key]
         if cell.combination not in versions_of:
-            versions_of[cell.combination] = read_versions(cell.study, cell.parameters)
-        today = versions_of[cell.combination]
-        operations = find_counted_operations(today, cell.parameters, origin.versions)
-        if operations != NO_OPERATIONS:
-            is_earlier = origin.versions != today
-            found.append(CountedResult(origin.host, cell, origin.key, operations, is_earlier))
+            counted = list_counted_versions(cell.study, cell.parameters)
+            versions_of[cell.combination] = counted
+        for number, (versions, operations) in enumerate(versions_of[cell.combination]):
+            if origin.versions == versions:
+                is_earlier = number > 0
+                found.append(CountedResult(origin.host, cell, origin.key, operations, is_earlier))
     return found
 
 

@@ -1,10 +1,10 @@
 """Which results of earlier versions answer the same question as today's cells.
 
 ``pooled.yaml`` says it for each older version of a unit, with the reason; what it does not name
-does not count. Begin with `find_counted_operations`.
+does not count. Begin with `list_counted_versions`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -21,9 +21,6 @@ POOLED: Final = Path(__file__).with_name("pooled.yaml")
 
 Versions: TypeAlias = Mapping[str, int | str]
 """The version of each unit that measured a cell, or the digest of its code where that changed."""
-
-NO_OPERATIONS: Final = frozenset[str]()
-"""Of a result that does not count."""
 
 
 class PooledVersion(StrictModel):
@@ -53,57 +50,26 @@ def load_pooled_versions() -> tuple[PooledVersion, ...]:
     return load_yaml(POOLED).validate(PooledFile).pooled
 
 
-def find_counted_operations(
-    today: Versions, parameters: CellParameters, versions: Versions
-) -> Operations:
-    """Return which operations of a result count for a cell of today, or `NO_OPERATIONS`.
-
-    Parameters
-    ----------
-    today
-        The versions of the cell's units.
-    parameters
-        The levels of the cell, and of the result.
-    versions
-        The versions of the units that measured the result.
-    """
-    if today.keys() != versions.keys():
-        return NO_OPERATIONS
-    counted: Operations = None
-    for unit, version in today.items():
-        if versions[unit] == version:
-            continue
-        pooled = _find_pooled_version(unit, versions[unit], parameters)
-        if pooled is None:
-            return NO_OPERATIONS
-        if pooled.operations:
-            operations = frozenset(pooled.operations)
-            counted = operations if counted is None else counted & operations
-    return counted
-
-
 def list_counted_versions(
     study: str, parameters: CellParameters
-) -> Iterator[tuple[Versions, Operations]]:
-    """Yield the versions of results that count for a cell, today's first, and what counts."""
+) -> list[tuple[Versions, Operations]]:
+    """Return the versions of results that count for a cell, with the operations that count.
+
+    Today's versions are the first.
+    """
+    # Each unit has today's version, and older ones that answer the same question.
+    choices: list[list[tuple[int | str, Operations]]] = []
     today = read_versions(study, parameters)
-    choices = []
     for unit, version in today.items():
-        older = [
-            pooled.version
-            for pooled in load_pooled_versions()
-            if pooled.unit == unit and pooled.has_cell(parameters)
-        ]
-        choices.append([version, *older])
+        choices.append([(version, None)])
+        for pooled in load_pooled_versions():
+            if pooled.unit == unit and pooled.has_cell(parameters):
+                choices[-1].append((pooled.version, frozenset(pooled.operations) or None))
+
+    # All combinations; an operation counts if it does for each unit.
+    counted: list[tuple[Versions, Operations]] = []
     for chosen in product(*choices):
-        versions = dict(zip(today, chosen, strict=True))
-        yield versions, find_counted_operations(today, parameters, versions)
-
-
-def _find_pooled_version(
-    unit: str, version: int | str, parameters: CellParameters
-) -> PooledVersion | None:
-    for pooled in load_pooled_versions():
-        if (pooled.unit, pooled.version) == (unit, version) and pooled.has_cell(parameters):
-            return pooled
-    return None
+        versions = dict(zip(today, [version for version, _ in chosen], strict=True))
+        limits = [operations for _, operations in chosen if operations is not None]
+        counted.append((versions, frozenset.intersection(*limits) if limits else None))
+    return counted

@@ -129,7 +129,7 @@ class MergedRun:
 def _name_files(means: pd.DataFrame) -> pd.DataFrame:
     """Return block means with the names of users' files in place of their paths.
 
-    Copies of a file under the same name are one file. Other files of the same name are told apart
+    Copies of a file under the same name are one file. Other files of the same name differ
     by their folders.
     """
     copies: dict[tuple[str, str], list[str]] = {}

@@ -170,7 +170,7 @@ def is_former(schema: pa.Schema) -> bool:
 
 
 def convert_columns(table: pa.Table) -> pa.Table:
-    """Return observations of an earlier version with today's columns; others as they are.
+    """Return observations of an earlier version with today's columns; others unchanged.
 
     Rows of stand-ins, programs that played a product, are left out.
 

@@ -41,7 +41,7 @@ CELL_KEYS: Final = ("study", "cell_id", "block", "state")
 
 _FACTS: Final = "benchbook.cell"
 _FACTS_DIGEST: Final = "benchbook.cell.sha256"
-"""The keys of a file's facts in its footer, and of their digest, which files up to 0.3.0 lack."""
+"""The keys of a file's facts in its footer, and of their digest (not in files up to 0.3.0)."""
 
 _BUSY: Final = (EMFILE, ENFILE, ENOMEM)
 """Errors of the system, not of the file."""

@@ -293,7 +293,7 @@ class Batch:
         if cell.key in self._repeats:
             self.summary.repeated += 1
         else:
-            self.summary.done += 1
+            self.summary.finished.add((cell.combination, cell.block))
             self._progress.end_cell(cell, "done", stopwatch.seconds)
             if not load.is_quiet:
                 self.summary.beside_others += 1

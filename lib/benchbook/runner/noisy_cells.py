@@ -11,7 +11,7 @@ from benchbook.results.views import list_noisy_cells
 def find_noisy_cells(cells: Iterable[Cell]) -> list[Cell]:
     """Return the finished cells of a plan that are noisy and can run here again."""
     finished = [cell for cell in cells if cell.state == "done" and not cell.missing]
-    # A result of an earlier version is looked at where there is none of today's.
+    # Read the result of an earlier version if today's version has none.
     keys_of = {}
     for cell in finished:
         keys_of[cell.key] = [cell.key] if cell.path.is_file() else cell.earlier_keys

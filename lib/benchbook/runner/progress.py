@@ -53,7 +53,8 @@ class Failure:
 class Summary:
     """What a run did: the cells that it finished, those without values and why, and its time."""
 
-    done: int = 0
+    # By combination and block, so that a cell that two hosts measured counts once.
+    finished: set[tuple[Combination, int]] = field(default_factory=set)
     failed: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
     timed_out: list[Cell] = field(default_factory=list)  # a wait for the replica timed out
@@ -63,6 +64,11 @@ class Summary:
     wall_s: float = 0.0
     spent_s: dict[TimePart, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
     """Seconds by part; the rest of `wall_s` is the runner's own."""
+
+    @property
+    def done(self) -> int:
+        """How many cells it finished."""
+        return len(self.finished)
 
     @contextmanager
     def count_time(self, part: TimePart) -> Iterator[None]:
@@ -95,7 +101,7 @@ class Summary:
 
     def add(self, other: "Summary") -> None:
         """Add another host's summary; times are those of all hosts together."""
-        self.done += other.done
+        self.finished |= other.finished
         self.beside_others += other.beside_others
         self.repeated += other.repeated
         self.wall_s += other.wall_s
