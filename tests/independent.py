@@ -100,6 +100,9 @@ ICC = 0.35
 CONFIDENCE = 0.99
 MIN_BLOCKS = 5
 
+# "Smallest difference that matters": of memory, below it there is too little to measure.
+SMALLEST_CHANGE_KB = 256
+
 
 # ---- "Block"
 
@@ -129,7 +132,12 @@ class Configuration:
     def common(self, apart: set[str]) -> str:
         """Return the settings that sides must share."""
         names = {*self.parameters} - apart - {"language", "arm", "seed", "repetitions"}
-        return json.dumps([{name: self.settings[name] for name in sorted(names)}, self.in_turn])
+        others = {name: self.in_turn[name] for name in sorted(self.in_turn.keys() - apart)}
+        return json.dumps([{name: self.settings[name] for name in sorted(names)}, others])
+
+    def turns(self, apart: set[str]) -> str:
+        """Return which of the settings that differ between sides take turns in the cell."""
+        return json.dumps([self.in_turn[name] for name in sorted(self.in_turn.keys() & apart)])
 
 
 @cache
@@ -307,13 +315,15 @@ def choose_sides(
             if len({str(one.get(name)) for one in wanted.values()}) > 1:
                 apart.add(name)
     apart |= {BESIDE[name] for name in apart if name in BESIDE}
-    # By what sides have in common: of each side the best configuration.
-    groups: dict[str, dict[Any, tuple[list[int], Configuration, Quantity]]] = defaultdict(dict)
+    # By what sides have in common, and what takes turns: of each side the best configuration.
+    groups: dict[tuple[str, str], dict[Any, tuple[list[int], Configuration, Quantity]]] = (
+        defaultdict(dict)
+    )
     for (name, at), one in itertools.product(wanted.items(), of_study):
         if one.language != language:
             continue
         for rank, quantity in _rank_quantities(one, at):
-            group = groups[one.common(apart)]
+            group = groups[one.common(apart), one.turns(apart)]
             if name not in group or rank < group[name][0]:
                 group[name] = rank, one, quantity
     if not groups:
@@ -322,19 +332,28 @@ def choose_sides(
     def distance(group: dict[Any, tuple[list[int], Configuration, Quantity]]) -> tuple[Any, ...]:
         return -len(group), sorted(rank for rank, *_ in group.values())
 
-    # "Databases that took turns in one process come first, from five blocks on."
-    best: dict[Any, Side] = {}
-    best_preference = (-1, False)
+    # "Blocks in which the sides took turns in one process and blocks in which each had its own are
+    # pooled; a block that has both gives the one in turns."
     nearest = min(map(distance, groups.values()))
-    for group in groups.values():
+    pooled: dict[str, dict[Any, Side]] = {}
+    alternate: dict[str, bool] = {}
+    for (common, _), group in sorted(groups.items(), key=lambda item: item[0][1] == "[]"):
         if distance(group) == nearest:
             sides = {name: _side(one, quantity) for name, (_, one, quantity) in group.items()}
-            shared = set.intersection(*({*side.values} for side in sides.values()))
-            take_turns = all(one.in_turn for _, one, _ in group.values())
-            preference = (int(len(shared) >= MIN_BLOCKS), take_turns)
-            if preference > best_preference:
-                best, best_preference = sides, preference
-    return best
+            before = pooled.setdefault(common, sides)
+            pooled[common] = {name: _add_blocks(before[name], sides[name]) for name in sides}
+            alternate.setdefault(common, all(one.in_turn for _, one, _ in group.values()))
+    return max(pooled.items(), key=lambda item: (_is_enough(item[1]), alternate[item[0]]))[1]
+
+
+def _add_blocks(side: Side, other: Side) -> Side:
+    """Return a side with the blocks that only the other has."""
+    timed_out = side.timed_out | (other.timed_out - side.values.keys())
+    return Side(side.settings, {**other.values, **side.values}, timed_out)
+
+
+def _is_enough(sides: dict[Any, Side]) -> bool:
+    return len(set.intersection(*({*side.values} for side in sides.values()))) >= MIN_BLOCKS
 
 
 def _rank_quantities(one: Configuration, at: Levels) -> Iterator[tuple[list[int], Quantity]]:
@@ -503,7 +522,7 @@ def compare(
 def compare_sides(claim: Levels, signed: list[tuple[int, Side]]) -> Compared:
     """Return the interval of a comparison and where it stands."""
     blocks = sorted(set.intersection(*({*side.values} for _, side in signed)))
-    is_difference = claim.get("difference", False) or claim["quantity"]["metric"] in CAN_BE_NEGATIVE
+    is_difference = claim["quantity"]["metric"] in CAN_BE_NEGATIVE
     sizes = {side.settings.get("n") for _, side in signed}
     n = sizes.pop() if len(sizes) == 1 else None
     found = Compared(
@@ -518,17 +537,23 @@ def compare_sides(claim: Levels, signed: list[tuple[int, Side]]) -> Compared:
     values = np.where(signs > 0, 1, -than) @ table if is_difference else signs @ np.log(table)
     found.ends = interval([*values], [*map(machine_day, blocks)])
     null = 0.0 if is_difference else math.log(than)
-    margin = claim["margins"][1] if is_difference else math.log(claim["margins"][0])
+    margin = math.log(claim["sdm"])
+    if is_difference:
+        larger = max(abs(float(np.mean(row))) for row in table)
+        margin = (claim["sdm"] - 1) * larger
     direction = claim["claimed"]
     if claim["compare"] == "rank":
         direction = "more" if "last" in claim["claimed"] else "less"
-    found.stands = stand(direction, found.ends[1] - null, found.ends[2] - null, margin)
+    estimate, low, high = (end - null for end in found.ends)
+    found.stands = stand(direction, estimate, low, high, margin)
+    if is_difference and larger < SMALLEST_CHANGE_KB:
+        found.stands = "not comparable"
     if not is_difference:
         found.ends = tuple(map(math.exp, found.ends))
     return found
 
 
-def stand(claimed: str, low: float, high: float, margin: float) -> str:
+def stand(claimed: str, estimate: float, low: float, high: float, margin: float) -> str:
     """Return where an interval stands to a claim; no difference is 0."""
     if math.isnan(low):
         return "open"
@@ -539,13 +564,13 @@ def stand(claimed: str, low: float, high: float, margin: float) -> str:
             return "for"
         return "against" if is_beyond else "open"
     if claimed == "different":
-        differs = (low > 0 and high > margin) or (high < 0 and low < -margin)
+        differs = (low > 0 and estimate > margin) or (high < 0 and estimate < -margin)
         if differs:
             return "for"
         return "against" if is_within else "open"
     if claimed == "less":
-        low, high = -high, -low
-    if low > 0 and high > margin:
+        estimate, low, high = -estimate, -high, -low
+    if low > 0 and estimate > margin:
         return "for"
     return "against" if high < margin else "open"
 
@@ -588,6 +613,7 @@ class Judged:
     verdict: str
     language: str
     compared: dict[str, list[Compared]]
+    claim: Levels
 
     @property
     def counts(self) -> Counter[str]:
@@ -607,39 +633,41 @@ class Judged:
     def size(self) -> str:
         """How the interval lies to the printed ratio; empty where an open one contains it."""
         head = self.headline
-        if head.printed is None or math.isnan(head.ends[1]):
+        is_memory = self.claim["quantity"]["metric"] in CAN_BE_NEGATIVE
+        if head.printed is None or math.isnan(head.ends[1]) or is_memory:
+            return ""
+        # "Not said where our decoder was chosen by that number"
+        if self.claim.get("fitted"):
             return ""
         least, most = head.printed
         if head.ends[1] > most:
             return "larger"
         if head.ends[2] < least:
             return "smaller"
-        return "as printed" if head.stands in ("for", "against") else ""
+        # "Narrower than the printed effect"
+        effect = abs(math.log(math.sqrt(least * most) / self.claim.get("than", 1.0)))
+        if self.claim["claimed"] == "equal":
+            effect = 2 * math.log(self.claim["sdm"])
+        is_narrow = math.log(head.ends[2] / head.ends[1]) < effect
+        return "as printed" if is_narrow and head.stands in ("for", "against") else ""
 
 
-def judge_claims() -> Iterator[tuple[str, Judged | None]]:
-    """Yield each claim's id with its verdict; None for one that nothing measures here."""
+def judge_claims() -> Iterator[tuple[str, Judged]]:
+    """Yield each claim's id with its verdict, without facts and what is not testable."""
     ran = load_configurations()
     for file in claim_files():
         of_study = ran[file["study"]]
         for claim in file["claims"]:
-            if claim.get("fact"):
+            if claim.get("fact") or claim["compare"] == "none":
                 continue
-            yield (
-                claim["id"],
-                None if claim["compare"] == "none" else judge_claim(file, claim, of_study),
-            )
+            yield claim["id"], judge_claim(file, claim, of_study)
 
 
 def judge_claim(file: Levels, claim: Levels, of_study: list[Configuration]) -> Judged:
     """Judge a claim in each language; the paper's own counts where the claim ran in it."""
     margin = claim["margin"]
-    named = (
-        file["margins"][margin]
-        if isinstance(margin, str)
-        else [margin, claim.get("margin_difference", "")]
-    )
-    claim = claim | {"margins": [part for part in named if not isinstance(part, str)]}
+    named = file["margins"][margin][0] if isinstance(margin, str) else margin
+    claim = claim | {"sdm": named}
     own = file.get("paper_language", "python")
     asked = claim.get("languages", file.get("languages", []))
     ran = Counter(one.language for one in of_study)
@@ -651,7 +679,7 @@ def judge_claim(file: Levels, claim: Levels, of_study: list[Configuration]) -> J
         language: judge(Counter(one.stands for one in rows)) for language, rows in compared.items()
     }
     counted = next((one for one in verdicts if verdicts[one] != "not run"), next(iter(verdicts)))
-    return Judged(verdicts[counted], counted, compared)
+    return Judged(verdicts[counted], counted, compared, claim)
 
 
 def claim_files() -> Iterable[Levels]:
@@ -726,9 +754,6 @@ def differences(printed: list[Levels]) -> Iterator[str]:
         row = said.pop(name, None)
         if row is None:
             yield f"{name}: the command does not print it"
-        elif ours is None:
-            if row["verdict"] != "not comparable":
-                yield f"{name}: {row['verdict']}, not comparable here"
         else:
             yield from (f"{name}: {difference}" for difference in _differences(ours, row))
     yield from (f"{name}: only the command has it" for name in said)

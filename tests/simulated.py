@@ -98,6 +98,8 @@ TRUTHS = {
     "as large as the SDM": Truth(
         (MARGIN,), "more", frozenset({"does not hold", "the opposite", "mixed"})
     ),
+    "half the SDM, holds": Truth((1.05,), "more", frozenset({"holds", "mostly holds"})),
+    "half the SDM, does not hold": Truth((1.05,), "more", frozenset({"does not hold"})),
     "as large as the SDM, claimed equal": Truth(
         (MARGIN,), "equal", frozenset({"holds", "mostly holds", "mixed"})
     ),
@@ -182,6 +184,7 @@ def simulate_comparison(
         label="",
         settings={},
         n=None,
+        estimate=np.exp(found.estimate),
         low=np.exp(found.low),
         high=np.exp(found.high),
         claimed=claimed,

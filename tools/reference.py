@@ -263,6 +263,7 @@ def render_page(
         "total": VerdictCounts.count(verdicts),
         "counts": [list(counts), *counts.replace(0, "–").to_numpy().tolist()],
         "failed": failed,
+        "findings": len({claim.finding for claim in claim_lines.list_failed(verdicts)}),
         "meanings": list(MEANINGS.items()),
         "studies": [
             StudyLines.of(study, verdicts, comparisons) for study in verdicts["study"].unique()

@@ -43,6 +43,9 @@ def test_claims_of_many_comparisons_are_judged_wrongly_less_often_than_those_of_
 ) -> None:
     for noise in ("ICC .5", "Student's t, 3 df"):
         for name, truth in TRUTHS.items():
+            # Between no difference and the SDM neither verdict is wrong.
+            if name.startswith("half the SDM"):
+                continue
             wrong = simulated.wrong_verdicts(truth, NOISES[noise], SCHEDULES[schedule], n, draws=20)
             assert wrong.ever <= 0.05, (name, noise)
 

@@ -18,7 +18,7 @@ from benchbook.analysis import runs
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims, judge_comparison
 from benchbook.analysis.claim_files import load_claims
-from benchbook.analysis.claims import Claim
+from benchbook.analysis.claims import Claim, MeasuredClaim
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import compute_half_width, compute_spread, forecast_outcomes
 from benchbook.analysis.intervals import compute_interval
@@ -92,12 +92,14 @@ def judge_stated(stated: Claim, *rows: Comparison) -> ClaimVerdict:
     ("claimed", "low", "high", "expected"),
     [
         ("more", 1.2, 1.5, "for"),
-        ("more", 1.01, 1.5, "for"),  # it reaches beyond 10 %
+        ("more", 1.01, 1.5, "for"),  # the estimate is beyond 10 %
+        ("more", 1.01, 1.15, "open"),  # it is not, and the interval reaches beyond
         ("more", 1.01, 1.05, "against"),  # a difference, but none that matters
         ("more", 0.9, 1.5, "open"),
         ("more", 0.9, 1.05, "against"),
         ("more", 0.5, 0.6, "against"),
         ("less", 0.5, 0.6, "for"),
+        ("less", 0.86, 0.98, "open"),
         ("less", 0.95, 1.5, "against"),
         ("less", 0.8, 1.02, "open"),
         ("equal", 0.95, 1.05, "for"),
@@ -260,7 +262,7 @@ def test_a_ranking_is_a_comparison_with_each_other_product_and_what_did_not_run_
     assert table["stands"].tolist() == ["for", "for"]
     table = compare_claims(make_insert_means(*PRODUCTS[:2], slower=2), [first])
     (found,) = ClaimVerdict.from_frame(judge_claims(table, [first]))
-    assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run)")
+    assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run), on one machine-day")
     assert found.why == "PostgreSQL (tables) did not run"
 
 
@@ -283,7 +285,8 @@ def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
     table = compare_claims(pd.concat([python, node]), [claim(claimed="less")])
     (found,) = ClaimVerdict.from_frame(judge_claims(table, [claim(claimed="less")]))
     assert (found.language, found.verdict) == ("python", "holds")
-    assert found.others == "node: does not hold (the opposite; 0 of 1 for, 1 against)"
+    counts = "0 of 1 for, 1 against, on one machine-day"
+    assert found.others == f"node: does not hold (the opposite; {counts})"
 
 
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
@@ -383,7 +386,8 @@ def test_the_command_writes_verdicts_with_their_comparisons_as_json(
 ) -> None:
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE
     rows = json.loads(capfd.readouterr().out)
-    assert [one["id"] for one in rows] == [one.id for one in load_claims() if not one.fact]
+    judged = [one for one in load_claims() if isinstance(one, MeasuredClaim) and not one.fact]
+    assert [one["id"] for one in rows] == [one.id for one in judged]
     assert {one["verdict"] for one in rows} <= {*VERDICTS}
     (found,) = [one for one in rows if one["id"] == "crud.insert.mongodb-before-relational"]
     counts = ("for", "against", "open", "not_comparable", "not_run")
@@ -509,7 +513,13 @@ def test_a_ratio_near_no_difference_is_decided_against_its_claim_where_days_suff
 
 def test_what_no_affordable_number_of_days_decides_says_so() -> None:
     assert judge(compare_blocks(1.01, 1.0)).needs == "will not be decided: parity within 5 %"
-    assert judge(compare_blocks(1.3, 3.0)).needs == "needs more than 20 machine-days of 3 blocks"
+    assert judge(compare_blocks(1.3, 3.0)).needs == (
+        "needs more than 20 machine-days of 3 blocks, if the estimate stays"
+    )
+    # Parity would decide a claim of likeness: its width is the reason.
+    likeness = replace(compare_blocks(1.01, 3.0), claimed="equal")
+    alike = judge_stated(claim(claimed="equal"), likeness)
+    assert alike.needs.startswith("its intervals are too wide: needs more than 20 machine-days")
 
 
 def test_too_few_blocks_for_an_interval_are_counted_as_blocks() -> None:

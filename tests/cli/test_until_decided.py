@@ -137,12 +137,12 @@ def run(
 def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:
     first, second, third = Machine(), Machine(day=2), Machine(day=3)
     assert run(first) and first.blocks == [*range(BLOCKS_PER_DAY)]
-    # An interval needs five: two more, and what is decided is left alone.
-    assert not run(second) and second.blocks == [3, 4]
+    # An interval needs five: a whole day more, and what is decided is left alone.
+    assert not run(second) and second.blocks == [3, 4, 5]
     assert not run(third) and not third.ran
     ended = analyse(plan())
     verdict = ended.verdicts.set_index("id").loc[CLAIM]
-    assert (verdict["verdict"], verdict["blocks"], verdict["machine_days"]) == ("holds", 5, 2)
+    assert (verdict["verdict"], verdict["blocks"], verdict["machine_days"]) == ("holds", 6, 2)
     assert {*ended.means["machine_day"]} == {f"{name_host()} 2026-11-0{day}" for day in (1, 2)}
     # Identical arms ran beside; and the cells of a comparison are those that it was measured in.
     assert {cell.arm for cell in first.ran} == {"a", "b"}

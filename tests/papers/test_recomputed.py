@@ -143,6 +143,7 @@ FINDINGS = {
         "15.7, 12.4 and 9.3",
     ],
     "crud.sqlserver-seconds": ["9 of SQL Server's 9", "0 of the 90", "50 %"],
+    "crud.couchdb-nests": ["reads back the same one"],
     "crud.another-papers-columns": ["9 machines serve 3 databases", "taken 18"],
     "crud.no-variance": ["126 means"],
     "crud.sqlserver-delete": ["127 ms", "78.3", "35.5", "3.6 times"],

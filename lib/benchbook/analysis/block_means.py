@@ -82,21 +82,15 @@ class BlockMeans:
     noisy_means: "BlockMeans | None" = None  # the means of these blocks
     levels: tuple[object, ...] = ()  # those of a factor that are averaged
     cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
+    # Numbers of the blocks in which the sides took turns in one process, if others did not.
+    in_turn: frozenset[int] = frozenset()
 
     @property
     def with_noisy_blocks(self) -> "BlockMeans":
         """The means of all blocks; of a block with quiet repetitions, of these."""
         if self.noisy_means is None:
             return self
-        added = self.noisy_means.select_blocks(np.setdiff1d(self.noisy_means.blocks, self.blocks))
-        blocks = np.append(self.blocks, added.blocks)
-        order = np.argsort(blocks)
-        return replace(
-            self,
-            blocks=blocks[order],
-            values=np.append(self.values, added.values)[order],
-            timed_out=np.append(self.timed_out, added.timed_out)[order],
-        )
+        return join_blocks(self, self.noisy_means)
 
     def select_blocks(self, blocks: NDArray[np.int64]) -> "BlockMeans":
         """Return the means of those of the blocks that it has."""
@@ -129,6 +123,26 @@ def find_common_settings(terms: Iterable[BlockMeans]) -> CellSettings:
         for name, level in first.items()
         if all(other.get(name) == level for other in others)
     }
+
+
+def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
+    """Return means with those of the blocks that only the others have."""
+    added = others.select_blocks(np.setdiff1d(others.blocks, means.blocks))
+    blocks = np.append(means.blocks, added.blocks)
+    order = np.argsort(blocks)
+    # A noisy block counts only where there is no quiet one.
+    noisy = [part.noisy_means for part in (means, others) if part.noisy_means]
+    noisy_means = reduce(join_blocks, noisy) if noisy else None
+    return replace(
+        means,
+        blocks=blocks[order],
+        values=np.append(means.values, added.values)[order],
+        timed_out=np.append(means.timed_out, added.timed_out)[order],
+        noisy=0 if noisy_means is None else len(noisy_means.blocks),
+        noisy_means=noisy_means,
+        cells=means.cells | others.cells,
+        in_turn=means.in_turn | (others.in_turn & frozenset(added.blocks.tolist())),
+    )
 
 
 def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:

@@ -5,7 +5,7 @@ Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import isnan, nan
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from benchbook.analysis.claims import (
 )
 from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compare_means
 from benchbook.analysis.published import Terms
-from benchbook.analysis.quantities import SIGNED_METRICS
+from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
 from benchbook.registry.products import format_title, is_experimental
 
@@ -84,15 +84,16 @@ def choose_claim_means(
 def judge_comparison(row: Comparison) -> Outcome:
     """Return whether a comparison is for its claim, against it, or open.
 
-    It is *for* when its interval excludes no difference on the claimed side and reaches beyond the
-    smallest difference that matters; *against* when it excludes a difference as large as that.
+    It is *for* when its interval excludes no difference on the claimed side and its estimate is
+    beyond the smallest difference that matters; *against* when it excludes one as large as that.
     """
     if isnan(row.low) or isnan(row.margin):
         return "open"
     # On a scale where no difference is 0: logarithms of a ratio over `than`, or amounts.
-    low, high, margin = row.low, row.high, row.margin
+    low, estimate, high, margin = row.low, row.estimate, row.high, row.margin
     if row.kind == "ratio":
-        low, high, margin = np.log([low / row.than, high / row.than, margin]).tolist()
+        ends = np.array([low, estimate, high]) / row.than
+        low, estimate, high, margin = np.log([*ends, margin]).tolist()
     is_within = -margin <= low and high <= margin
     if row.claimed == "equal":
         if is_within:
@@ -102,8 +103,8 @@ def judge_comparison(row: Comparison) -> Outcome:
     # With the claimed side above 0.
     is_below = row.claimed == "different" and low + high < 0
     if row.claimed == "less" or is_below:
-        low, high = -high, -low
-    if low > 0 and high > margin:
+        low, estimate, high = -high, -estimate, -low
+    if low > 0 and estimate > margin:
         return "for"
     is_against = is_within if row.claimed == "different" else high < margin
     return "against" if is_against else "open"
@@ -136,16 +137,15 @@ def _compare_claim(
             yield replace(row, stands=not_run, reason=missing)
             continue
 
-        is_difference = claim.difference or claim.quantity.metric in SIGNED_METRICS
         numbers = compare_means(
             compared.terms,
             compared.means,
             study.machine_days,
             claim.than,
-            difference=is_difference,
+            difference=claim.quantity.metric in SIGNED_METRICS,
         )
-        margin = claim.margin_difference if is_difference else claim.margin
-        row = replace(row, **numbers, margin=nan if margin is None else margin)
+        row = replace(row, **numbers)
+        row = replace(row, margin=_compute_margin(claim, row))
 
         # The outcome: a fact has none, and an objection comes before the numbers.
         if claim.fact:
@@ -154,11 +154,30 @@ def _compare_claim(
         if not row.blocks and not row.noisy:
             yield replace(row, stands="not run")
             continue
-        objection = _find_objection(claim, compared.means)
+        objection = _find_objection(claim, compared.means) or _find_small_change(row)
         if objection:
             yield replace(row, stands="not comparable", reason=objection)
         else:
             yield replace(row, stands=judge_comparison(row))
+
+
+def _compute_margin(claim: MeasuredClaim, row: Comparison) -> float:
+    """Return the smallest difference that matters: a ratio, or a share of the larger mean."""
+    if row.kind == "ratio":
+        return claim.margin
+    return (claim.margin - 1) * max(abs(row.mean_a), abs(row.mean_b))
+
+
+def _find_small_change(row: Comparison) -> str:
+    """Return why a change of memory is too small to compare; empty if it is not."""
+    if row.kind == "ratio":
+        return ""
+    # Without quiet blocks the means are unknown.
+    largest = max(abs(row.mean_a), abs(row.mean_b))
+    if isnan(largest) or largest >= MIN_CHANGE[row.unit]:
+        return ""
+    least = f"{MIN_CHANGE[row.unit]:.0f} {row.unit}"
+    return f"both changes are below {least}, the page in which V8 takes memory; more records"
 
 
 def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
@@ -179,7 +198,10 @@ def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> st
 def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:
     """Return a comparison without its numbers: what is compared, and what the paper prints."""
     paper = find_published_ratio(claim, compared.levels, compared.terms)
-    first, second = (name for _, name in compared.terms[:2])
+    first, second = (_name_term(claim, name, compared) for _, name in compared.terms[:2])
+    # A ratio is tested against `than`; a difference is of so many times b.
+    if claim.than != 1 and claim.quantity.metric in SIGNED_METRICS:
+        second = f"{claim.than:g} × {second}"
     settings = find_common_settings(compared.means.values()) if compared.means else {}
     size = settings.get("n")
     return Comparison(
@@ -190,8 +212,8 @@ def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: s
         role=claim.quantity.role,
         metric=claim.quantity.metric,
         unit="",
-        a=_name_term(claim, first, compared),
-        b=_name_term(claim, second, compared),
+        a=first,
+        b=second,
         label=format_levels(compared.levels),
         settings=settings,
         n=size if isinstance(size, int) else None,

@@ -22,6 +22,7 @@ from benchbook.analysis.claims import (
     FREE_PARAMETERS,
     ROW_COLUMNS,
     AnyMeasuredClaim,
+    Caveat,
     Claim,
     Language,
     Level,
@@ -51,8 +52,8 @@ CLAIM_KINDS: Final[dict[str, type[Claim]]] = {
     "none" if kind is UnmeasuredClaim else kind.__name__.lower(): kind for kind in get_args(Claim)
 }
 
-Margin: TypeAlias = tuple[float, str] | tuple[float, float, str]
-"""A margin as a ratio, perhaps as a difference, too, and the reason for it."""
+Margin: TypeAlias = tuple[float, str]
+"""A margin as a ratio, and the reason for it."""
 
 
 class ClaimsFile(StrictModel):
@@ -67,6 +68,7 @@ class ClaimsFile(StrictModel):
     margins: dict[str, Margin] = {}
     claims: tuple[dict[str, Any], ...] = ()
     not_comparable: tuple[NotComparable, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     comparisons: tuple[PaperComparisons, ...] = ()
     published: tuple[PublishedPlace, ...] = ()
     called: LevelNames = {}
@@ -158,7 +160,7 @@ def read_claims(document: YamlFile, study: str | None = None) -> StudyClaims:
 
 
 def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
-    """Return the claims of a file, each with the reasons why it is not comparable."""
+    """Return the claims of a file, each with its objections and caveats."""
     claims: dict[str, Claim] = {}
     for number, values in enumerate(file.claims):
         claim = _read_claim(document, ("claims", number), values, file)
@@ -172,6 +174,11 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
         for measured in _select_claims(where, reason.claims, claims):
             reasons = (*measured.not_comparable, reason)
             claims[measured.id] = measured.model_copy(update={"not_comparable": reasons})
+    for number, caveat in enumerate(file.caveats):
+        where = document.locate(("caveats", number))
+        for measured in _select_claims(where, caveat.claims, claims):
+            caveats = (*measured.caveats, caveat.says)
+            claims[measured.id] = measured.model_copy(update={"caveats": caveats})
     return tuple(claims.values())
 
 
@@ -248,10 +255,8 @@ def _read_claim(
         if margin not in file.margins:
             reason = f"{name}: no margin {margin!r}: {suggest_name(margin, file.margins)}"
             raise InputError(document.locate((*place, "margin")), reason)
-        ratio, *difference, why = file.margins[margin]
+        ratio, why = file.margins[margin]
         values = {**values, "margin": ratio, "why_margin": why}
-        if difference:
-            values["margin_difference"] = difference[0]
 
     claim = document.validate_part(place, values, CLAIM_KINDS[kind], about=name)
     if claim.study != file.study:

@@ -82,6 +82,14 @@ class NotComparable(StrictModel):
     remedy: Text  # what would make it comparable
 
 
+class Caveat(StrictModel):
+    """What to know beside some claims. It moves no verdict."""
+
+    # Ids, or patterns of ids, as ``crud.delete.*``.
+    claims: Annotated[tuple[str, ...], Field(min_length=1)]
+    says: Text
+
+
 class StatedClaim(StrictModel):
     """What every claim states."""
 
@@ -98,18 +106,16 @@ class StatedClaim(StrictModel):
 
 
 class UnmeasuredClaim(StatedClaim):
-    """A claim or a fact about what is not measured here; `why` says what it would take."""
+    """A fact about what is not measured here, or a claim that is not testable."""
 
     compare: Literal["none"]
-    why: str = ""
+    not_testable: str = ""  # why nothing that could be measured would speak for or against it
     published: dict[str, PublishedKey] = {}
 
     @model_validator(mode="after")
     def _check_reason(self) -> Self:
-        if bool(self.why) == bool(self.fact):
-            raise ValueError(
-                "why, what it would take to judge it, or fact, why it cannot fail: one of them"
-            )
+        if bool(self.not_testable) == bool(self.fact):
+            raise ValueError("it has one of not_testable and fact, with the reason")
         return self
 
 
@@ -133,15 +139,17 @@ class MeasuredClaim(StatedClaim):
     than: Annotated[float, Field(gt=0)] = 1.0
     # Claimed ratios that no published number has: one for all comparisons, or by their `label`.
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
-    # The smallest difference that matters: a ratio above 1, fixed before the data.
+    # The smallest difference that matters: a ratio above 1, fixed before the data. Of a change of
+    # memory, which has no ratio, 1.05 is 5 % of the larger mean.
     margin: Annotated[float, Field(gt=1, le=10)]
-    # The same in the metric's unit, for values without a ratio: zero or negative ones.
-    margin_difference: Annotated[float, Field(gt=0)] | None = None
-    # Compared as a difference, as in the paper, though there is a ratio.
-    difference: bool = False
     why_margin: Text
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
-    not_comparable: tuple[NotComparable, ...] = ()  # of its study's file
+    # What was chosen here by the printed number, which therefore cannot be confirmed.
+    fitted: str = ""
+    finding: str = ""  # a name that claims share which are one event
+    # Of its study's file.
+    not_comparable: tuple[NotComparable, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     def list_combinations(self, language: str | None = None) -> list[dict[str, Level]]:
         """Return the levels of each comparison: all combinations of `each`.

@@ -82,6 +82,8 @@ class Comparison(TableRow):
     mean_b: float = nan
     blocks: int = 0  # that all terms have
     machine_days: int = 0  # of these blocks
+    in_turn: int = 0  # of the blocks: those in which the sides took turns in one process
+    parts: str = ""  # both kinds of blocks apart, where their intervals do not overlap
     # Blocks that are left out because other programs disturbed them, unless `add_noisy_blocks`
     # added them to the others.
     noisy: int = 0
@@ -168,6 +170,10 @@ def compare_means(
         "timed_out": timed_out > 0,
     }
 
+    in_turn = frozenset[int]().union(*(one.in_turn for one in shared))
+    is_in_turn = np.isin(blocks, [*in_turn])
+    numbers["in_turn"] = int(is_in_turn.sum())
+
     # Why there may be no interval.
     if not len(blocks) and not noisy:
         return {**numbers, "reason": "no block has all sides"}
@@ -184,7 +190,29 @@ def compare_means(
     if not difference and any((one.values <= 0).any() for one in shared):
         return {**numbers, "reason": "no ratio: a mean is zero or negative"}
 
-    return numbers | _test_means(signs, shared, machine_days[blocks], than, difference=difference)
+    def test(chosen: NDArray[np.bool_]) -> dict[str, Any]:
+        terms = [one.select_blocks(blocks[chosen]) for one in shared]
+        days = machine_days[blocks[chosen]]
+        return _test_means(signs, terms, days, than, difference=difference)
+
+    numbers |= test(np.ones(len(blocks), dtype=bool))
+    if 0 < numbers["in_turn"] < len(blocks):
+        kinds = {"in turns": test(is_in_turn), "in processes of their own": test(~is_in_turn)}
+        numbers["parts"] = _describe_parts(kinds, str(numbers["kind"]), shared[0].unit)
+    return numbers
+
+
+def _describe_parts(kinds: Mapping[str, Mapping[str, Any]], kind: str, unit: str) -> str:
+    """Return the estimates of two kinds of blocks if their intervals do not overlap; else empty."""
+    first, second = kinds.values()
+    # Without an interval, which is NaN, none of this is true.
+    if not (first["high"] < second["low"] or second["high"] < first["low"]):
+        return ""
+    words = [
+        f"{name} {format_comparison(kind, part['estimate'], part['low'], part['high'], unit)}"
+        for name, part in kinds.items()
+    ]
+    return ", ".join(words)
 
 
 def _test_means(

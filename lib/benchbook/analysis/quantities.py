@@ -33,6 +33,9 @@ COUNTED_METRICS: Final = (
 SIGNED_METRICS: Final = ("memory_change", "memory_change_kb", "heap_change")
 """Metrics that may be zero or negative, and so have no ratio."""
 
+MIN_CHANGE: Final = {"B": 256_000.0, "KB": 256.0}
+"""The page in which V8 takes memory, by unit: smaller changes are too little to measure."""
+
 _MEANS: Final = ("value", "at_least")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook.analysis.comparisons import Comparison, add_holm
+from benchbook.analysis.configurations import Configuration
 from benchbook.analysis.intervals import (
     CONFIDENCE,
     Interval,
@@ -21,7 +22,6 @@ from benchbook.analysis.intervals import (
 )
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.runs import Analysis
-from benchbook.analysis.study_means import Configuration
 from benchbook.studies.catalogue import load_study
 
 _NOT_NAMED: Final = ("seed", "repetitions", "cell_format")

@@ -78,6 +78,11 @@ class Analysis:
         means = self._means if isinstance(self._means, pd.DataFrame) else self._means()
         return compute_block_means(means)
 
+    def exclude_machine_day(self, machine_day: str) -> "Analysis":
+        """Return the analysis of the same claims without the blocks of a machine-day."""
+        means = self.means
+        return Analysis(means[means["machine_day"] != machine_day], self._claims)
+
     @cached_property
     def studies(self) -> dict[str, StudyMeans]:
         """The block means of each study that ran, without second arms."""

@@ -9,13 +9,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
-from typing import Any, Final, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchbook.analysis.block_means import BlockMeans, average_levels, find_shared_blocks
+from benchbook.analysis.block_means import (
+    BlockMeans,
+    average_levels,
+    find_shared_blocks,
+    join_blocks,
+)
 from benchbook.analysis.claims import (
     FREE_PARAMETERS,
     ROW_COLUMNS,
@@ -23,6 +28,13 @@ from benchbook.analysis.claims import (
     Level,
     Settings,
     list_levels,
+)
+from benchbook.analysis.configurations import (
+    ALTERNATING_SETTINGS,
+    ROW_LEVELS,
+    Configuration,
+    build_settings_frame,
+    read_configuration,
 )
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import CellSettings
@@ -34,73 +46,8 @@ from benchbook.analysis.quantities import (
 )
 from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
-from benchbook.studies.cell import write_levels
 
 Term = TypeVar("Term")
-
-ROW_LEVELS: Final = ("database", "topology", *ALTERNATING_COLUMNS)
-"""Columns whose level in a row counts; the parameter may name several levels, as ``both``."""
-
-ALTERNATING_SETTINGS: Final = tuple(name_parameter_column(name) for name in ALTERNATING_COLUMNS)
-"""Settings that name all levels that alternate in a cell, such as both formats: ``cell_format``."""
-
-SINGLE_LEVEL: Final = "alone"
-"""The level of an alternating setting in a table, where a cell has one level only."""
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """One combination of levels that ran; of alternating levels, one of them."""
-
-    study: str
-    language: str
-    parameters: tuple[str, ...]
-    settings: CellSettings  # levels of parameters, and of the columns that a row states itself
-    alternating: CellSettings  # parameters of which the cell has several levels
-    cell: str  # the cell's parameters in JSON, as a plan has them
-
-    @property
-    def alternating_settings(self) -> dict[str, Any]:
-        """The parameters with several levels, under the names of their columns: ``cell_format``."""
-        return {name_parameter_column(name): level for name, level in self.alternating.items()}
-
-    def select_settings(self, varying: Iterable[str], columns: Iterable[str] = ()) -> CellSettings:
-        """Return the settings that compared configurations must share.
-
-        Alternating levels are compared within such cells only, so all their levels are shared.
-
-        Parameters
-        ----------
-        varying
-            Names that may differ.
-        columns
-            Columns that must be equal, besides all parameters.
-        """
-        stated = {name for name in columns if name in self.settings}
-        names = {*self.parameters, *stated} - {*varying}
-        shared = {name: self.settings[name] for name in sorted(names)}
-        return shared | self.alternating_settings
-
-    def measure_distance(self, named: frozenset[str]) -> tuple[int, int]:
-        """Return how far the parameters that are not named are from their defaults.
-
-        First how many differ, then how far down their lists of levels they are, in sum.
-        """
-        distances = [distance for name, distance in self._distances.items() if name not in named]
-        return sum(distance > 0 for distance in distances), sum(distances)
-
-    @cached_property
-    def _distances(self) -> dict[str, int]:
-        fields = load_study(self.study).Parameters.model_fields
-        distances = {}
-        for name in self.parameters:
-            field = fields.get(name)
-            level = self.settings[name]
-            distances[name] = 0
-            if field is not None and level != field.default:
-                options = get_args(field.annotation)
-                distances[name] = 1 + (options.index(level) if level in options else 0)
-        return distances
 
 
 class MatchedMeans(NamedTuple):
@@ -117,6 +64,7 @@ class _Candidate:
     """A configuration that has what a term asks for."""
 
     shared_settings: str  # JSON of what all terms must have in common
+    turns: str  # the levels that take turns in its cell, of the settings that terms differ in
     rank: tuple[int, ...]  # the lower, the nearer to what was asked and to the defaults
     number: int  # of the configuration
     quantity: QuantityKey
@@ -345,36 +293,61 @@ class StudyMeans:
         self, language: str, wanted: Mapping[Term, Settings]
     ) -> dict[Term, BlockMeans]:
         """Return the terms that ran, in configurations that differ only in what the terms name."""
-        # The best candidate of each term, by what candidates have in common.
+        # The best candidate of each term, by what candidates have in common, and by the levels that
+        # take turns in their cells.
         varying = _find_varying(wanted.values())
-        matches: dict[str, dict[Term, _Candidate]] = {}
+        matches: dict[tuple[str, str], dict[Term, _Candidate]] = {}
         for term, settings in wanted.items():
             for candidate in self._list_candidates(language, settings, varying):
-                match = matches.setdefault(candidate.shared_settings, {})
+                match = matches.setdefault((candidate.shared_settings, candidate.turns), {})
                 if term not in match or candidate.rank < match[term].rank:
                     match[term] = candidate
         if not matches:
             return {}
 
-        # Of the matches with most terms those nearest to the defaults. Among these, cells in which
-        # the levels alternate come first, once they have blocks enough for an interval.
+        # Of the matches with most terms those nearest to the defaults.
         nearest = min(map(_rank_match, matches.values()))
+        alike: dict[str, list[dict[Term, _Candidate]]] = {}
+        for (shared_settings, turns), match in matches.items():
+            if _rank_match(match) == nearest:
+                group = alike.setdefault(shared_settings, [])
+                # Cells without turns come last.
+                group.insert(0 if turns else len(group), match)
+
+        # The means of each group; of several groups, one that has an interval, and other levels
+        # that alternate in its cells.
         best: dict[Term, BlockMeans] = {}
         best_preference: tuple[bool, bool] | None = None
-        for match in matches.values():
-            if _rank_match(match) != nearest:
-                continue
-            ordered = {term: match[term] for term in wanted if term in match}
-            means = {
-                term: self._read_means([candidate.number], candidate.quantity)
-                for term, candidate in ordered.items()
-            }
+        for group in alike.values():
+            means = self._pool_matches(wanted, group)
             has_interval = len(find_shared_blocks(means.values())) >= MIN_BLOCKS
-            alternates = all(self.configurations[one.number].alternating for one in match.values())
+            numbers = [candidate.number for candidate in group[0].values()]
+            alternates = all(self.configurations[number].alternating for number in numbers)
             preference = has_interval, alternates
             if best_preference is None or preference > best_preference:
                 best_preference, best = preference, means
         return {term: means for term, means in best.items() if len(means.blocks) or means.noisy}
+
+    def _pool_matches(
+        self, wanted: Iterable[Term], matches: Iterable[Mapping[Term, _Candidate]]
+    ) -> dict[Term, BlockMeans]:
+        """Return the means of terms in the blocks of all matches, in the order of the wanted terms.
+
+        A block that several matches have counts once, as the first of them has it.
+        """
+        pooled: dict[Term, BlockMeans] = {}
+        for match in matches:
+            for term in wanted:
+                if term not in match:
+                    continue
+                candidate = match[term]
+                means = self._read_means([candidate.number], candidate.quantity)
+                if candidate.turns:
+                    means = replace(means, in_turn=frozenset(means.blocks.tolist()))
+                if term in pooled:
+                    means = join_blocks(pooled[term], means)
+                pooled[term] = means
+        return pooled
 
     def _list_candidates(
         self, language: str, wanted: Settings, varying: frozenset[str]
@@ -390,14 +363,21 @@ class StudyMeans:
             configuration = self.configurations[number]
             if configuration.language != language or any(number not in one for one in ranks):
                 continue
-            shared = configuration.select_settings(varying | {*FREE_PARAMETERS})
+            # Terms that take turns in a process are compared within such cells, and pooled with
+            # terms that have a process each.
+            turns = sorted(varying & configuration.alternating.keys())
+            shared = {**configuration.select_settings(varying | {*FREE_PARAMETERS})}
+            for name in turns:
+                del shared[name_parameter_column(name)]
+            shared_settings = json.dumps(shared, default=str)
+            turn_settings = ", ".join(str(configuration.alternating[name]) for name in turns)
             # The level that is named first, then the quantity, then the nearest to the defaults.
             level_ranks = [one[number] for one in ranks]
             distance = configuration.measure_distance(frozenset(named))
             for place, quantity in enumerate(quantities):
                 if (number, *quantity) in self._rows.slices:
                     rank = (*level_ranks, place, *distance)
-                    yield _Candidate(json.dumps(shared, default=str), rank, number, quantity)
+                    yield _Candidate(shared_settings, turn_settings, rank, number, quantity)
 
     def _rank_levels(self, language: str, name: str, levels: tuple[Level, ...]) -> dict[int, int]:
         """Return which configurations have one of the levels of a setting, and which of them.
@@ -483,27 +463,6 @@ class StudyMeans:
         read = ("number", "at_least", "timed_out", "noisy", "unit")
         columns = {name: ordered[name].to_numpy() for name in read}
         return _NumberedRows(numbers, cells[~configuration.duplicated()], slices, columns)
-
-
-def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
-    """Return the configuration of one of a cell's rows."""
-    levels = load_study(study).Parameters.read_levels(row)
-    stated = {name: row[name] for name in (*ROW_COLUMNS, "arm") if isinstance(row.get(name), str)}
-    # Where both formats alternate, the row's own format counts.
-    own = {name: level for name, level in stated.items() if name in ROW_LEVELS}
-    alternating = {}
-    for name in {*ALTERNATING_COLUMNS} & own.keys() & levels.keys() - {"arm"}:
-        if levels[name] != own[name]:
-            alternating[name] = levels[name]
-    settings = {**stated, **levels, **own}
-    cell = write_levels(levels)
-    return Configuration(study, row["language"], tuple(levels), settings, alternating, cell)
-
-
-def build_settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:
-    """Return settings as a frame; `SINGLE_LEVEL` where an alternating setting has one level."""
-    frame = pd.DataFrame([*settings])
-    return frame.fillna({name: SINGLE_LEVEL for name in frame if name in ALTERNATING_SETTINGS})
 
 
 def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":

@@ -6,8 +6,8 @@ verdicts for every page, figure and command.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import ceil, inf, isnan, nan
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, isnan, log, nan
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 import pandas as pd
@@ -93,6 +93,10 @@ class ClaimVerdict(TableRow):
     published_source: str = ""
     size: str = ""  # ``as printed``, ``larger`` or ``smaller`` than that
     in_the_paper: str = ""  # what the paper's own numbers say against its sentence
+    caveat: str = ""  # what to know beside the claim
+    finding: str = ""  # what it shares with claims that are the same event; else its id
+    against_it: str = ""  # comparisons against a claim that is not refuted, in words
+    turns: str = ""  # blocks in which the sides took turns, where only some did
     why: str = ""  # why it is not comparable or did not run, and what would change that
     needs: str = ""  # what would decide it, if it is undecided
     more_days: float = nan  # these machine-days, of three blocks; infinite beyond the forecast
@@ -109,13 +113,17 @@ class VerdictCounts:
 
     by_verdict: Mapping[str, int]  # all of `VERDICTS`, in their order
     noisy: int = 0  # claims that are undecided because all their blocks are noisy
+    findings: Mapping[str, int] = field(default_factory=dict)  # claims of one event count once
 
     @classmethod
     def count(cls, table: pd.DataFrame) -> Self:
         """Return the counts of some verdicts, as `judge_claims` returns them."""
         counts = Counter(table["verdict"])
         noisy = sum(claim.is_only_noisy for claim in ClaimVerdict.from_frame(table))
-        return cls({name: counts[name] for name in VERDICTS}, noisy)
+        findings = {
+            name: table.loc[table["verdict"] == name, "finding"].nunique() for name in VERDICTS
+        }
+        return cls({name: counts[name] for name in VERDICTS}, noisy, findings)
 
     @property
     def claims(self) -> int:
@@ -129,16 +137,23 @@ class VerdictCounts:
 
     def __str__(self) -> str:
         """Return the counts in words: ``32 claims: holds 30, not run 2``."""
-        listed = ", ".join(f"{name} {count}" for name, count in self.by_verdict.items() if count)
-        if not listed:
+        parts = []
+        for name, count in self.by_verdict.items():
+            findings = self.findings.get(name, count)
+            if count and findings < count:
+                parts.append(f"{name} {count} ({format_count(findings, 'finding')})")
+            elif count:
+                parts.append(f"{name} {count}")
+        if not parts:
             return "no claims"
+        listed = ", ".join(parts)
         if self.noisy:
             listed += f" ({self.noisy} only noisy)"
         return f"{format_count(self.claims, 'claim')}: {listed}"
 
 
 def judge_claims(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
-    """Return every claim with its verdict, without facts.
+    """Return every claim with its verdict, without facts and claims that are not testable.
 
     Parameters
     ----------
@@ -158,8 +173,26 @@ def judge_claims(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = Non
         by_claim.setdefault(row.name, {}).setdefault(row.language, []).append(row)
     judged = claim_files.load_claims() if claims is None else claims
     return ClaimVerdict.to_frame(
-        _judge_claim(claim, by_claim.get(claim.id, {})) for claim in judged if not claim.fact
+        _judge_claim(claim, by_claim.get(claim.id, {}))
+        for claim in judged
+        if isinstance(claim, MeasuredClaim) and not claim.fact
     )
+
+
+def list_not_testable(claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+    """Return the claims for which nothing that could be measured would speak.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id, study, says, where`` and ``why``.
+    """
+    rows = [
+        (claim.id, claim.study, claim.says, claim.where, claim.not_testable)
+        for claim in (claim_files.load_claims() if claims is None else claims)
+        if isinstance(claim, UnmeasuredClaim) and claim.not_testable
+    ]
+    return pd.DataFrame(rows, columns=["id", "study", "says", "where", "why"])
 
 
 def list_facts(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -234,19 +267,10 @@ def choose_headline(rows: Sequence[Comparison]) -> Comparison:
     return max(rows, key=rank)
 
 
-def _judge_claim(claim: Claim, by_language: Mapping[str, Sequence[Comparison]]) -> ClaimVerdict:
+def _judge_claim(
+    claim: MeasuredClaim, by_language: Mapping[str, Sequence[Comparison]]
+) -> ClaimVerdict:
     """Return the verdict on a claim, in the first language that ran."""
-    if isinstance(claim, UnmeasuredClaim):
-        return ClaimVerdict(
-            id=claim.id,
-            study=claim.study,
-            says=claim.says,
-            where=claim.where,
-            claimed="",
-            verdict="not comparable",
-            words="nothing compared",
-            why=claim.why,
-        )
     # The first language that ran counts; the others stand beside it in words.
     verdicts = [_judge_language(claim, name, rows) for name, rows in by_language.items()]
     ran = [verdict for verdict in verdicts if verdict.verdict != "not run"]
@@ -289,6 +313,10 @@ def _judge_language(
         noisy=sum(row.is_only_noisy for row in ran),
         than=claim.than,
         in_the_paper=claim.in_the_paper,
+        caveat="; ".join(claim.caveats) if ran else "",
+        finding=claim.finding or claim.id,
+        against_it=_name_counter_examples(verdict, ran),
+        turns=_describe_turns(head),
         why="; ".join(reasons),
         needs=needs,
         more_days=more_days,
@@ -309,9 +337,14 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
     for days in range(1, MAX_FORECAST_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
             return days, f"needs about {format_count(days, 'more machine-day')}"
-    if are_alike(ran):
+    limit = f"{MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks, if the estimate stays"
+    # Parity would decide a claim of likeness.
+    is_of_likeness = any(row.claimed == "equal" for row in ran)
+    if are_alike(ran) and not is_of_likeness:
         return inf, f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
-    return inf, f"needs more than {MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks"
+    if is_of_likeness:
+        return inf, f"its intervals are too wide: needs more than {limit}"
+    return inf, f"needs more than {limit}"
 
 
 def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]:
@@ -327,20 +360,42 @@ def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]
         "b": b,
         "n": head.n or 0,
         "unit": head.unit if head.kind == "difference" else "",
-        "size": _compare_size(head),
+        "size": _compare_size(claim, head),
         **{name: getattr(head, name) for name in copied},
     }
 
 
-def _compare_size(row: Comparison) -> str:
-    """Return how the interval compares with the printed ratio; of an open one if it excludes it."""
-    if row.kind == "difference" or isnan(row.low) or isnan(row.published):
+def _compare_size(claim: MeasuredClaim, row: Comparison) -> str:
+    """Return how the interval compares with the printed ratio; empty where it cannot tell.
+
+    It is ``as printed`` if it contains the ratio and is narrower than the printed effect.
+    """
+    if claim.fitted or row.kind == "difference" or isnan(row.low) or isnan(row.published):
         return ""
     if row.low > row.published_high:
         return "larger"
     if row.high < row.published_low:
         return "smaller"
-    return "as printed" if row.stands in ("for", "against") else ""
+    printed_effect = abs(log(row.published / row.than))
+    if row.claimed == "equal":
+        printed_effect = 2 * log(row.margin)
+    is_narrow = log(row.high / row.low) < printed_effect
+    return "as printed" if is_narrow and row.stands in ("for", "against") else ""
+
+
+def _name_counter_examples(verdict: Verdict, ran: Sequence[Comparison]) -> str:
+    """Return the comparisons against a claim, in words; empty where the verdict names them."""
+    if verdict in ("does not hold", "mixed"):
+        return ""
+    return "; ".join(_name_comparison(row) for row in ran if row.stands == "against")
+
+
+def _describe_turns(row: Comparison) -> str:
+    """Return in how many blocks the sides took turns; empty where all or none did."""
+    if row.in_turn in (0, row.blocks):
+        return ""
+    counts = f"{row.in_turn} of {format_count(row.blocks, 'block')} in turns"
+    return f"{counts} ({row.parts})" if row.parts else counts
 
 
 def _name_comparison(row: Comparison) -> str:
@@ -380,6 +435,8 @@ def _describe_counts(
     words = ", ".join(parts)
     if absent:
         words += f" ({absent})"
+    if verdict in DECIDED and max(row.machine_days for row in ran) == 1:
+        words += ", on one machine-day"
     if verdict == "does not hold":
         # In the way in which most comparisons are against it.
         against = [row for row in ran if row.stands == "against"]

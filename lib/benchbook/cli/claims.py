@@ -17,7 +17,14 @@ from benchbook import grid
 from benchbook.analysis import claim_files
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.runs import Analysis, Run
-from benchbook.analysis.verdicts import DECIDED, VERDICTS, ClaimVerdict, judge_claims, list_facts
+from benchbook.analysis.verdicts import (
+    DECIDED,
+    VERDICTS,
+    ClaimVerdict,
+    judge_claims,
+    list_facts,
+    list_not_testable,
+)
 from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, UsageError
 from benchbook.grid.cells import list_result_keys
@@ -56,12 +63,14 @@ COMPARISON_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class JudgedClaims:
-    """The verdicts and facts of a run, and the comparisons of both."""
+    """The verdicts and facts of a run, the comparisons of both, and what is not testable."""
 
     verdicts: Sequence[ClaimVerdict]
     facts: Sequence[Mapping[Any, Any]]  # as `benchbook.analysis.verdicts.list_facts` returns them
     # As `benchbook.analysis.claim_comparisons.compare_claims` returns them.
     comparisons: pd.DataFrame
+    # As `benchbook.analysis.verdicts.list_not_testable` returns them.
+    not_testable: Sequence[Mapping[Any, Any]]
 
     def list_comparisons(self, claim: str, language: str = "") -> list[dict[str, Any]]:
         """Return the comparisons of a claim as rows, those in that language first."""
@@ -91,7 +100,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         *(f"  {verdict.ljust(width)}{meaning}" for verdict, meaning in MEANINGS.items()),
         "",
         "A comparison is for its claim when its 99 % interval lies on the claimed side",
-        "and reaches beyond the smallest difference that matters (docs/method.md).",
+        "and its ratio is beyond the smallest difference that matters (docs/method.md).",
     ])  # fmt: skip
 
 
@@ -126,6 +135,9 @@ def main(options: argparse.Namespace) -> int:
     if is_selected and judged.facts:
         ids = ", ".join(fact["id"] for fact in judged.facts)
         print(f"Facts, which cannot fail here and are not counted: {ids}\n")
+    if is_selected and judged.not_testable:
+        ids = ", ".join(claim["id"] for claim in judged.not_testable)
+        print(f"Not testable, and not counted: {ids}\n")
     more = "ID: all comparisons of a claim" if is_selected else "STUDY: the claims of a study"
     print(f"benchbook claims {more}; --help: what the verdicts mean")
     return DONE
@@ -155,6 +167,7 @@ def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:
         ClaimVerdict.from_frame(judge_claims(comparisons, claims)),
         list_facts(comparisons, claims).to_dict("records"),
         comparisons,
+        list_not_testable(claims).to_dict("records"),
     )
 
 
@@ -163,7 +176,8 @@ def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedC
 
     Raises `benchbook.cli.command.UsageError` when there is no such study or claim.
     """
-    ids = [*(verdict.id for verdict in judged.verdicts), *(fact["id"] for fact in judged.facts)]
+    ids = [verdict.id for verdict in judged.verdicts]
+    ids += [row["id"] for row in (*judged.facts, *judged.not_testable)]
     known = dict.fromkeys([*SLUGS, *ids])
     for name in options.claim:
         if name not in known:
@@ -172,10 +186,11 @@ def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedC
     names = {*options.claim} or {*known}
     verdicts = [verdict for verdict in judged.verdicts if {verdict.id, verdict.study} & names]
     facts = [fact for fact in judged.facts if {fact["id"], fact["study"]} & names]
+    others = [claim for claim in judged.not_testable if {claim["id"], claim["study"]} & names]
     if options.verdict:
         verdicts = [verdict for verdict in verdicts if verdict.verdict in options.verdict]
-        facts = []
-    return JudgedClaims(verdicts, facts, judged.comparisons)
+        facts, others = [], []
+    return JudgedClaims(verdicts, facts, judged.comparisons, others)
 
 
 def _to_json_row(judged: JudgedClaims, verdict: ClaimVerdict) -> dict[str, object]:
@@ -274,6 +289,8 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
             f"The numbers are of {verdict.headline}. {printed}" if verdict.blocks else "",
             f"Other languages: {verdict.others}." if verdict.others else "",
             verdict.in_the_paper,
+            f"Beside it: {verdict.caveat}." if verdict.caveat else "",
+            f"Against it: {verdict.against_it}." if verdict.against_it else "",
             f"Why: {verdict.why}." if verdict.why else "",
         ]
         _print_explanation(console, texts, judged.list_comparisons(verdict.id, verdict.language))
@@ -286,6 +303,15 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
             fact["id"],
         ]
         _print_explanation(console, texts, judged.list_comparisons(fact["id"]))
+    for claim in judged.not_testable:
+        print("not testable, not counted")
+        texts = [
+            claim["says"],
+            f"In the paper: {claim['where']}.",
+            f"Nothing that could be measured would speak for or against it: {claim['why']}.",
+            claim["id"],
+        ]
+        _print_explanation(console, texts, [])
 
 
 def _print_explanation(

@@ -27,6 +27,7 @@ from benchbook.runner.undecided_claims import (
     ComparisonCells,
     choose_next_block,
     find_comparison_cells,
+    name_machine_day,
     run_until_decided,
     select_undecided,
 )
@@ -109,8 +110,9 @@ class ClaimState:
 
     @cached_property
     def undecided(self) -> list[ComparisonCells]:
-        """The comparisons that need more blocks."""
-        return select_undecided(self.comparisons, self.analysis)
+        """The comparisons that needed more blocks before today."""
+        before = self.analysis.exclude_machine_day(name_machine_day(pd.Timestamp.now("UTC")))
+        return select_undecided(self.comparisons, before)
 
     @cached_property
     def next_block(self) -> list[Cell]:

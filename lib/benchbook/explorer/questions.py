@@ -13,11 +13,12 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.claims import FREE_PARAMETERS, PaperComparisons
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.configurations import ALTERNATING_SETTINGS
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.paper_comparisons import compare_levels
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
-from benchbook.analysis.study_means import ALTERNATING_SETTINGS, MatchedMeans, StudyMeans
+from benchbook.analysis.study_means import MatchedMeans, StudyMeans
 from benchbook.explorer.text import label_factor, label_side
 from benchbook.studies.catalogue import load_study
 

@@ -11,9 +11,9 @@ from typing import Final
 import pandas as pd
 
 from benchbook.analysis import claim_files
+from benchbook.analysis.configurations import SINGLE_LEVEL
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
-from benchbook.analysis.study_means import SINGLE_LEVEL
 from benchbook.plots import labels, style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import NOT_RUN, Dots, Exhibit, Maker, list_misprints, set_table

@@ -107,6 +107,8 @@ def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
     if claim.blocks:
         days = format_count(claim.machine_days, "machine-day")
         measured = f"{format_count(claim.blocks, 'block')}, {days}"
+    if claim.turns:
+        measured += f"; {claim.turns}"
     return ClaimLine(
         verdict=claim.verdict,
         counts=f"{claim.words}; {claim.needs}" if claim.needs else claim.words,

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from benchbook.analysis.configurations import ALTERNATING_SETTINGS
 from benchbook.analysis.intervals import (
     MIN_BLOCKS,
     Interval,
@@ -18,7 +19,6 @@ from benchbook.analysis.intervals import (
 )
 from benchbook.analysis.quantities import COUNTED_METRICS, SIGNED_METRICS
 from benchbook.analysis.runs import Analysis
-from benchbook.analysis.study_means import ALTERNATING_SETTINGS
 from benchbook.plots.labels import LANGUAGES, list_caveats
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_count

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias
 import pandas as pd
 
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.configurations import build_settings_frame
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
-from benchbook.analysis.study_means import build_settings_frame
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.plots import labels
 from benchbook.plots.exhibit import NOISY, Dots, Exhibit

@@ -19,7 +19,13 @@ from markupsafe import Markup
 from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
-from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts, list_facts
+from benchbook.analysis.verdicts import (
+    VERDICTS,
+    ClaimVerdict,
+    VerdictCounts,
+    list_facts,
+    list_not_testable,
+)
 from benchbook.grid.cells import list_current_refusals
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.exhibits import load_citation
@@ -53,6 +59,12 @@ _FACT_COLUMNS: Final = {
     "where": "Where",
     "words": "Here",
     "fact": "Why it cannot fail here",
+}
+
+_NOT_TESTABLE_COLUMNS: Final = {
+    "says": "The paper says",
+    "where": "Where",
+    "why": "Why nothing that could be measured would speak for or against it",
 }
 
 _NOISY_ROWS: Final = (
@@ -107,6 +119,7 @@ def show_study(
     if slug in merged.analysis.studies:
         _show_claims(merged, slug)
         _show_facts(merged, slug)
+        _show_not_testable(slug)
         _show_exhibits(merged, slug, also)
     _show_own_cells(merged, slug)
     show(f"### The paper's own numbers: {slug}", render_own_numbers(slug, own))
@@ -141,6 +154,16 @@ def _show_facts(merged: MergedRun, slug: str) -> None:
         return
     table = render_table(of_study[[*_FACT_COLUMNS]].rename(columns=_FACT_COLUMNS))
     summary = f"{format_count(len(of_study), 'fact')}, which cannot fail here: not counted"
+    show(render_fold(summary, [table]))
+
+
+def _show_not_testable(slug: str) -> None:
+    """Show a paper's claims that are not testable; nothing without one."""
+    of_study = select_rows(list_not_testable(), study=slug)
+    if of_study.empty:
+        return
+    table = render_table(of_study[[*_NOT_TESTABLE_COLUMNS]].rename(columns=_NOT_TESTABLE_COLUMNS))
+    summary = f"{format_count(len(of_study), 'claim')} not testable: not counted"
     show(render_fold(summary, [table]))
 
 
@@ -274,6 +297,7 @@ def render_failures(analysis: Analysis) -> HTML:
     return _render(
         "failed",
         failed=failed,
+        findings=len({claim.finding for claim, _ in failed}),
         decided=VerdictCounts.count(analysis.verdicts).decided,
         disagree={study: int(counts[study]) for study in SLUGS if study in counts},
         recomputed=len(checks),
