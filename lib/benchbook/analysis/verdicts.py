@@ -120,7 +120,7 @@ class VerdictCounts:
         """Return the counts of some verdicts, as `judge_claims` returns them."""
         counts = Counter(table["verdict"])
         noisy = sum(claim.is_only_noisy for claim in ClaimVerdict.from_frame(table))
-        findings = {
+        findings: dict[str, int] = {
             name: table.loc[table["verdict"] == name, "finding"].nunique() for name in VERDICTS
         }
         return cls({name: counts[name] for name in VERDICTS}, noisy, findings)
