@@ -33,6 +33,7 @@ from benchbook.analysis.verdicts import (
 )
 from benchbook.cli.command import DONE, USAGE
 from benchbook.results.folder import write_cell
+from benchbook.runner import batch
 from benchbook.studies.catalogue import load_study
 from conftest import ROOT
 from constructed import observations
@@ -449,6 +450,29 @@ def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
     assert "1 of the 5 blocks that an interval needs" in {
         one["reason"] for one in found["comparisons"]
     }
+
+def test_cells_beyond_the_profile_are_judged_and_counted_but_not_those_of_a_users_file(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As of ``run --set``: the remedy of a claim that is not comparable names such levels."""
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    names = json.dumps([{"name": "Ada"}, {"name": "Grace"}])
+    results_folder.mkdir(exist_ok=True)
+    (results_folder / "names.json").write_text(names)
+    own_file = f"dataset_file={results_folder / 'names.json'}"
+    where = ["language=python", "process=together", "case=1"]
+    for changes in (["n=100", "repetitions=2"], ["n=100", "repetitions=3", "blocks=2"], [own_file]):
+        for cell in grid.make_plan(["bookstore"], "smoke", where, changes).cells:
+            columns = batch._describe_cell(cell, "done") | {"run_id": "set", "environment": "{}"}
+            plain = cell.parameters.model_copy(update={"dataset_file": None})
+            write_cell(columns, load_study("bookstore").run(plain), cell.combination[1])
+    assert cli.main(["claims", "bookstore", "--profile", "smoke"]) == DONE
+    assert "in the profile smoke and 6 finished cells beyond it" in capfd.readouterr().out
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE
+    rows = {one["id"]: one for one in json.loads(capfd.readouterr().out)}
+    compared = rows["bookstore.round-trip.xml-slower"]["comparisons"]
+    # Cells that differ in their repetitions only are pooled.
+    assert {one["label"]: one["blocks"] for one in compared if one["blocks"]} == {"case=1, n=100": 2}
 
 
 def test_a_claim_of_noisy_blocks_only_is_undecided_shown_and_counted_apart():

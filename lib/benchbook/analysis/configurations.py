@@ -3,7 +3,7 @@
 Begin with `Configuration`; `read_configuration` makes one from a row of a cell.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, get_args
@@ -59,7 +59,7 @@ class Configuration:
         shared = {name: self.settings[name] for name in sorted(names)}
         return shared | self.alternating_settings
 
-    def measure_distance(self, named: frozenset[str]) -> tuple[int, int]:
+    def measure_distance(self, named: Collection[str]) -> tuple[int, int]:
         """Return how far the parameters that are not named are from their defaults.
 
         First how many differ, then how far down their lists of levels they are, in sum.

@@ -4,6 +4,7 @@
 compares, `match_levels` what differs in one setting only, and `table` has all means for figures.
 """
 
+import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -66,7 +67,7 @@ class _Candidate:
     shared_settings: str  # JSON of what all terms must have in common
     turns: str  # the levels that take turns in its cell, of the settings that terms differ in
     rank: tuple[int, ...]  # the lower, the nearer to what was asked and to the defaults
-    number: int  # of the configuration
+    numbers: list[int]  # of the configurations, which differ in `FREE_PARAMETERS` only
     quantity: QuantityKey
 
 
@@ -302,6 +303,8 @@ class StudyMeans:
                 match = matches.setdefault((candidate.shared_settings, candidate.turns), {})
                 if term not in match or candidate.rank < match[term].rank:
                     match[term] = candidate
+                elif candidate.rank == match[term].rank:
+                    match[term].numbers.extend(candidate.numbers)
         if not matches:
             return {}
 
@@ -321,7 +324,7 @@ class StudyMeans:
         for group in alike.values():
             means = self._pool_matches(wanted, group)
             has_interval = len(find_shared_blocks(means.values())) >= MIN_BLOCKS
-            numbers = [candidate.number for candidate in group[0].values()]
+            numbers = itertools.chain(*(candidate.numbers for candidate in group[0].values()))
             alternates = all(self.configurations[number].alternating for number in numbers)
             preference = has_interval, alternates
             if best_preference is None or preference > best_preference:
@@ -341,7 +344,7 @@ class StudyMeans:
                 if term not in match:
                     continue
                 candidate = match[term]
-                means = self._read_means([candidate.number], candidate.quantity)
+                means = self._read_means(candidate.numbers, candidate.quantity)
                 if candidate.turns:
                     means = replace(means, in_turn=frozenset(means.blocks.tolist()))
                 if term in pooled:
@@ -373,11 +376,11 @@ class StudyMeans:
             turn_settings = ", ".join(str(configuration.alternating[name]) for name in turns)
             # The level that is named first, then the quantity, then the nearest to the defaults.
             level_ranks = [one[number] for one in ranks]
-            distance = configuration.measure_distance(frozenset(named))
+            distance = configuration.measure_distance({*named, *FREE_PARAMETERS})
             for place, quantity in enumerate(quantities):
                 if (number, *quantity) in self._rows.slices:
                     rank = (*level_ranks, place, *distance)
-                    yield _Candidate(shared_settings, turn_settings, rank, number, quantity)
+                    yield _Candidate(shared_settings, turn_settings, rank, [number], quantity)
 
     def _rank_levels(self, language: str, name: str, levels: tuple[Level, ...]) -> dict[int, int]:
         """Return which configurations have one of the levels of a setting, and which of them.

@@ -27,7 +27,7 @@ from benchbook.analysis.verdicts import (
 )
 from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, UsageError
-from benchbook.grid.cells import list_result_keys
+from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import (
@@ -120,7 +120,12 @@ def main(options: argparse.Namespace) -> int:
         return DONE
 
     # How many claims hold, and below them the selected ones, or else those that do not hold.
-    run = "the reference run" if options.reference else f"the profile {options.profile}"
+    run = "the reference run"
+    if not options.reference:
+        run = f"the profile {options.profile}"
+        beyond = count_beyond(grid.make_plan(SLUGS, options.profile).cells)
+        if beyond:
+            run += f" and {format_count(beyond, 'finished cell')} beyond it"
     print(f"Does it hold? Claims by study and verdict, in {run}:\n\n{_format_counts(judged)}\n")
     is_selected = bool(options.claim or options.verdict or options.claims)
     listed = [row for row in judged.verdicts if is_selected or row.verdict == "does not hold"]
@@ -152,7 +157,7 @@ def _load_analysis(options: argparse.Namespace) -> Analysis:
     if not any(cell.state == "done" for cell in cells):
         error = selection.make_no_results_error(options.profile, "add --reference")
         print(f"benchbook: {error}", file=sys.stderr)
-    return Run.read_results(options.profile, list_result_keys(cells)).analysis
+    return Run.read_results(options.profile, list_judged_results(cells)).analysis
 
 
 def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:

@@ -32,7 +32,7 @@ from benchbook.explorer.documents import (
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
-from benchbook.grid.cells import list_finished_ids
+from benchbook.grid.cells import list_finished_ids, list_judged_results
 from benchbook.text.control_characters import escape_controls
 
 DEFAULT_QUESTION: Final = "json-or-xml"
@@ -198,7 +198,8 @@ def explore_results(options: argparse.Namespace) -> int:
     _show_page(write_explorer_page(folder), opens)
     _print_step("reading this machine's results ...")
     output.report_damage(values=True)
-    runs = {"this machine's results": Run.read_results("here", list_finished_ids()).analysis}
+    cells = {**dict.fromkeys(list_finished_ids()), **list_judged_results([])}
+    runs = {"this machine's results": Run.read_results("here", cells).analysis}
     _print_step("reading the reference run ...")
     runs["the reference run"] = Run.read_reference().analysis
     runs = {name: analysis for name, analysis in runs.items() if analysis.studies}

@@ -168,6 +168,65 @@ def list_result_keys(cells: Iterable[Cell], own: str | None = None) -> dict[str,
     return keys | {result.key: result.operations for result in find_counted_results(runnable, own)}
 
 
+def list_judged_results(planned: Iterable[Cell]) -> dict[str, Operations]:
+    """Return the keys of all finished results that claims read, with what counts of each.
+
+    These are the results of a plan, and those beyond it: of other profiles, levels and blocks, of
+    this host and of others. Cells with a user's records are in no claim.
+    """
+    planned = [cell for cell in planned if not cell.missing]
+    known = {(cell.combination, cell.block) for cell in planned}
+    beyond: dict[Combination, set[int]] = {}
+    for result in list_finished_files():
+        combination = (result.facts.study, str(result.facts.parameters))
+        if result.facts.study in SLUGS and (combination, result.facts.block) not in known:
+            beyond.setdefault(combination, set()).add(result.facts.block)
+
+    cells = []
+    for (study, text), blocks in beyond.items():
+        parameters = read_parameters(study, text)
+        if parameters is None or getattr(parameters, "dataset_file", None):
+            continue
+        cell = replace(build_cell(study, parameters), missing=None)
+        cells += [replace(cell, block=block) for block in sorted(blocks)]
+    return list_result_keys([*planned, *cells])
+
+
+def count_beyond(planned: Iterable[Cell]) -> int:
+    """Return how many finished results of `list_judged_results` are not of the plan."""
+    planned = list(planned)
+    of_plan = list_finished_files(list_result_keys(planned))
+    return len(list_finished_files(list_judged_results(planned))) - len(of_plan)
+
+
+def read_parameters(study: str, text: str) -> CellParameters | None:
+    """Return a cell's parameters from JSON; None if its study has others now."""
+    try:
+        parameters: CellParameters = load_study(study).Parameters.model_validate(json.loads(text))
+    except (ValueError, KeyError):
+        return None
+    return parameters
+
+
+def build_cell(study: str, parameters: CellParameters) -> Cell:
+    """Return a cell before it has a block and a position."""
+    platform = find_platform(study, parameters)
+    product, topology = find_deployment(study, parameters)
+    return Cell(
+        study,
+        parameters,
+        identity=identify_cell(study, parameters, platform.version),
+        block=0,
+        position=0,
+        product=product,
+        topology=topology,
+        missing=platform.missing,
+        state="todo",
+        records=digest_records(parameters),
+        earlier=list_earlier_identities(study, parameters, platform.version),
+    )
+
+
 def find_counted_results(cells: Iterable[Cell], own: str | None = None) -> list[CountedResult]:
     """Return the results of the same cells that count, of earlier versions and of other hosts.
 

@@ -7,15 +7,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 from benchbook.files.inputs import InputError
-from benchbook.grid.cell_id import digest_records, identify_cell
+from benchbook.grid.cell_id import digest_records
 from benchbook.grid.cells import (
     Cell,
     DeploymentKey,
     SkippedCells,
-    find_deployment,
+    build_cell,
     find_platform,
     is_available,
-    list_earlier_identities,
     name_missing,
     read_states,
 )
@@ -188,20 +187,6 @@ def _order_cells(chosen: Iterable[ChosenCell], *, everywhere: bool) -> list[Cell
 
 def _make_cell(chosen: ChosenCell, *, everywhere: bool) -> Cell:
     """Return a cell before it has a block and a position."""
-    study, parameters = chosen.study, chosen.parameters
-    platform = find_platform(study, parameters)
-    product, topology = find_deployment(study, parameters)
-    missing = None if everywhere else platform.missing
-    return Cell(
-        study,
-        parameters,
-        identity=identify_cell(study, parameters, platform.version),
-        block=0,
-        position=0,
-        product=product,
-        topology=topology,
-        missing=missing or chosen.excluded,
-        state="todo",
-        records=digest_records(parameters),
-        earlier=list_earlier_identities(study, parameters, platform.version),
-    )
+    cell = build_cell(chosen.study, chosen.parameters)
+    missing = None if everywhere else cell.missing
+    return replace(cell, missing=missing or chosen.excluded)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import benchbook
 from benchbook import grid, paths
 from benchbook.files import suite_files
-from benchbook.grid.cells import list_result_keys, list_user_ids
+from benchbook.grid.cells import list_judged_results, list_user_ids
 from benchbook.results.folder import list_files, verify_files
 from benchbook.results.schema import VALUES
 from benchbook.results.views import list_finished_files
@@ -80,7 +80,7 @@ def build_report(profile: str = "quick", on_step: StepListener = lambda _: None)
         if not states & {"done", "failed"} and not own:
             raise EmptyReportError(f"no cell of the profile {profile} ran")
         on_step("checking the results")
-        _check_results([*list_result_keys(cells), *own])
+        _check_results([*list_judged_results(cells), *own])
 
     # Without its stamp a page that is interrupted now is built again.
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis, Run, read_reference_profile
 from benchbook.files import suite_files
-from benchbook.grid.cells import list_levels, list_result_keys, list_user_ids
+from benchbook.grid.cells import count_beyond, list_judged_results, list_levels, list_user_ids
 from benchbook.own_data import own_records
 from benchbook.papers import exhibits
 from benchbook.plots.points import iterate_rows
@@ -66,6 +66,7 @@ class MergedRun:
     run: Run
     folder: Path
     skipped: Sequence[grid.SkippedCells] = ()
+    beyond: int = 0  # finished cells that are judged, and not in the profile
 
     @property
     def means(self) -> pd.DataFrame:
@@ -165,11 +166,11 @@ def merge_run(profile: str) -> MergedRun:
         planned = grid.make_plan(SLUGS, profile, everywhere=True).cells
         return MergedRun(profile, _mark_cells_that_ran(planned, run.means), run, folder)
     plan = grid.make_plan(SLUGS, profile)
-    run = Run.read_results(profile, list_result_keys(plan.cells))
+    run = Run.read_results(profile, list_judged_results(plan.cells))
     # A page may be published, so its reasons name no folder of this machine.
     cells = [_shorten_reason(cell) for cell in plan.cells]
     skipped = [replace(group, why=shorten_paths(group.why)) for group in plan.skipped]
-    return MergedRun(profile, cells, run, folder, skipped)
+    return MergedRun(profile, cells, run, folder, skipped, count_beyond(plan.cells))
 
 
 def _shorten_reason(cell: grid.Cell) -> grid.Cell:

@@ -178,6 +178,10 @@ def describe_cells(merged: MergedRun) -> str:
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
     text = f"Profile `{merged.profile}`: {cells}; {table['Values'].sum():,} values. "
+    if merged.beyond:
+        verb = "is" if merged.beyond == 1 else "are"
+        cells = format_count(merged.beyond, "finished cell")
+        text += f"{cells} beyond this profile {verb} judged, too. "
     without = [study for study in SLUGS if not table.loc[study, "Done"]]
     if without:
         missing = f"Nothing was measured of {', '.join(without)}"
