@@ -240,9 +240,10 @@ def _test_means(
     if interval.error >= 0:
         numbers |= {"t": interval.t(null), "df": interval.df}
     if interval.error > 0:
-        added = [value for sign, value in zip(signs, values, strict=True) if sign > 0]
-        taken = [value for sign, value in zip(signs, values, strict=True) if sign < 0]
-        numbers["hedges_g"] = compute_hedges_g(np.sum(added, axis=0), np.sum(taken, axis=0))
+        # Of a gap the two samples are the ratios at its last and at its first level.
+        half = len(signed) // 2
+        first, second = np.sum(signed[:half], axis=0), -np.sum(signed[half:], axis=0)
+        numbers["hedges_g"] = compute_hedges_g(first, second)
     return numbers
 
 

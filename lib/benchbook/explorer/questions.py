@@ -5,12 +5,12 @@ each answer is a comparison of two levels that were measured with all else equal
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Any, Final, TypeAlias
 
 from benchbook.analysis import claim_files
-from benchbook.analysis.block_means import BlockMeans
+from benchbook.analysis.block_means import BlockMeans, join_blocks
 from benchbook.analysis.claims import FREE_PARAMETERS, PaperComparisons
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import ALTERNATING_SETTINGS
@@ -20,6 +20,7 @@ from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
 from benchbook.analysis.study_means import MatchedMeans, StudyMeans
 from benchbook.explorer.text import label_factor, label_side
+from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
 
 _IN_OTHER_UNIT: Final = {
@@ -113,9 +114,11 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     # The answers, by quantity.
     answers = []
     for quantity in quantities:
-        of_quantity = [row for row in rows if row.quantity == quantity]
-        for (a, b), row in product(both_ways, of_quantity):
-            if a in row.by_level and b in row.by_level:
+        groups = _group_turns([row for row in rows if row.quantity == quantity], pairs.by)
+        for (a, b), group in product(both_ways, groups):
+            both = [row for row in group if a in row.by_level and b in row.by_level]
+            if both:
+                row = _pool_rows(both, pairs.by, (a, b))
                 answers.append(_compute_answer(measured, pairs, row, a, b, factors))
     answers = _choose_answers(answers)
 
@@ -126,6 +129,39 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     for factor in factors:
         fixed.pop(factor, None)
     return Answers(options, defaults, answers, fixed)
+
+
+def _group_turns(rows: Iterable[MatchedMeans], by: str) -> list[list[MatchedMeans]]:
+    """Return means with equal settings together; those in which levels took turns come first."""
+    cell_level = name_parameter_column(by)
+    groups: dict[str, list[MatchedMeans]] = {}
+    for row in rows:
+        in_turn = _has_turns(row, by)
+        shared = {name: row.settings[name] for name in row.settings}
+        if in_turn:
+            del shared[cell_level]
+        group = groups.setdefault(f"{row.language} {sorted(shared.items())}", [])
+        group.insert(0 if in_turn else len(group), row)
+    return [*groups.values()]
+
+
+def _has_turns(row: MatchedMeans, by: str) -> bool:
+    """Return whether the compared levels took turns in one process."""
+    return by in ALTERNATING_COLUMNS and name_parameter_column(by) in row.settings
+
+
+def _pool_rows(rows: Sequence[MatchedMeans], by: str, levels: Sequence[str]) -> MatchedMeans:
+    """Return the means of levels in the blocks of all rows, as for claims.
+
+    Of a block that several rows have, the first row counts.
+    """
+    pooled: dict[str, BlockMeans] = {}
+    for row, level in product(rows, levels):
+        means = row.by_level[level]
+        if _has_turns(row, by):
+            means = replace(means, in_turn=frozenset(means.blocks.tolist()))
+        pooled[level] = join_blocks(pooled[level], means) if level in pooled else means
+    return rows[0]._replace(by_level=pooled)
 
 
 def _compute_answer(
@@ -155,7 +191,7 @@ def _compute_answer(
 def _choose_answers(answers: Iterable[Answer]) -> list[Answer]:
     """Return one answer per choice.
 
-    As for claims, levels that took turns in one process come first, once they have an interval.
+    One with an interval comes first, then one from cells in which other levels alternate.
     """
     best: dict[str, Answer] = {}
     ranks: dict[str, tuple[bool, bool, bool]] = {}
