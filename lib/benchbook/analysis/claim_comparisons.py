@@ -39,6 +39,11 @@ class ClaimMeans(NamedTuple):
     wanted: dict[str, Settings]  # what the claim asks of each term
     means: dict[str, BlockMeans]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all terms ran."""
+        return self.means.keys() == self.wanted.keys()
+
 
 def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     """Return every comparison of every claim, also those that did not run.
@@ -154,14 +159,14 @@ def _compare_claim(
         if not row.blocks and not row.noisy:
             yield replace(row, stands="not run")
             continue
-        objection = _find_objection(claim, compared.means)
+        objection = find_objection(claim, compared.means)
         if objection:
             yield replace(row, stands="not comparable", reason=objection)
         else:
             yield replace(row, stands=judge_comparison(row))
 
 
-def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
+def find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
     """Return why these means are not comparable with the paper's; empty if they are.
 
     A reason holds where some term has one of the levels of each of its settings.
