@@ -1,7 +1,6 @@
-"""What a machine like the reference's can answer: ``python -m tools.answerable README.md``.
+"""The claims that the reference run's machine can answer: ``python -m tools.answerable README.md``.
 
-The machine is described here, so that the table is the same wherever it is written. On this
-machine `benchbook doctor --claims` prints the same.
+The machine is described here, so that the table is the same wherever it is written.
 """
 
 import sys
@@ -47,17 +46,17 @@ def describe_machine() -> Machine:
 
 
 def find_reference_answers() -> ClaimAnswers:
-    """Return what the reference run's machine can answer with that run's profile."""
+    """Return the claims that the reference run's machine can answer with that run's profile."""
     return find_answers(read_reference_profile(), describe_machine(), load_durations())
 
 
 def render_answers(answers: ClaimAnswers) -> str:
-    """Return the answers in Markdown: what can be answered now, what adds more, and the rest."""
-    rows = [[*row.values()] for row in answers.list_rows()]
-    lines = render_table([*answers.list_rows()[0]], rows, ["---", *["--:"] * 4])
-    now = f"{len(answers.now.claims)} of {answers.testable} testable claims"
-    about = f"It can answer {now}; each further line adds to those above it."
-    return "\n".join([about, "", *lines, "", *answers.describe_rest()])
+    """Return the answers in Markdown: the number of claims now, with each lever, and without."""
+    columns = ["", "claims", "minutes a block"]
+    rows = [[row[name] for name in columns] for row in answers.list_rows()]
+    lines = render_table(columns, rows, ["---", "--:", "--:"])
+    now = f"{len(answers.now.claims)} of the {answers.testable} testable claims"
+    return "\n".join([f"It answers {now}. Each line adds to those above it.", "", *lines])
 
 
 def rewrite_page(text: str) -> str:

@@ -62,8 +62,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "say how to add each missing part, and why it is missing"
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--missing", action="store_true", help=text)
-    text = "say how many testable claims this machine can answer with a profile's cells, in how"
-    text += " many minutes a block, and what would add more (without a name: decide)"
+    text = "count the testable claims that this machine can answer with a profile (decide), with"
+    text += " minutes a block and what would add more"
     asked.add_argument("--claims", nargs="?", const=DECIDE, metavar="PROFILE", help=text)
     output.add_json_option(parser)
 
@@ -136,21 +136,20 @@ def _list_answer_fields(row: AnsweredClaims, profile: str) -> dict[str, object]:
         "claims": row.claims,
         "in_paper_language": row.in_paper_language,
         "comparisons": row.comparisons,
-        "minutes": row.minutes,
+        "minutes_a_block": row.minutes,
         "untimed_cells": row.untimed_cells,
         "why_no_answer": None,
     }
 
 
 def _describe_levers(row: AnsweredClaims, profile: str) -> str:
-    """Return what to type or to do for the levers of a row."""
+    """Return the commands or steps that add the levers of a row."""
     parts = [_describe_lever(lever) for lever in row.levers if lever.kind != "network"]
-    if Lever("containers") in row.levers:
+    if answerable_claims.CONTAINERS in row.levers:
         brought = [need.name for need in row.needs if need.kind == "product"]
         parts += [f"benchbook servers pull {name}" for name in brought]
-    # No profile has the network in which each role has a processor.
-    studies = dict.fromkeys(claim.partition(".")[0] for claim in row.claims)
-    for need in row.needs:
+    # No profile has the networks in which each role has a processor.
+    for need, studies in row.needs.items():
         if need.kind == "network":
             options = ("--profile", profile, "--set", f"network={need.name}")
             parts.append(" ".join(["benchbook run", *studies, *options]))

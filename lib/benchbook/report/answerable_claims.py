@@ -9,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from statistics import median
 from typing import Final, Literal, TypeAlias, get_args
@@ -69,7 +69,7 @@ class Lever:
     """One thing that lets a machine run more cells."""
 
     kind: LeverKind
-    # A product, a language, or a network in which each role has a processor.
+    # A product, a language, or a network in which each role has a processor; empty: any network.
     name: str = ""
     # Of the whole machine.
     processors: int = 0
@@ -80,6 +80,8 @@ class Lever:
             return self.processors >= need.processors
         if self.kind == "containers" and need.kind == "product":
             return products.load_product(need.name).image is not None
+        if self == PROCESSOR_EACH:
+            return need.kind == "network"
         return self == need
 
     @property
@@ -89,16 +91,22 @@ class Lever:
             return products.load_product(self.name).title
         if self.kind == "language":
             return labels.LANGUAGES[self.name]
-        if self.kind == "network":
-            return f"a processor for each role (network {self.name})"
         if self.kind == "processors":
             return f"{self.processors} processors"
         titles = {
-            "namespaces": "root or user namespaces, for networks",
-            "delay": "netem, for delays in networks",
+            "namespaces": "root or user namespaces",
+            "delay": "the kernel's netem",
+            "network": "a processor for each role",
             "containers": "a container engine",
         }
         return titles[self.kind]
+
+
+CONTAINERS: Final = Lever("containers")
+"""A container engine, which provides all products that have an image."""
+
+PROCESSOR_EACH: Final = Lever("network")
+"""The networks that no profile has, in which each role has a processor."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class Machine:
     has_containers: bool
 
     def list_needs(self, cell: Cell) -> frozenset[Lever]:
-        """Return what is missing here for a cell."""
+        """Return the levers without which a cell does not run here."""
         needs = set()
         is_in_network = cell.network != networks.NO_NETWORK
         for product in (cell.product, *list_own_products(cell.study, cell.parameters)):
@@ -149,7 +157,8 @@ class AnsweredClaims:
     comparisons: int
     minutes: float  # of a block of the cells that it adds
     untimed_cells: int  # which the reference run did not measure: they are not in the minutes
-    needs: tuple[Lever, ...] = ()  # what its cells need beyond the machine
+    # What its cells need beyond the machine, each with the studies of these cells.
+    needs: Mapping[Lever, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -274,7 +283,7 @@ def find_answers(
 
 
 def read_machine() -> Machine:
-    """Return what this machine has."""
+    """Return the machine on which this runs."""
     has_namespaces = networks.find_network_fault(RATE_NETWORK) is None
     servers: set[ServerKey] = set()
     for product in products.PRODUCTS:
@@ -367,7 +376,10 @@ class AnswerCounter:
         cells = frozenset[Combination]().union(*(answer.cells for answer in new.values()))
         added = cells - self._cells
         timed = [self._durations[cell] for cell in added if cell in self._durations]
-        needs = frozenset[Lever]().union(*(answer.needs for answer in new.values()))
+        studies_of: dict[Lever, set[str]] = {}
+        for key, answer in new.items():
+            for need in answer.needs:
+                studies_of.setdefault(need, set()).add(_name_study(key))
         answered = AnsweredClaims(
             levers,
             claims=self._name_new_claims(new),
@@ -375,7 +387,7 @@ class AnswerCounter:
             comparisons=len(new),
             minutes=sum(timed) / 60,
             untimed_cells=len(added) - len(timed),
-            needs=tuple(sorted(needs)),
+            needs={need: tuple(sorted(studies_of[need])) for need in sorted(studies_of)},
         )
         self._levers += levers
         self._answered |= new
@@ -389,13 +401,13 @@ class AnswerCounter:
         """
         options: set[frozenset[Lever]] = set()
         for needs in self._list_missing():
-            options.add(needs)
-            options |= {frozenset({need}) for need in needs}
-            # An engine brings all products that have an image.
-            engine = Lever("containers")
-            others = {need for need in needs if not engine.provides(need)}
-            if len(others) < len(needs) and not machine.has_containers:
-                options |= {frozenset({engine}), frozenset({engine, *others})}
+            levers_of = {PROCESSOR_EACH if need.kind == "network" else need for need in needs}
+            options.add(frozenset(levers_of))
+            options |= {frozenset({lever}) for lever in levers_of}
+            # Instead of products with an image, what runs their containers.
+            others = {lever for lever in levers_of if not CONTAINERS.provides(lever)}
+            if len(others) < len(levers_of) and not machine.has_containers:
+                options |= {frozenset({CONTAINERS}), frozenset({CONTAINERS, *others})}
 
         best: tuple[Lever, ...] = ()
         best_rank = (0, 0, 0)
@@ -440,7 +452,7 @@ class AnswerCounter:
         return new
 
     def _list_missing(self) -> set[frozenset[Lever]]:
-        """Return what is still missing for each answer, each combination once."""
+        """Return the needs of each answer that are still missing, each combination once."""
         missing = set()
         for key, answers in self._answers.items():
             if key not in self._answered:
@@ -466,12 +478,16 @@ def _are_provided(needs: Iterable[Lever], levers: Collection[Lever]) -> bool:
 
 
 def _rank_option(levers: frozenset[Lever]) -> tuple[int, bool, list[Lever]]:
-    """Return the rank of levers: the fewest come first, and an engine after one product."""
-    return len(levers), any(lever.kind == "containers" for lever in levers), sorted(levers)
+    """Return the rank of levers: the fewest come first, and containers after one product."""
+    return len(levers), CONTAINERS in levers, sorted(levers)
 
 
 def _is_in_paper_language(key: ComparisonKey) -> bool:
-    return key[1] == find_paper_language(key[0].partition(".")[0])
+    return key[1] == find_paper_language(_name_study(key))
+
+
+def _name_study(key: ComparisonKey) -> str:
+    return key[0].partition(".")[0]
 
 
 def _find_comparisons(
