@@ -39,6 +39,11 @@ class ClaimMeans(NamedTuple):
     wanted: dict[str, Settings]  # what the claim asks of each term
     means: dict[str, BlockMeans]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all terms ran."""
+        return self.means.keys() == self.wanted.keys()
+
 
 def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     """Return every comparison of every claim, also those that did not run.
@@ -154,7 +159,7 @@ def _compare_claim(
         if not row.blocks and not row.noisy:
             yield replace(row, stands="not run")
             continue
-        objection = _find_objection(claim, compared.means) or _find_small_change(row)
+        objection = find_objection(claim, compared.means) or _find_small_change(row)
         if objection:
             yield replace(row, stands="not comparable", reason=objection)
         else:
@@ -180,7 +185,7 @@ def _find_small_change(row: Comparison) -> str:
     return f"both changes are below {least}, the page in which V8 takes memory; more records"
 
 
-def _find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
+def find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
     """Return why these means are not comparable with the paper's; empty if they are.
 
     A reason holds where some term has one of the levels of each of its settings.

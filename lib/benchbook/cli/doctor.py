@@ -1,4 +1,4 @@
-"""`benchbook doctor`: what can run here, and how to add the rest."""
+"""`benchbook doctor`: what can run here, which claims that answers, and how to add the rest."""
 
 import argparse
 import math
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import pandas as pd
 
@@ -25,6 +25,8 @@ from benchbook.measure.load import MAX_QUIET_LOAD, compute_load, take_snapshot
 from benchbook.measure.machine import describe_environment
 from benchbook.plots import labels
 from benchbook.registry import products
+from benchbook.report import answerable_claims
+from benchbook.report.answerable_claims import AnsweredClaims, ClaimAnswers, Lever
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
 from benchbook.servers.errors import ServerError
@@ -35,6 +37,9 @@ from benchbook.studies.catalogue import SLUGS
 ComponentGroup: TypeAlias = Literal[
     "ready", "Can be added with a command", "Needs a container or an address"
 ]
+DECIDE: Final = "decide"
+"""The profile with the cells that claims read."""
+
 FindServer: TypeAlias = Callable[[str], tuple[AvailableServer | None, str]]
 """Returns a product's server, or None and why it has none."""
 
@@ -55,12 +60,18 @@ class Component:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     text = "say how to add each missing part, and why it is missing"
-    parser.add_argument("--missing", action="store_true", help=text)
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--missing", action="store_true", help=text)
+    text = "count the testable claims that this machine can answer with a profile (decide), with"
+    text += " minutes a block and what would add more"
+    asked.add_argument("--claims", nargs="?", const=DECIDE, metavar="PROFILE", help=text)
     output.add_json_option(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     """Print which parts can run here; the status is 3 when no server and no study can."""
+    if options.claims is not None:
+        return _print_answers(options.claims, as_json=options.json)
     with output.show_activity("trying what can run here"):
         rows = _list_databases()
         if options.json:
@@ -86,6 +97,79 @@ def as_frame() -> pd.DataFrame:
         row = component.kind, component.name, is_ready, component.version, component.to_add
         rows.append(row)
     return pd.DataFrame(rows, columns=["kind", "part", "ready", "version", "how to add it"])
+
+
+def _print_answers(profile: str, *, as_json: bool) -> int:
+    """Print which testable claims this machine can answer with a profile, and what adds more."""
+    with output.show_activity("looking for each claim's cells"):
+        machine = answerable_claims.read_machine()
+        durations = answerable_claims.load_durations()
+        answers = answerable_claims.find_answers(profile, machine, durations)
+    if as_json:
+        print(output.format_json(_list_answer_rows(answers)))
+        return DONE
+    now = f"{len(answers.now.claims)} of {answers.testable} testable claims"
+    print(f"This machine can answer {now} with the profile {profile}.\n")
+    to_add = ["", *(_describe_levers(row, profile) for row in answers.added), ""]
+    rows = []
+    for row, text in zip(answers.list_rows(), to_add, strict=True):
+        rows.append({**row, "to add": text})
+    print(output.format_table(rows), end="\n\n")
+    total = f"There are {answers.comparisons:,} comparisons."
+    print(f"Each line adds to those above it. {total} {answerable_claims.RULE}")
+    print("\n".join(answers.describe_rest()))
+    return DONE
+
+
+def _list_answer_rows(answers: ClaimAnswers) -> list[dict[str, object]]:
+    """Return one row for what can be answered now, one per lever, one per reason of the rest."""
+    rows = [_list_answer_fields(row, answers.profile) for row in (answers.now, *answers.added)]
+    for reason, claims in answers.never.items():
+        rows.append({**dict.fromkeys(rows[0]), "claims": claims, "why_no_answer": reason})
+    return rows
+
+
+def _list_answer_fields(row: AnsweredClaims, profile: str) -> dict[str, object]:
+    return {
+        "levers": [lever.title for lever in row.levers],
+        "to_add": _describe_levers(row, profile),
+        "claims": row.claims,
+        "in_paper_language": row.in_paper_language,
+        "comparisons": row.comparisons,
+        "minutes_a_block": row.minutes,
+        "untimed_cells": row.untimed_cells,
+        "why_no_answer": None,
+    }
+
+
+def _describe_levers(row: AnsweredClaims, profile: str) -> str:
+    """Return the commands or steps that add the levers of a row."""
+    parts = [_describe_lever(lever) for lever in row.levers if lever.kind != "network"]
+    if answerable_claims.CONTAINERS in row.levers:
+        brought = [need.name for need in row.needs if need.kind == "product"]
+        parts += [f"benchbook servers pull {name}" for name in brought]
+    # No profile has the networks in which each role has a processor.
+    for need, studies in row.needs.items():
+        if need.kind == "network":
+            options = ("--profile", profile, "--set", f"network={need.name}")
+            parts.append(" ".join(["benchbook run", *studies, *options]))
+    return ", then ".join(parts)
+
+
+def _describe_lever(lever: Lever) -> str:
+    if lever.kind == "product":
+        return _describe_adding(lever.name)[1]
+    if lever.kind == "language":
+        found = harness.find_harness(lever.name)
+        return found.why if isinstance(found, harness.MissingHarness) else ""
+    if lever.kind == "processors":
+        return f"a machine with {lever.processors} processors"
+    if lever.kind == "containers":
+        return _check_containers().to_add
+    network = answerable_claims.RATE_NETWORK
+    if lever.kind == "delay":
+        network = answerable_claims.DELAY_NETWORK
+    return _find_network_fault(network)
 
 
 def _list_databases() -> list[dict[str, object]]:
@@ -193,7 +277,7 @@ def _list_languages() -> list[Component]:
 def _list_networks() -> list[Component]:
     components = []
     for name in networks.NAMED_NETWORKS:
-        fault = (networks.find_network_fault(name) or "").removeprefix(f"network {name}: ")
+        fault = _find_network_fault(name)
         if fault:
             missing = Component(
                 "networks", f"network {name}", "Can be added with a command", to_add=fault
@@ -202,6 +286,11 @@ def _list_networks() -> list[Component]:
         else:
             components.append(Component("networks", name, "ready"))
     return components
+
+
+def _find_network_fault(name: str) -> str:
+    """Return why a network cannot be made here, without its name; empty when it can."""
+    return (networks.find_network_fault(name) or "").removeprefix(f"network {name}: ")
 
 
 def _check_containers() -> Component:

@@ -158,6 +158,8 @@ def connect(
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")  # instead of the machine's zone
+    # It would be among what a command prints.
+    connection.execute("SET enable_progress_bar = false")
     observed = open_table() if rows is None else rows
     names = observed.schema.names
     connection.register(STORED_TABLE, observed)
@@ -195,7 +197,6 @@ def connect(
     # A query can change none of these settings: they are locked last.
     if memory is not None:
         connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''")
-        connection.execute("SET enable_progress_bar = false")
     if folder is not None:
         connection.execute("SET allowed_directories = $folders", {"folders": [folder]})
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")

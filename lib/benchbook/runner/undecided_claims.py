@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import pandas as pd
 
 from benchbook.analysis.block_means import MEAN_COLUMNS, PASS_PAUSE, compute_block_means
-from benchbook.analysis.claim_comparisons import choose_claim_means
+from benchbook.analysis.claim_comparisons import ClaimMeans, choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
@@ -66,8 +66,28 @@ def find_comparison_cells(
     selected
         The claims; None for all of `data/claims`.
     """
-    planned = _plan_means(cells)
     comparisons = []
+    for claim, language, chosen in iterate_planned_means(cells, selected):
+        # All terms must run here, and not through an experimental adapter.
+        needed = set[Combination]()
+        means = chosen.means.values()
+        databases = [str(mean.settings.get("database") or "") for mean in means]
+        if chosen.is_complete and not any(map(is_experimental, databases)):
+            for mean in means:
+                needed |= {(claim.study, cell) for cell in mean.cells}
+        label = format_levels(chosen.levels)
+        comparisons.append(ComparisonCells(claim, language, label, frozenset(needed)))
+    return comparisons
+
+
+def iterate_planned_means(
+    cells: Iterable[Cell], selected: Iterable[Claim] | None = None
+) -> Iterator[tuple[MeasuredClaim, str, ClaimMeans]]:
+    """Yield each claim, language and comparison with the block means that cells would have.
+
+    The parameters are those of `find_comparison_cells`.
+    """
+    planned = _plan_means(cells)
     for claim in load_claims() if selected is None else selected:
         if not isinstance(claim, MeasuredClaim) or claim.fact or claim.study not in planned:
             continue
@@ -76,17 +96,7 @@ def find_comparison_cells(
             if claim.languages and language not in claim.languages:
                 continue
             for chosen in choose_claim_means(claim, of_study, language):
-                # All terms must run here, and not through an experimental adapter.
-                needed = set[Combination]()
-                means = chosen.means.values()
-                databases = [str(mean.settings.get("database") or "") for mean in means]
-                is_complete = chosen.means.keys() == chosen.wanted.keys()
-                if is_complete and not any(map(is_experimental, databases)):
-                    for mean in means:
-                        needed |= {(claim.study, cell) for cell in mean.cells}
-                label = format_levels(chosen.levels)
-                comparisons.append(ComparisonCells(claim, language, label, frozenset(needed)))
-    return comparisons
+                yield claim, language, chosen
 
 
 def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
