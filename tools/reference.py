@@ -36,7 +36,7 @@ from benchbook.plots.provenance import describe_provenance, find_time_span
 from benchbook.report import merged_run
 from benchbook.report.build import STAMP, build_report
 from benchbook.report.tables import load_templates
-from benchbook.report.text import describe_aa_checks, describe_noise
+from benchbook.report.text import describe_aa_checks, describe_hosts, describe_noise
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect, format_csv
 from benchbook.studies.catalogue import SLUGS
@@ -86,6 +86,7 @@ def draw_run() -> None:
     }
     trusted = [
         describe_aa_checks(merged.analysis.aa),
+        describe_hosts(merged.analysis),
         describe_noise(merged_run.list_loads(merged)),
     ]
     judged = merged.analysis
@@ -268,7 +269,7 @@ def render_page(
         "studies": [
             StudyLines.of(study, verdicts, comparisons) for study in verdicts["study"].unique()
         ],
-        "trusted": trusted,
+        "trusted": [*filter(None, trusted)],
         "absent": [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else [],
         "means": MEANS_FILE,
         "repetitions": REPETITIONS_FILE,

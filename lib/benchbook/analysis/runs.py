@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -102,6 +103,26 @@ class Analysis:
     def verdicts(self) -> pd.DataFrame:
         """The claims with their verdicts, as `judge_claims` returns them."""
         return judge_claims(self.comparisons, self._claims)
+
+    def count_agreeing_hosts(self) -> tuple[int, int]:
+        """Return in how many decided comparisons all hosts agree in sign, and how many have two."""
+        # The sign of each comparison on each host alone.
+        keys = ["name", "language", "a", "b", "label"]
+        signs = []
+        for _, means in self.means.groupby("host", sort=False):
+            table = Analysis(means, self._claims).comparisons
+            null = table["than"].where(table["kind"] == "ratio", 0.0)
+            known = table.assign(sign=np.sign(table["estimate"] - null))
+            signs.append(known.loc[table["estimate"].notna(), [*keys, "sign"]])
+        if not signs:
+            return 0, 0
+
+        # Those that are for their claim or against it on all hosts together.
+        decided = self.comparisons[self.comparisons["stands"].isin(["for", "against"])]
+        both = decided[keys].merge(pd.concat(signs), on=keys)
+        hosts = both.groupby(keys)["sign"].agg(["size", "nunique"])
+        shared = hosts[hosts["size"] > 1]
+        return int((shared["nunique"] == 1).sum()), len(shared)
 
     @cached_property
     def t_tests(self) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import compute_detectable_ratio
 from benchbook.analysis.intervals import CONFIDENCE
+from benchbook.analysis.runs import Analysis
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.recomputed import PaperFinding
@@ -210,6 +211,15 @@ def describe_trust(checks: pd.DataFrame) -> str:
     if len(select_differing(tested)):
         answer = "Not in everything."
     return f"**{answer}** {describe_aa_checks(checks)}"
+
+
+def describe_hosts(analysis: Analysis) -> str:
+    """Return in how many decided comparisons all hosts agree; empty for a single host."""
+    agreeing, shared = analysis.count_agreeing_hosts()
+    if not shared:
+        return ""
+    count = f"{agreeing:,} of the {format_count(shared, 'decided comparison')}"
+    return f"In {count} that ran on several hosts, all hosts have a on the same side of b."
 
 
 def describe_aa_checks(checks: pd.DataFrame) -> str:
