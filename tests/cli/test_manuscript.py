@@ -63,7 +63,7 @@ def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
     judged_once, keyed, capsys
 ):
-    mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
+    mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.insert.couchbase-like-postgresql"
     assert cli.main(["number", mark, "--reference"]) == DONE
     assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (
         "the number alone, and what"
@@ -79,7 +79,7 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
         and said["provenance"]["drawn_by"]
     )
     for key, advice in (
-        (unjudged, "not comparable"),
+        (unjudged, "not run"),
         ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000"),
     ):
         assert cli.main(["number", key, "--reference"]) == USAGE

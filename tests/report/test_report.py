@@ -30,13 +30,14 @@ from benchbook.explorer.documents import request_cells
 from benchbook.explorer.replies import answer_questions
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.plots.provenance import describe_suites
-from benchbook.report import build, merged_run, sections, tables
+from benchbook.report import build, merged_run, sections, tables, text
 from benchbook.report.tables import MAX_WHOLE_ROWS
 from benchbook.report.text import describe_durability
 from benchbook.results import files
 from benchbook.results import folder as results_folder
 from benchbook.results.folder import write_cell
 from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.number_format import format_count
 from browser import (
     WatchedPage,
     find_refused_scripts,
@@ -624,7 +625,7 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
     assert merged_run.list_left_out(merged_run.merge_run("paper")).empty
 
 
-def test_cells_that_a_profile_no_longer_has_are_not_read(house: Path, home: Path):
+def test_cells_that_a_profile_no_longer_has_are_read_and_counted_as_beyond_it(house: Path, home: Path):
     run_smoke_cells("bookstore")
     before = merged_run.merge_run("smoke").means["process"]
     apart = before == "apart"
@@ -632,7 +633,10 @@ def test_cells_that_a_profile_no_longer_has_are_not_read(house: Path, home: Path
     grids = home / "papermill_params" / "bookstore.yaml"
     excluded = '  smoke:\n    exclude:\n      - {when: {process: apart}, why: "not today"}\n'
     grids.write_text(grids.read_text().replace("  smoke:\n", excluded))
-    assert set(merged_run.merge_run("smoke").means["process"]) == set(before[~apart])
+    merged = merged_run.merge_run("smoke")
+    assert list(merged.means["process"]) == list(before)
+    assert merged.beyond > 0
+    assert f"{format_count(merged.beyond, 'finished cell')} beyond" in text.describe_cells(merged)
 
 
 def test_unfinished_cells_have_one_row_per_reason_with_their_levels(home: Path):

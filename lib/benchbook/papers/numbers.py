@@ -167,7 +167,7 @@ def _list_claims(analysis: Analysis) -> Iterator[KeyedNumber]:
 
 
 def _warn_of_claim(claim: ClaimVerdict) -> str:
-    return claim.why if claim.verdict == "not comparable" else ""
+    return claim.why if claim.verdict == "not comparable" else claim.caveat
 
 
 def _list_comparisons(analysis: Analysis) -> Iterator[KeyedNumber]:
