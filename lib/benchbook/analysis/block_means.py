@@ -82,6 +82,7 @@ class BlockMeans:
     noisy_means: "BlockMeans | None" = None  # the means of these blocks
     levels: tuple[object, ...] = ()  # those of a factor that are averaged
     cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
+    own_processors: int = 0  # the fewest that a role of these cells had to itself
 
     @property
     def with_noisy_blocks(self) -> "BlockMeans":
@@ -150,6 +151,7 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
         noisy_means=noisy_means,
         levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
+        own_processors=min(part.own_processors for part in parts),
     )
 
 
@@ -257,7 +259,11 @@ def _average(
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if isinstance(source, list):
-            query = _SQL.format(source="read_parquet($files, union_by_name = true)", first=first)
+            # Files of earlier versions do not have the later columns.
+            connection.register("today", OBSERVATIONS.empty_table())
+            stored = "SELECT * FROM read_parquet($files, union_by_name = true)"
+            complete = f"({stored} UNION ALL BY NAME SELECT * FROM today)"
+            query = _SQL.format(source=complete, first=first)
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:

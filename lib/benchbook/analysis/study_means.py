@@ -129,7 +129,7 @@ class _NumberedRows:
     numbers: pd.DataFrame  # ``configuration``, and ``number`` for the block, of each row
     configurations: pd.DataFrame  # what tells each configuration from others, by its number
     slices: dict[tuple[Any, ...], slice]  # rows by configuration, operation, role and metric
-    columns: dict[str, NDArray[Any]]  # of the sorted rows: number, at_least, timed_out, noisy, unit
+    columns: dict[str, NDArray[Any]]  # of the sorted rows, by their names
 
 
 class StudyMeans:
@@ -168,6 +168,15 @@ class StudyMeans:
         """The machine-day of each block, by the block's number."""
         numbers = self._rows.numbers["number"].drop_duplicates().sort_values()
         return self.means["machine_day"].loc[numbers.index].to_numpy(object)
+
+    @cached_property
+    def preferring_own_processors(self) -> "StudyMeans":
+        """These means; of a cell that ran with own processors, only the blocks that had them."""
+        own = _read_own_processors(self.means)
+        if not own.any():
+            return self
+        most = own.groupby(self._rows.numbers["configuration"]).transform("max")
+        return StudyMeans(self.study, self.means[own.gt(0) | most.eq(0)])
 
     @cached_property
     def configurations(self) -> list[Configuration]:
@@ -440,6 +449,7 @@ class StudyMeans:
                 timed_out=np.bincount(which, columns["timed_out"][chosen])[blocks] > 0,
                 unit=str(columns["unit"][0]),
                 cells=cells,
+                own_processors=int(columns["own_processors"].min()),
             )
 
         is_noisy = columns["noisy"]
@@ -472,6 +482,7 @@ class StudyMeans:
         rows = self.means[[*QUANTITY_COLUMNS, "at_least", "unit"]].join(numbers)
         rows["timed_out"] = self.means["timed_out"].fillna(False).astype(bool)
         rows["noisy"] = find_noisy(self.means)
+        rows["own_processors"] = _read_own_processors(self.means)
         ordered = rows.sort_values([*keys, "number"], kind="stable")
         groups = ordered.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
@@ -480,7 +491,7 @@ class StudyMeans:
         slices = {
             key: slice(start, end) for key, (start, end) in zip(group_keys, ends, strict=True)
         }
-        read = ("number", "at_least", "timed_out", "noisy", "unit")
+        read = ("number", "at_least", "timed_out", "noisy", "unit", "own_processors")
         columns = {name: ordered[name].to_numpy() for name in read}
         return _NumberedRows(numbers, cells[~configuration.duplicated()], slices, columns)
 
@@ -498,6 +509,13 @@ def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
     settings = {**stated, **levels, **own}
     cell = write_levels(levels)
     return Configuration(study, row["language"], tuple(levels), settings, alternating, cell)
+
+
+def _read_own_processors(means: pd.DataFrame) -> "pd.Series[float]":
+    """Return how many processors each row's roles had to themselves; 0 where it is unknown."""
+    if "own_processors" not in means:
+        return pd.Series(0.0, means.index)
+    return means["own_processors"].astype(float).fillna(0.0)
 
 
 def build_settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:
