@@ -1,6 +1,7 @@
 """What a claim may ask, judged on frames of known answers: each kind, and what stands for it."""
 
 import json
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -8,8 +9,10 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from benchbook import paths
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.claim_files import load_claims, read_claims_file
 from benchbook.analysis.claims import (
     LANGUAGES,
     Claim,
@@ -17,9 +20,11 @@ from benchbook.analysis.claims import (
     UnmeasuredClaim,
 )
 from benchbook.analysis.verdicts import judge_claims, list_facts, list_not_testable
+from benchbook.files.inputs import InputError
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import name_parameter_column
 from benchbook.studies import drivers, tcp
+from constructed import observations, on
 
 BLOCKS = 8
 TIME = {"operation": "insert", "role": "client", "metric": "wall_time"}
@@ -303,3 +308,60 @@ def test_what_did_not_run_is_told_by_the_fewest_levels(
     ]
     (row,) = compare_claim(stated, *rows).to_dict("records")
     assert (row["stands"], row["reason"]) == ("not run", reason)
+
+
+def tcp_rows(**columns: Any) -> pd.DataFrame:
+    """Return cells of study tcp as Java's with XMLDecoder have them."""
+    names = {"orjson": "jackson", "lxml": "xmldecoder"}
+    return on("java", names, observations(("tcp",))).assign(**columns)
+
+
+def compare_shares(*rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison of a tcp claim about shares at 20,000 objects, as the paper has it."""
+    stated = [one for one in load_claims("tcp") if one.id == "tcp.scenario-2.xml-less-user-cpu"]
+    table = compare_claims(compute_block_means(pd.concat(rows)), stated)
+    return table[table["label"].eq("codec=xmldecoder, n=20000")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"own_processors": 1}, ""),
+        ({"own_processors": 0}, "the server shares its processors"),
+        ({"own_processors": None}, "the server shares its processors"),
+        ({}, "the server shares its processors"),
+        ({"own_processors": 1, "network": "lan-100m"}, "at 100 Mbit/s the server waits"),
+    ],
+)
+def test_shares_of_a_server_are_judged_where_it_had_its_own_processors(
+    columns: dict[str, Any], why: str
+) -> None:
+    (row,) = compare_shares(tcp_rows(**columns)).to_dict("records")
+    assert row["blocks"] == 5
+    assert (row["stands"] == "not comparable") == bool(why)
+    assert row["reason"].startswith(why)
+
+
+def test_blocks_with_own_processors_come_first_where_a_claim_needs_them() -> None:
+    shared, own = tcp_rows(own_processors=0), tcp_rows(own_processors=1)
+    is_user = own["metric"].eq("cpu_user") & own["format"].eq("xml")
+    own["value"] = own["value"].mask(is_user, own["value"] / 2)
+    rows = [shared, own.assign(host="another", cell_id=own["cell_id"] + "x")]
+    (row,) = compare_shares(*rows).to_dict("records")
+    assert (row["blocks"], row["stands"]) == (5, "for")
+    assert row["estimate"] == pytest.approx(0.5, rel=0.1)
+    # Other claims take all blocks.
+    stated = [one for one in load_claims("tcp") if one.id == "tcp.scenario-2.xml-slower"]
+    table = compare_claims(compute_block_means(pd.concat(rows)), stated)
+    (row,) = table[table["label"].eq("codec=xmldecoder, n=20000")].to_dict("records")
+    assert (row["blocks"], row["stands"]) == (10, "for")
+
+
+def test_only_a_reason_may_name_own_processors(tmp_path: Path) -> None:
+    text = (paths.claims() / "replication.yaml").read_text()
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    assert len(read_claims_file(file, is_own=True).claims) > 1
+    file.write_text(text.replace("at: {database", "at: {own_processors: 1, database", 1))
+    with pytest.raises(InputError, match="no parameter 'own_processors'"):
+        read_claims_file(file, is_own=True)

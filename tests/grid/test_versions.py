@@ -45,6 +45,7 @@ CANNOT_MOVE: Final = {
     "benchbook.results.schema",
     "benchbook.servers",
     "benchbook.servers.errors",
+    "benchbook.servers.own_processors",
     "benchbook.text",
     "benchbook.text.number_format",
     "benchbook.text.suggestions",

@@ -625,7 +625,9 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
     assert merged_run.list_left_out(merged_run.merge_run("paper")).empty
 
 
-def test_cells_that_a_profile_no_longer_has_are_read_and_counted_as_beyond_it(house: Path, home: Path):
+def test_cells_that_a_profile_no_longer_has_are_read_and_counted_as_beyond_it(
+    house: Path, home: Path
+):
     run_smoke_cells("bookstore")
     before = merged_run.merge_run("smoke").means["process"]
     apart = before == "apart"

@@ -179,7 +179,7 @@ def test_a_new_parameter_column_and_default_change_nothing(
         '        ("boot", pa.string()),\n',
         '        ("boot", pa.string()),\n        ("dummy_column", pa.string()),\n',
     )
-    change(additions, '"boot"),)', '"boot"), ("dummy_column",))')
+    change(additions, '("own_processors",))', '("own_processors",), ("dummy_column",))')
     # A default.
     change(tmp_path / "notebooks" / "04_crud.ipynb", '"n: int = 1000', '"n: int = 500')
     accept = [sys.executable, "-m", "tools.versions", "accept", "crud"]

@@ -84,6 +84,7 @@ class BlockMeans:
     cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
     # Numbers of the blocks in which the sides took turns in one process, if others did not.
     in_turn: frozenset[int] = frozenset()
+    own_processors: int = 0  # the fewest that a role of these cells had to itself
 
     @property
     def with_noisy_blocks(self) -> "BlockMeans":
@@ -142,6 +143,7 @@ def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
         noisy_means=noisy_means,
         cells=means.cells | others.cells,
         in_turn=means.in_turn | (others.in_turn & frozenset(added.blocks.tolist())),
+        own_processors=min(means.own_processors, others.own_processors),
     )
 
 
@@ -164,6 +166,7 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
         noisy_means=noisy_means,
         levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
+        own_processors=min(part.own_processors for part in parts),
     )
 
 
@@ -271,7 +274,11 @@ def _average(
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if isinstance(source, list):
-            query = _SQL.format(source="read_parquet($files, union_by_name = true)", first=first)
+            # Files of earlier versions do not have the later columns.
+            connection.register("today", OBSERVATIONS.empty_table())
+            stored = "SELECT * FROM read_parquet($files, union_by_name = true)"
+            complete = f"({stored} UNION ALL BY NAME SELECT * FROM today)"
+            query = _SQL.format(source=complete, first=first)
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:

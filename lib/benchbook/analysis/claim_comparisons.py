@@ -67,6 +67,8 @@ def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -
     for claim in claim_files.load_claims() if claims is None else claims:
         if isinstance(claim, MeasuredClaim):
             study = studies.get(claim.study)
+            if study and any("own_processors" in stated.at for stated in claim.not_comparable):
+                study = study.preferring_own_processors
             for language in _list_languages(claim, study):
                 rows += _compare_claim(claim, study, language)
     table = Comparison.to_frame(rows)
@@ -193,8 +195,10 @@ def find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str
     for stated in claim.not_comparable:
         applies = True
         for name, setting in stated.at.items():
-            levels = list_levels(setting)
-            applies &= any(one.settings.get(name) in levels for one in means.values())
+            found: set[object] = {one.settings.get(name) for one in means.values()}
+            if name == "own_processors":
+                found = {one.own_processors for one in means.values()}
+            applies &= not found.isdisjoint(list_levels(setting))
         if applies:
             return f"{stated.why}; {stated.remedy}"
     return ""

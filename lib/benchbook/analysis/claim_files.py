@@ -170,7 +170,9 @@ def _read_claims(document: YamlFile, file: ClaimsFile) -> tuple[Claim, ...]:
     for number, reason in enumerate(file.not_comparable):
         where = document.locate(("not_comparable", number))
         with _locate_errors(where, "at"):
-            _check_settings(file.study, reason.at)
+            # The one column that only a reason may name.
+            levels = {name: one for name, one in reason.at.items() if name != "own_processors"}
+            _check_settings(file.study, levels)
         for measured in _select_claims(where, reason.claims, claims):
             reasons = (*measured.not_comparable, reason)
             claims[measured.id] = measured.model_copy(update={"not_comparable": reasons})

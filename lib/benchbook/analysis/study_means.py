@@ -78,7 +78,7 @@ class _NumberedRows:
     numbers: pd.DataFrame  # ``configuration``, and ``number`` for the block, of each row
     configurations: pd.DataFrame  # what tells each configuration from others, by its number
     slices: dict[tuple[Any, ...], slice]  # rows by configuration, operation, role and metric
-    columns: dict[str, NDArray[Any]]  # of the sorted rows: number, at_least, timed_out, noisy, unit
+    columns: dict[str, NDArray[Any]]  # of the sorted rows, by their names
 
 
 class StudyMeans:
@@ -117,6 +117,15 @@ class StudyMeans:
         """The machine-day of each block, by the block's number."""
         numbers = self._rows.numbers["number"].drop_duplicates().sort_values()
         return self.means["machine_day"].loc[numbers.index].to_numpy(object)
+
+    @cached_property
+    def preferring_own_processors(self) -> "StudyMeans":
+        """These means; of a cell that ran with own processors, only the blocks that had them."""
+        own = _read_own_processors(self.means)
+        if not own.any():
+            return self
+        most = own.groupby(self._rows.numbers["configuration"]).transform("max")
+        return StudyMeans(self.study, self.means[own.gt(0) | most.eq(0)])
 
     @cached_property
     def configurations(self) -> list[Configuration]:
@@ -423,6 +432,7 @@ class StudyMeans:
                 timed_out=np.bincount(which, columns["timed_out"][chosen])[blocks] > 0,
                 unit=str(columns["unit"][0]),
                 cells=cells,
+                own_processors=int(columns["own_processors"].min()),
             )
 
         is_noisy = columns["noisy"]
@@ -455,6 +465,7 @@ class StudyMeans:
         rows = self.means[[*QUANTITY_COLUMNS, "at_least", "unit"]].join(numbers)
         rows["timed_out"] = self.means["timed_out"].fillna(False).astype(bool)
         rows["noisy"] = find_noisy(self.means)
+        rows["own_processors"] = _read_own_processors(self.means)
         ordered = rows.sort_values([*keys, "number"], kind="stable")
         groups = ordered.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
@@ -463,9 +474,16 @@ class StudyMeans:
         slices = {
             key: slice(start, end) for key, (start, end) in zip(group_keys, ends, strict=True)
         }
-        read = ("number", "at_least", "timed_out", "noisy", "unit")
+        read = ("number", "at_least", "timed_out", "noisy", "unit", "own_processors")
         columns = {name: ordered[name].to_numpy() for name in read}
         return _NumberedRows(numbers, cells[~configuration.duplicated()], slices, columns)
+
+
+def _read_own_processors(means: pd.DataFrame) -> "pd.Series[float]":
+    """Return how many processors each row's roles had to themselves; 0 where it is unknown."""
+    if "own_processors" not in means:
+        return pd.Series(0.0, means.index)
+    return means["own_processors"].astype(float).fillna(0.0)
 
 
 def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":

@@ -21,7 +21,7 @@ from benchbook.results.additions import find_former_code
 from benchbook.results.folder import Operations, list_files, list_refusals, list_states, locate_file
 from benchbook.results.views import list_finished_files, list_origins
 from benchbook.servers import launcher, networks
-from benchbook.servers.deployment import Topology
+from benchbook.servers.deployment import Topology, list_roles
 from benchbook.servers.programs import MissingServer
 from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS, load_study
@@ -406,12 +406,16 @@ def list_own_products(study: str, parameters: CellParameters) -> Sequence[str]:
 @cache
 def find_server(product: str, topology: Topology, network: str = networks.NO_NETWORK) -> Platform:
     """Return the server that would be used, in that network."""
+    # A cell without a database starts a server of its own in a network.
+    servers = 1 if product == "none" else len(list_roles(topology))
+    shortage = networks.find_shortage(network, 1 + servers)
     if product == "none":
-        return Platform("none", missing=networks.find_network_fault(network))
+        return Platform("none", missing=shortage or networks.find_network_fault(network))
     server = launcher.find_server(product, topology)
     if isinstance(server, MissingServer):
         return Platform("missing", missing=server.why)
-    return Platform(write_server_version(server), launcher.find_placement_fault(server, network))
+    fault = shortage or launcher.find_placement_fault(server, network)
+    return Platform(write_server_version(server), fault)
 
 
 def name_missing(study: str, parameters: CellParameters) -> str:
@@ -421,7 +425,7 @@ def name_missing(study: str, parameters: CellParameters) -> str:
         if find_server(product, topology).missing:
             return product
     network = read_network(parameters)
-    if networks.find_network_fault(network):
+    if find_server(first, topology, network).missing:
         return f"network {network}"
     return f"language {parameters.language}"
 

@@ -339,7 +339,7 @@ def count_roles(cell: Cell) -> int:
 
 
 def predict_own_processors(means: Mapping[str, BlockMeans]) -> dict[str, BlockMeans]:
-    """Return planned means with the column that says how many processors each role has to itself.
+    """Return planned means with the number of processors that each role has to itself.
 
     A machine has enough for all roles, because a network with too few is not planned.
     """
@@ -349,7 +349,7 @@ def predict_own_processors(means: Mapping[str, BlockMeans]) -> dict[str, BlockMe
         own = 0
         if network != networks.NO_NETWORK:
             own = int(Network.parse(network).cores or 0)
-        predicted[name] = replace(mean, settings={**mean.settings, "own_processors": own})
+        predicted[name] = replace(mean, own_processors=own)
     return predicted
 
 

@@ -28,8 +28,11 @@ from benchbook.results.schema import (
     name_parameter_column,
 )
 
-LATER_COLUMNS: Final = (("versions", "machine", "boot"),)
+LATER_COLUMNS: Final = (("versions", "machine", "boot"), ("own_processors",))
 """Columns that results did not always have; those of one tuple came together, the oldest first."""
+
+LATER_MEAN_COLUMNS: Final = ("own_processors",)
+"""The later columns that block means have, too; the others are of a run."""
 
 LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {
     "bookstore": {"network": "none"},
@@ -92,11 +95,11 @@ def complete_columns(table: pa.Table) -> pa.Table:
             is_older = pc.and_(is_of_study, pc.is_null(columns[name]))
             columns[name] = pc.if_else(is_older, level, columns[name])
 
-    # Block means do not have the columns of a run.
-    if "code_hash" in columns:
-        for name in itertools.chain(*LATER_COLUMNS):
-            if name not in columns:
-                columns[name] = pa.nulls(len(table), OBSERVATIONS.field(name).type)
+    is_means = "code_hash" not in columns
+    for name in LATER_MEAN_COLUMNS if is_means else itertools.chain(*LATER_COLUMNS):
+        if name not in columns:
+            columns[name] = pa.nulls(len(table), OBSERVATIONS.field(name).type)
+    if not is_means:
         former = _find_former_versions(table["code_hash"])
         columns["versions"] = pc.coalesce(columns["versions"], former)
     whole = merge_schemas([pa.schema([(name, column.type) for name, column in columns.items()])])

@@ -97,6 +97,7 @@ CELLS: Final = pa.schema(
         ("environment", pa.string()),
         ("background_load", pa.float64()),
         ("noisy", pa.bool_()),
+        ("own_processors", pa.int32()),
         ("code_hash", pa.string()),
         ("versions", pa.string()),
         ("machine", pa.string()),

@@ -34,6 +34,7 @@ from benchbook.runner.kernel import ForkServer
 from benchbook.runner.notebook import Kernel, NotebookOutcome, execute_notebook
 from benchbook.runner.progress import Failure, Progress, Summary, TimePart
 from benchbook.servers.errors import ServerError, scrub_passwords
+from benchbook.servers.own_processors import count_deployment_processors
 from benchbook.studies.catalogue import find_notebook, load_study
 from benchbook.studies.cell import RECORDS_VARIABLE, RESULT_VARIABLE
 from benchbook.version import describe_version
@@ -409,6 +410,7 @@ def _describe_run(
         "environment": json.dumps(environment, sort_keys=True, default=str),
         "background_load": load.foreign,
         "noisy": not load.is_quiet,
+        "own_processors": count_deployment_processors(deployment.deployment),
         "cell_started_at": stopwatch.started_at,
         "cell_ended_at": stopwatch.started_at + timedelta(seconds=stopwatch.seconds),
     }

@@ -179,8 +179,11 @@ def open_network(text: str, roles: Sequence[Role]) -> Iterator[EmulatedNetwork]:
     if text == NO_NETWORK:
         yield EmulatedNetwork(dict.fromkeys(roles, LOOPBACK), {})
         return
-    # Whether this process may make networks.
+    # Whether this machine has the processors, and this process may make networks.
     network = Network.parse(text)
+    shortage = find_shortage(text, len(roles))
+    if shortage:
+        raise NetworkError(shortage)
     if not namespaces.can_make_namespaces():
         if os.geteuid() == 0:
             why = "this root does not have the capabilities net_admin and sys_admin"
@@ -204,13 +207,21 @@ def open_network(text: str, roles: Sequence[Role]) -> Iterator[EmulatedNetwork]:
 
 
 def _choose_processors(number: int, cores: float | None) -> tuple[int, ...]:
-    """Return the processors of the role with this number, from the highest number down.
-
-    Roles share processors only when there are too few.
-    """
+    """Return the processors of the role with this number, from the highest number down."""
     usable = sorted(os.sched_getaffinity(0), reverse=True)
     count = int(cores or 0)
-    return tuple(usable[(number * count + n) % len(usable)] for n in range(count))
+    return tuple(usable[number * count : (number + 1) * count])
+
+
+def find_shortage(text: str, roles: int) -> str | None:
+    """Return that the roles of a network need more processors than there are, else None."""
+    if text == NO_NETWORK or sys.platform != "linux":
+        return None
+    needed = roles * int(Network.parse(text).cores or 0)
+    usable = len(os.sched_getaffinity(0))
+    if needed <= usable:
+        return None
+    return f"network {text}: {roles} roles need {needed} processors, here are {usable}"
 
 
 @cache
@@ -220,10 +231,10 @@ def find_network_fault(text: str) -> str | None:
         return None
     if sys.platform != "linux":
         return f"network {text}: network namespaces are Linux's"
-    network = Network.parse(text)
-    processors = len(os.sched_getaffinity(0))
-    if network.cores and network.cores > processors:
-        return f"network {text}: this machine has {processors} processors"
+    # A client, and one server at least.
+    shortage = find_shortage(text, roles=2)
+    if shortage:
+        return shortage
     # Try it here, where this process may.
     if os.geteuid() == 0 or namespaces.can_make_namespaces():
         return try_network(text)

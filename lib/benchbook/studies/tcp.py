@@ -53,6 +53,7 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Meter, Reading, make_machine_meters, time_action, wait_until_idle
 from benchbook.servers import networks
 from benchbook.servers.deployment import Topology
+from benchbook.servers.own_processors import count_own_processors, read_place
 from benchbook.sockets.client import (
     Client,
     Processors,
@@ -266,8 +267,10 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 frames.append(frame.assign(repetition=repetition))
         else:
             frames = [run_once(parameters, data, processors, network)]
+        own_processors = _count_own_processors(processors, network)
     del held
-    return _drop_shared_outputs(pd.concat(frames, ignore_index=True), parameters)
+    frame = pd.concat(frames, ignore_index=True).assign(own_processors=own_processors)
+    return _drop_shared_outputs(frame, parameters)
 
 
 def _choose_processors(
@@ -283,6 +286,18 @@ def _choose_processors(
     if place and place.processors:
         return None
     return choose_processors()
+
+
+def _count_own_processors(
+    processors: Processors | None, network: networks.EmulatedNetwork
+) -> int | None:
+    """Return how many processors client and server had to themselves, the fewer of both."""
+    client, server = processors or (None, None)
+    with pin_to_processor(client):
+        of_client = read_place(network.places.get("client"))
+    with pin_to_processor(server):
+        of_server = read_place(network.places.get("server"))
+    return count_own_processors([of_client, of_server])
 
 
 def _describe_data(data: Dataset) -> Columns:
