@@ -136,7 +136,7 @@ def test_files_of_another_version_are_named_and_left_out():
         write_values("abc", block, rows([[(1.0, False)]]))
     drop_newest_column(locate_file("crud", "abc", 0))
     assert list(load_block_means()["block"]) == [1, 2]
-    assert list(load_observations()["block"]) == [1, 2]
+    assert sorted(load_observations()["block"]) == [1, 2]
     (line,) = folder.set_damaged_aside()
     assert (
         "abc.0.parquet is damaged (it is of another version of benchbook, whose results have other"
