@@ -22,6 +22,7 @@ from benchbook.results import files
 from benchbook.results.additions import write_complete_columns
 from benchbook.results.folder import Operations, ResultFile, verify_files
 from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.server_checks import add_check_dates
 from benchbook.results.views import list_finished_files
 
 REPETITION_COLUMNS: Final = (
@@ -82,6 +83,7 @@ class BlockMeans:
     noisy_means: "BlockMeans | None" = None  # the means of these blocks
     levels: tuple[object, ...] = ()  # those of a factor that are averaged
     cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
+    is_unchecked: bool = False  # whether an adapter that has not met its server measured them
 
     @property
     def with_noisy_blocks(self) -> "BlockMeans":
@@ -150,6 +152,7 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
         noisy_means=noisy_means,
         levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
+        is_unchecked=any(part.is_unchecked for part in parts),
     )
 
 
@@ -182,7 +185,7 @@ def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
         stored.update(name for name, _ in result.facts.columns)
     schema = files.merge_file_schemas(result.facts for result in finished)
     means = _average(paths, schema, write_complete_columns(stored))
-    return _select_counted(means, finished)
+    return add_check_dates(_select_counted(means, finished))
 
 
 def _select_counted(means: pd.DataFrame, finished: Iterable[ResultFile]) -> pd.DataFrame:

@@ -32,6 +32,7 @@ from benchbook.analysis.quantities import (
     QuantityKey,
     name_elapsed_times,
 )
+from benchbook.registry.products import is_experimental
 from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
 from benchbook.studies.cell import write_levels
@@ -58,6 +59,7 @@ class Configuration:
     settings: CellSettings  # levels of parameters, and of the columns that a row states itself
     alternating: CellSettings  # parameters of which the cell has several levels
     cell: str  # the cell's parameters in JSON, as a plan has them
+    is_unchecked: bool  # whether an adapter that has not met its server measured it
 
     @property
     def alternating_settings(self) -> dict[str, Any]:
@@ -396,7 +398,7 @@ class StudyMeans:
             distance = configuration.measure_distance(frozenset(named))
             for place, quantity in enumerate(quantities):
                 if (number, *quantity) in self._rows.slices:
-                    rank = (*level_ranks, place, *distance)
+                    rank = (configuration.is_unchecked, *level_ranks, place, *distance)
                     yield _Candidate(json.dumps(shared, default=str), rank, number, quantity)
 
     def _rank_levels(self, language: str, name: str, levels: tuple[Level, ...]) -> dict[int, int]:
@@ -440,6 +442,7 @@ class StudyMeans:
                 timed_out=np.bincount(which, columns["timed_out"][chosen])[blocks] > 0,
                 unit=str(columns["unit"][0]),
                 cells=cells,
+                is_unchecked=any(self.configurations[number].is_unchecked for number in numbers),
             )
 
         is_noisy = columns["noisy"]
@@ -461,9 +464,12 @@ class StudyMeans:
         language = self.means["language"].fillna("python")
         counts = language.value_counts()
         order = language.map({name: place for place, name in enumerate(counts.index)})
-        cells = self.means[cell_columns].assign(language=language)
+        cells = self.means[cell_columns].assign(
+            language=language, is_unchecked=find_unchecked(self.means)
+        )
         cells = cells.loc[order.sort_values(kind="stable").index]
-        configuration = cells.groupby(cell_columns, dropna=False, sort=False).ngroup()
+        telling = [*cell_columns, "is_unchecked"]
+        configuration = cells.groupby(telling, dropna=False, sort=False).ngroup()
         blocks = self.means.groupby(["machine_day", "begun", "block"], dropna=False)
         numbers = pd.DataFrame({"configuration": configuration, "number": blocks.ngroup()})
 
@@ -497,7 +503,10 @@ def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
             alternating[name] = levels[name]
     settings = {**stated, **levels, **own}
     cell = write_levels(levels)
-    return Configuration(study, row["language"], tuple(levels), settings, alternating, cell)
+    is_unchecked = bool(row.get("is_unchecked"))
+    return Configuration(
+        study, row["language"], tuple(levels), settings, alternating, cell, is_unchecked
+    )
 
 
 def build_settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:
@@ -509,6 +518,16 @@ def build_settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:
 def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return which block means other programs disturbed; what is counted is never disturbed."""
     return ~rows["metric"].isin(COUNTED_METRICS) & rows["noisy"].fillna(False).astype(bool)
+
+
+def find_unchecked(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows an experimental adapter measured on a server that was not checked."""
+    names = rows["database"].dropna().unique() if "database" in rows else []
+    experimental = [name for name in names if is_experimental(name)]
+    if not experimental:
+        return pd.Series(False, rows.index)
+    is_checked = rows["checked"].notna() if "checked" in rows else False
+    return rows["database"].isin(experimental) & ~is_checked
 
 
 def split_by_study(means: pd.DataFrame) -> dict[str, StudyMeans]:

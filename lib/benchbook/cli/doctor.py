@@ -25,6 +25,7 @@ from benchbook.measure.load import MAX_QUIET_LOAD, compute_load, take_snapshot
 from benchbook.measure.machine import describe_environment
 from benchbook.plots import labels
 from benchbook.registry import products
+from benchbook.results.server_checks import is_unchecked
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
 from benchbook.servers.errors import ServerError
@@ -102,7 +103,7 @@ def _list_components(databases: Iterable[dict[str, object]]) -> list[Component]:
 def _check_database(name: str, find_server: FindServer) -> dict[str, object]:
     """Return whether a database can run: its driver imports, and its servers are found."""
     row: dict[str, object] = {"database": name, "available": False, "version": None, "from": None}
-    experimental = products.EXPERIMENTAL if products.is_experimental(name) else ""
+    experimental = products.EXPERIMENTAL if is_unchecked(name) else ""
     try:
         catalogue.load_adapter(name)
     except AdapterError as error:
@@ -136,7 +137,7 @@ def _list_products(rows: Iterable[dict[str, object]]) -> list[Component]:
     components = []
     for product, row in row_of.items():
         title = products.load_product(product).title
-        note = labels.EXPERIMENTAL if products.is_experimental(str(row["database"])) else ""
+        note = labels.EXPERIMENTAL if is_unchecked(str(row["database"])) else ""
         if row["available"]:
             ready = Component("databases", title, "ready", str(row["version"]), why=note)
             components.append(ready)
