@@ -7,6 +7,7 @@ are those of one term of a comparison.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from benchbook.analysis.published import CellSettings
 from benchbook.analysis.quantities import DERIVED, MEAN_KEYS, derive_quantities
 from benchbook.results import files
-from benchbook.results.additions import write_complete_columns
+from benchbook.results.additions import LATER_COLUMNS, write_complete_columns
 from benchbook.results.folder import Operations, ResultFile, verify_files
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.server_checks import add_check_dates
@@ -66,6 +67,17 @@ SELECT {_KEYS}, arg_min(source, repetition) AS source, {{first}},
     coalesce(bool_or(noisy), false) AS noisy, avg("count") AS "count"
 FROM chosen GROUP BY {_KEYS}
 """
+
+_LATER_COLUMNS: Final = ", ".join(
+    f"CAST(NULL AS {OBSERVATIONS.field(name).type}) AS {name}"
+    for name in chain(*LATER_COLUMNS)
+    if name in MEAN_COLUMNS
+)
+_FILES: Final = f"""(
+    SELECT {_LATER_COLUMNS} WHERE false
+    UNION ALL BY NAME SELECT * FROM read_parquet($files, union_by_name = true)
+)"""
+"""The rows of files; perhaps no file has the columns that came later."""
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 
@@ -260,7 +272,7 @@ def _average(
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         if isinstance(source, list):
-            query = _SQL.format(source="read_parquet($files, union_by_name = true)", first=first)
+            query = _SQL.format(source=_FILES, first=first)
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:

@@ -522,12 +522,12 @@ def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 def find_unchecked(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return which rows an experimental adapter measured on a server that was not checked."""
-    names = rows["database"].dropna().unique() if "database" in rows else []
-    experimental = [name for name in names if is_experimental(name)]
-    if not experimental:
+    if "database" not in rows:
         return pd.Series(False, rows.index)
-    is_checked = rows["checked"].notna() if "checked" in rows else False
-    return rows["database"].isin(experimental) & ~is_checked
+    experimental = [name for name in rows["database"].dropna().unique() if is_experimental(name)]
+    is_of_them = rows["database"].isin(experimental)
+    # Rows of earlier versions have no such column.
+    return is_of_them & rows["checked"].isna() if "checked" in rows else is_of_them
 
 
 def split_by_study(means: pd.DataFrame) -> dict[str, StudyMeans]:

@@ -151,9 +151,6 @@ def write_complete_columns(stored: Collection[str]) -> dict[str, str]:
             is_older += f' AND "{name}" IS NULL'
             otherwise = f' ELSE "{name}"'
         columns[name] = f"CASE WHEN {is_older} THEN {level_of[name]}{otherwise} END"
-    for name in itertools.chain(*LATER_COLUMNS):
-        if name not in stored:
-            columns[name] = f"CAST(NULL AS {OBSERVATIONS.field(name).type})"
     if {"code_hash", "versions"} <= {*stored}:
         of_code = f"SELECT versions FROM {FORMER_CODE_TABLE} former"
         chosen = f"{of_code} WHERE former.code_hash = {STORED_TABLE}.code_hash"
