@@ -265,7 +265,8 @@ def _describe_missing(components: Sequence[Component]) -> str:
         table = output.format_table(rows).partition("\n")[2]
         texts.append(f"{group}:\n{table}")
     if any(component.why == labels.EXPERIMENTAL for component in missing):
-        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product.")
+        remedy = "To check it: benchbook servers check NAME"
+        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product. {remedy}")
     return "\n\n".join(texts) or "Nothing is missing."
 
 

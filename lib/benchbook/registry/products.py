@@ -171,7 +171,7 @@ class Product:
 
 
 EXPERIMENTAL: Final = "experimental: never run against the product"
-"""Printed for a database whose product has no ``tested_on``."""
+"""Printed for a database whose product has no ``tested_on``, and was not checked here."""
 
 
 def find_adapter(database: str) -> tuple[str, str]:
