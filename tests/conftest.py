@@ -267,9 +267,11 @@ def pair(request: pytest.FixtureRequest) -> Iterator[launcher.RunningServers]:
 
 
 @pytest.fixture(scope="module")
-def deployed() -> Iterator[Deployed]:
+def deployed(pytestconfig: pytest.Config) -> Iterator[Deployed]:
     """Yield a function that returns a deployment on given servers, or on shared ones."""
-    given = shared_servers.GivenDeployments()
+    # Servers that are checked have been found already.
+    is_check = pytestconfig.getoption("check") is not None
+    given = shared_servers.GivenDeployments(must_fit=is_check)
 
     def deployment(database: str, topology: Topology, *, own: bool = False) -> Deployment:
         product = launcher.name_product(database)

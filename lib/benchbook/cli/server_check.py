@@ -22,7 +22,7 @@ from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
 from benchbook.databases import catalogue
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.registry import products
-from benchbook.results.server_checks import CHECKS_FILE, ServerCheck, record_check
+from benchbook.results.server_checks import CHECKS_FILE, ServerCheck, load_checks, record_check
 from benchbook.servers import launcher, processes
 from benchbook.servers.address import name_single_url_variable, name_url_variable
 from benchbook.servers.deployment import Deployment
@@ -60,6 +60,8 @@ def check_servers(product: str, address: str | None) -> int:
         variables, else servers that are started here.
     """
     _require_suite(product)
+    # A damaged file is refused before the suite runs.
+    load_checks()
     if address is not None:
         url = os.environ.get(address, address)
         if "://" not in url:
@@ -133,10 +135,11 @@ def _check_deployment(deployment: Deployment) -> ServerCheck:
 
 def _run_suite(deployment: Deployment) -> list[ContractOutcome]:
     """Run the suite in a database of its own on these servers, and return its outcomes."""
-    # It finds these servers as a user's, and no others. In CI, what cannot be done would fail.
+    # It finds these servers as a user's, and no others. In CI, what cannot be done would fail, and
+    # a user's options of pytest could leave tests out.
     environment = dict(os.environ)
     for name in os.environ:
-        if name == "CI" or re.fullmatch(r"BENCHBOOK_\w+_URL", name):
+        if name in ("CI", "PYTEST_ADDOPTS") or re.fullmatch(r"BENCHBOOK_\w+_URL", name):
             del environment[name]
     for node in deployment.nodes:
         environment[name_url_variable(deployment.product, node.role)] = node.url
