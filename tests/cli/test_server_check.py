@@ -118,11 +118,13 @@ def test_a_check_holds_for_its_product_version_topology_and_adapter(
     assert server_checks.is_unchecked("mongodb+mongoengine")
     server_checks.record_check(PASSED)
     server_checks.record_check(PASSED.model_copy(update={"version": "7.0", "failed": ("one",)}))
-    assert server_checks.list_check_dates() == {("mongodb", "6.0.5", "single"): "2026-11-29"}
+    assert server_checks.list_check_dates() == {PASSED.key: PASSED.date}
     assert not server_checks.is_unchecked("mongodb+mongoengine")
+    # One of a plug-in that was removed.
+    server_checks.record_check(PASSED.model_copy(update={"product": "gone"}))
     # A later check takes the place of an earlier one.
     server_checks.record_check(PASSED.model_copy(update={"failed": ("one",)}))
-    assert len(server_checks.load_checks()) == 2 and not server_checks.list_check_dates()
+    assert len(server_checks.load_checks()) == 3 and not server_checks.list_check_dates()
     server_checks.record_check(PASSED)
     monkeypatch.setattr(mongodb, "VERSION", mongodb.VERSION + 1)
     assert not server_checks.list_check_dates()

@@ -68,7 +68,10 @@ def list_check_dates() -> dict[tuple[str, str, str], str]:
     """Return the date of each check that holds, by product, server version and topology."""
     dates = {}
     for check in load_checks():
-        if not check.failed and check.adapter == products.read_adapter_version(check.product):
+        # A plug-in may have been removed since.
+        if check.failed or check.product not in products.PRODUCTS:
+            continue
+        if check.adapter == products.read_adapter_version(check.product):
             dates[check.key] = check.date
     return dates
 
