@@ -98,7 +98,7 @@ def check_servers(product: str, address: str | None) -> int:
 def _require_suite(product: str) -> None:
     """Raise `UsageError` without the suite or what it needs."""
     if not (paths.code_folder() / SUITE[0]).is_file():
-        raise UsageError("the contract suite is not in the wheel: clone benchbook, and run this there")
+        raise UsageError("the contract suite is not in the wheel: run this in a clone")
     if importlib.util.find_spec("pytest") is None:
         command = "BENCHBOOK_TESTS=1 make setup"
         driver = ""
