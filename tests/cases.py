@@ -63,7 +63,6 @@ REAL = [name for name in _REAL if is_here(launcher.name_product(name))]
 """Databases on real servers that are here: each absent product is one skip."""
 ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
 ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
-TABLES = [name for name in _REAL if name.endswith("+relational")]
 
 
 def _list_cases() -> list[Case]:
@@ -77,6 +76,7 @@ def _list_cases() -> list[Case]:
 CASES = _list_cases()
 MET = [name for name in (*PROTOCOL_ONLY, *ELSEWHERE) if is_met(name)]
 """Those of these databases whose products run here, in a container or at an address."""
+TABLES = [name for name in (*_REAL, *MET) if name.endswith("+relational")]
 PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
 EACH = pytest.mark.parametrize("case", CASES, ids="-".join)
 EACH_SINGLE = pytest.mark.parametrize(

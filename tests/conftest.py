@@ -43,6 +43,12 @@ ALLOWED_SKIPS = ("cannot be mounted", "no tmpfs", "only Linux", "is not installe
 TURN = shared_servers.Turn()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `benchbook servers check`."""
+    text = "only the contract of adapters, on the servers that the test run is given"
+    parser.addoption("--check", metavar="PRODUCT-TOPOLOGY", help=text)
+
+
 def pytest_configure() -> None:
     """Refuse addresses at which no test can run."""
     shared_servers.check_given_addresses()
@@ -67,8 +73,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests, and note the files whose tests share servers."""
+    checked = config.getoption("check")
+    if checked:
+        items[:] = [item for item in items if is_of_contract(item, checked)]
     sort_items(items)
     sharing = (
         item.path
@@ -76,6 +85,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if {"deployed", "announce"} & {*getattr(item, "fixturenames", ())}
     )
     SHARING.update(sharing)
+
+
+def is_of_contract(item: pytest.Item, checked: str) -> bool:
+    """Return whether a test is of the contract of a product in a topology.
+
+    Tests that write databases of a user's own on the servers are left out.
+    """
+    case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
+    if case is None or "owners" in getattr(item, "fixturenames", ()):
+        return False
+    name, topology = case
+    return f"{launcher.name_product(name)}-{topology}" == checked
 
 
 def pytest_collection_finish() -> None:
@@ -246,9 +267,11 @@ def pair(request: pytest.FixtureRequest) -> Iterator[launcher.RunningServers]:
 
 
 @pytest.fixture(scope="module")
-def deployed() -> Iterator[Deployed]:
+def deployed(pytestconfig: pytest.Config) -> Iterator[Deployed]:
     """Yield a function that returns a deployment on given servers, or on shared ones."""
-    given = shared_servers.GivenDeployments()
+    # Servers that are checked have been found already.
+    is_check = pytestconfig.getoption("check") is not None
+    given = shared_servers.GivenDeployments(must_fit=is_check)
 
     def deployment(database: str, topology: Topology, *, own: bool = False) -> Deployment:
         product = launcher.name_product(database)

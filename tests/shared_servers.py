@@ -176,15 +176,20 @@ class GivenDeployments:
     at a time has them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, must_fit: bool = False) -> None:
+        self._skip_or_fail = pytest.fail if must_fit else pytest.skip
         self._deployments: dict[str, Deployment] = {}
         self._made: dict[str, ExitStack] = {}
 
     def deployment(self, product: str, topology: Topology) -> Deployment:
-        """Return the deployment in that topology; the test is skipped where no address fits it."""
+        """Return the deployment in that topology; the test is skipped where no address fits it.
+
+        With ``must_fit`` it fails there.
+        """
         server = find_server(product, topology)
         if isinstance(server, MissingServer):
-            pytest.skip(f"no address that was given fits a {topology} {product}: {server.why}")
+            why = f"no address that was given fits a {topology} {product}: {server.why}"
+            self._skip_or_fail(why)
         now = self._deployments.get(product)
         if now is None or now.topology != topology:
             self.release(product)

@@ -28,6 +28,7 @@ from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import describe_provenance
 from benchbook.results import files, folder
+from benchbook.results.additions import LATER_COLUMNS
 from benchbook.results.folder import find_lost_cells, locate_file, write_cell
 from benchbook.results.views import load_observations
 from benchbook.studies.catalogue import load_study
@@ -129,6 +130,15 @@ def test_the_means_are_those_of_every_row(
         expected, found = average_every_row(), load_block_means()
     assert set(found) == set(expected)
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
+
+
+def test_means_of_files_without_later_columns_have_them_empty():
+    write_values("abc", 0, rows([[(1.0, False)]]))
+    path = locate_file("crud", "abc", 0)
+    table = pq.read_table(path).drop_columns(LATER_COLUMNS[-1])
+    files.write_table(path, table, files.collect_facts(table))
+    means = load_block_means()
+    assert list(means["value"]) == [1.0] and means["checked"].isna().all()
 
 
 def test_files_of_another_version_are_named_and_left_out():

@@ -290,12 +290,36 @@ def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
     assert found.others == f"node: does not hold (the opposite; {counts})"
 
 
-def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
-    rows = make_insert_means(*PRODUCTS)
+def make_arangodb_means(checked: str | None) -> pd.DataFrame:
+    """Return means in which ArangoDB takes twice as long as MongoDB."""
+    rows = make_insert_means(*PRODUCTS, slower=2)
     for column in ("database", "cell_database"):
         rows[column] = rows[column].str.replace(PRODUCTS[1], "arangodb")
-    (only,) = Comparison.from_frame(compare_claims(rows, [claim(b={"database": "arangodb"})]))
-    assert (only.stands, only.reason) == ("not run", "ArangoDB ran through an experimental adapter")
+    return rows.assign(checked=rows["database"].eq("arangodb").map({True: checked, False: None}))
+
+
+ARANGODB = {"b": {"database": "arangodb"}, "claimed": "less"}
+
+
+def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
+    rows = make_arangodb_means(checked=None)
+    for means in (rows, rows.drop(columns="checked")):
+        (only,) = Comparison.from_frame(compare_claims(means, [claim(**ARANGODB)]))
+        remedy = "measured; run `benchbook servers check arangodb` to have it judged"
+        assert (only.stands, only.reason) == ("not run", remedy)
+
+
+def test_cells_whose_server_was_checked_are_judged_and_others_do_not_count() -> None:
+    checked = make_arangodb_means("2026-11-29")
+    (only,) = Comparison.from_frame(compare_claims(checked, [claim(**ARANGODB)]))
+    assert (only.stands, only.estimate) == ("for", pytest.approx(0.5, rel=0.1))
+    # The same cells on a server of a version that was not checked.
+    other = make_arangodb_means(None)
+    other = other[other["database"] == "arangodb"]
+    other = other.assign(value=other["value"] * 9, at_least=other["at_least"] * 9)
+    both = pd.concat([other, checked], ignore_index=True)
+    (same,) = Comparison.from_frame(compare_claims(both, [claim(**ARANGODB)]))
+    assert (same.stands, same.estimate, same.blocks) == (only.stands, only.estimate, only.blocks)
 
 
 def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:

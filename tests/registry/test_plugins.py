@@ -17,9 +17,10 @@ from unittest.mock import Mock
 import pytest
 
 from benchbook import cli
-from benchbook.cli.command import USAGE
+from benchbook.cli.command import FAILED, USAGE
 from benchbook.files.inputs import InputError
 from benchbook.registry import plugins
+from benchbook.results.server_checks import CHECKS_FILE
 from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
 
@@ -232,6 +233,26 @@ def test_a_database_is_found_at_its_address_and_of_two_servers_none_is_started(
         "constraints=on",
     )
     assert {cell["state"] for cell in two} == {"skipped"}
+
+
+def test_a_plug_ins_adapter_is_checked_on_its_server_and_a_wrong_one_is_not(
+    environment: Environment, servers: dict[str, str]
+):
+    check = ["-I", "-m", "benchbook.cli", "servers", "check", "tinystore"]
+    ran = environment.ran(*check, servers["BENCHBOOK_TINYSTORE_URL"])
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "  tinystore 0.1, single: checked" in ran.stdout
+    assert "cannot be done: find uses an index that was asked for: " in ran.stdout
+
+    adapter = environment.plugins[2] / "benchbook_tinystore" / "adapter.py"
+    written = adapter.read_text()
+    adapter.write_text(written.replace('return int(self._call("delete_all"))', "return 0"))
+    ran = environment.ran(*check, servers["BENCHBOOK_TINYSTORE_URL"])
+    adapter.write_text(written)
+    assert ran.returncode == FAILED, ran.stdout + ran.stderr
+    (recorded,) = json.loads((environment.results / CHECKS_FILE).read_text())
+    assert any("every_verb_changes_its_records" in name for name in recorded["failed"])
+    assert f"{recorded['failed'][0]}\n" in ran.stdout and "checked;" not in ran.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ PouchDB speaks CouchDB's, reqlite RethinkDB's, CouchbaseMock Couchbase's. `start
 gives its address to the library as a user does. No test asks it for what is in `LIMITATIONS`.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -16,7 +17,11 @@ import pytest
 
 from benchbook.registry import products
 from benchbook.servers import launcher
-from benchbook.servers.address import name_url_variables
+from benchbook.servers.address import (
+    name_single_url_variable,
+    name_url_variable,
+    name_url_variables,
+)
 from benchbook.servers.deployment import Role, Topology, list_roles
 from benchbook.servers.errors import read_log_end
 from benchbook.servers.fleet import USER_NAME, Fleet, make_password
@@ -41,6 +46,11 @@ LIMITATIONS: Final[dict[str, dict[str, str]]] = {
 """What each cannot do, or does otherwise than its product, by capability, and why."""
 
 NAMES: Final = tuple(LIMITATIONS)
+
+
+def _list_variables(product: str) -> tuple[str, ...]:
+    """Return the variables that may have the addresses of a product's servers."""
+    return name_url_variable(product), name_single_url_variable(product)
 
 
 def _pouchdb(fleet: Fleet, role: Role, password: str) -> str:
@@ -93,10 +103,14 @@ _NEEDED: Final = {
 """The program that runs each, and what set-up has fetched of it."""
 
 
+_GIVEN: Final = [product for product in NAMES if any(map(os.environ.get, _list_variables(product)))]
+"""The products whose servers the test run was given: those are tested, and no stand-in."""
+
+
 @cache
 def available(product: str, topology: Topology = "single") -> bool:
     """Return whether such a server is here, and the product itself is not."""
-    if product not in NAMES or (topology != "single" and product != "couchdb"):
+    if product in _GIVEN or product not in NAMES or (topology != "single" and product != "couchdb"):
         return False
     program, package = _NEEDED[product]
     if products.find_missing_driver(product):

@@ -22,6 +22,7 @@ from benchbook.results import files
 from benchbook.results.additions import write_complete_columns
 from benchbook.results.folder import Operations, ResultFile, verify_files
 from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.server_checks import add_check_dates
 from benchbook.results.views import list_finished_files
 
 REPETITION_COLUMNS: Final = (
@@ -85,6 +86,7 @@ class BlockMeans:
     # Numbers of the blocks in which the sides took turns in one process, if others did not.
     in_turn: frozenset[int] = frozenset()
     own_processors: int = 0  # the fewest that a role of these cells had to itself
+    is_unchecked: bool = False  # whether an adapter that has not met its server measured them
 
     @property
     def with_noisy_blocks(self) -> "BlockMeans":
@@ -144,6 +146,7 @@ def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
         cells=means.cells | others.cells,
         in_turn=means.in_turn | (others.in_turn & frozenset(added.blocks.tolist())),
         own_processors=min(means.own_processors, others.own_processors),
+        is_unchecked=means.is_unchecked or others.is_unchecked,
     )
 
 
@@ -167,6 +170,7 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
         levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
         own_processors=min(part.own_processors for part in parts),
+        is_unchecked=any(part.is_unchecked for part in parts),
     )
 
 
@@ -199,7 +203,7 @@ def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
         stored.update(name for name, _ in result.facts.columns)
     schema = files.merge_file_schemas(result.facts for result in finished)
     means = _average(paths, schema, write_complete_columns(stored))
-    return _select_counted(means, finished)
+    return add_check_dates(_select_counted(means, finished))
 
 
 def _select_counted(means: pd.DataFrame, finished: Iterable[ResultFile]) -> pd.DataFrame:

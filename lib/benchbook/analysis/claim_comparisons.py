@@ -28,7 +28,7 @@ from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compar
 from benchbook.analysis.published import Terms
 from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
-from benchbook.registry.products import format_title, is_experimental
+from benchbook.registry.products import parse_name
 
 
 class ClaimMeans(NamedTuple):
@@ -275,7 +275,7 @@ def _explain_missing(
                 for setting, levels in missing.items()
             ]
             return f"{why} with {', '.join(levels)}" if levels else why
-        database = str(compared.means[name].settings.get("database") or "")
-        if is_experimental(database):
-            return f"{format_title(database)} ran through an experimental adapter"
+        if compared.means[name].is_unchecked:
+            product = parse_name(str(compared.means[name].settings["database"])).product
+            return f"measured; run `benchbook servers check {product}` to have it judged"
     return ""

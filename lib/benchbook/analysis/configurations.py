@@ -36,6 +36,7 @@ class Configuration:
     settings: CellSettings  # levels of parameters, and of the columns that a row states itself
     alternating: CellSettings  # parameters of which the cell has several levels
     cell: str  # the cell's parameters in JSON, as a plan has them
+    is_unchecked: bool  # whether an adapter that has not met its server measured it
 
     @property
     def alternating_settings(self) -> dict[str, Any]:
@@ -93,7 +94,10 @@ def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
             alternating[name] = levels[name]
     settings = {**stated, **levels, **own}
     cell = write_levels(levels)
-    return Configuration(study, row["language"], tuple(levels), settings, alternating, cell)
+    is_unchecked = bool(row.get("is_unchecked"))
+    return Configuration(
+        study, row["language"], tuple(levels), settings, alternating, cell, is_unchecked
+    )
 
 
 def build_settings_frame(settings: Iterable[CellSettings]) -> pd.DataFrame:

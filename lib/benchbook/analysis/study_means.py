@@ -45,6 +45,7 @@ from benchbook.analysis.quantities import (
     QuantityKey,
     name_elapsed_times,
 )
+from benchbook.registry.products import is_experimental
 from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
 
@@ -388,7 +389,7 @@ class StudyMeans:
             distance = configuration.measure_distance({*named, *FREE_PARAMETERS})
             for place, quantity in enumerate(quantities):
                 if (number, *quantity) in self._rows.slices:
-                    rank = (*level_ranks, place, *distance)
+                    rank = (configuration.is_unchecked, *level_ranks, place, *distance)
                     yield _Candidate(shared_settings, turn_settings, rank, [number], quantity)
 
     def _rank_levels(self, language: str, name: str, levels: tuple[Level, ...]) -> dict[int, int]:
@@ -433,6 +434,7 @@ class StudyMeans:
                 unit=str(columns["unit"][0]),
                 cells=cells,
                 own_processors=int(columns["own_processors"].min()),
+                is_unchecked=any(self.configurations[number].is_unchecked for number in numbers),
             )
 
         is_noisy = columns["noisy"]
@@ -454,9 +456,12 @@ class StudyMeans:
         language = self.means["language"].fillna("python")
         counts = language.value_counts()
         order = language.map({name: place for place, name in enumerate(counts.index)})
-        cells = self.means[cell_columns].assign(language=language)
+        cells = self.means[cell_columns].assign(
+            language=language, is_unchecked=find_unchecked(self.means)
+        )
         cells = cells.loc[order.sort_values(kind="stable").index]
-        configuration = cells.groupby(cell_columns, dropna=False, sort=False).ngroup()
+        telling = [*cell_columns, "is_unchecked"]
+        configuration = cells.groupby(telling, dropna=False, sort=False).ngroup()
         blocks = self.means.groupby(["machine_day", "begun", "block"], dropna=False)
         numbers = pd.DataFrame({"configuration": configuration, "number": blocks.ngroup()})
 
@@ -489,6 +494,16 @@ def _read_own_processors(means: pd.DataFrame) -> "pd.Series[float]":
 def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return which block means other programs disturbed; what is counted is never disturbed."""
     return ~rows["metric"].isin(COUNTED_METRICS) & rows["noisy"].fillna(False).astype(bool)
+
+
+def find_unchecked(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows an experimental adapter measured on a server that was not checked."""
+    if "database" not in rows:
+        return pd.Series(False, rows.index)
+    experimental = [name for name in rows["database"].dropna().unique() if is_experimental(name)]
+    is_of_them = rows["database"].isin(experimental)
+    # Rows of earlier versions have no such column.
+    return is_of_them & rows["checked"].isna() if "checked" in rows else is_of_them
 
 
 def split_by_study(means: pd.DataFrame) -> dict[str, StudyMeans]:

@@ -115,7 +115,7 @@ COMMANDS: Final = {
     ),
     "results": Command("query, export or import the results", "results"),
     "servers": Command(
-        "keep servers up, fetch their images, or clean up after killed runs", "servers"
+        "keep servers up, fetch images, check adapters, or clean up after killed runs", "servers"
     ),
     "new": Command(
         "make a package for your own codec, database or study, with a test",

@@ -27,6 +27,7 @@ from benchbook.plots import labels
 from benchbook.registry import products
 from benchbook.report import answerable_claims
 from benchbook.report.answerable_claims import AnsweredClaims, ClaimAnswers, Lever
+from benchbook.results.server_checks import is_unchecked
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.address import name_url_variables
 from benchbook.servers.errors import ServerError
@@ -186,7 +187,7 @@ def _list_components(databases: Iterable[dict[str, object]]) -> list[Component]:
 def _check_database(name: str, find_server: FindServer) -> dict[str, object]:
     """Return whether a database can run: its driver imports, and its servers are found."""
     row: dict[str, object] = {"database": name, "available": False, "version": None, "from": None}
-    experimental = products.EXPERIMENTAL if products.is_experimental(name) else ""
+    experimental = products.EXPERIMENTAL if is_unchecked(name) else ""
     try:
         catalogue.load_adapter(name)
     except AdapterError as error:
@@ -220,7 +221,7 @@ def _list_products(rows: Iterable[dict[str, object]]) -> list[Component]:
     components = []
     for product, row in row_of.items():
         title = products.load_product(product).title
-        note = labels.EXPERIMENTAL if products.is_experimental(str(row["database"])) else ""
+        note = labels.EXPERIMENTAL if is_unchecked(str(row["database"])) else ""
         if row["available"]:
             ready = Component("databases", title, "ready", str(row["version"]), why=note)
             components.append(ready)
@@ -353,7 +354,8 @@ def _describe_missing(components: Sequence[Component]) -> str:
         table = output.format_table(rows).partition("\n")[2]
         texts.append(f"{group}:\n{table}")
     if any(component.why == labels.EXPERIMENTAL for component in missing):
-        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product.")
+        remedy = "To check it: benchbook servers check NAME"
+        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product. {remedy}")
     return "\n\n".join(texts) or "Nothing is missing."
 
 

@@ -1,4 +1,4 @@
-"""`benchbook servers`: keep servers up, pull their images, clean servers of yours."""
+"""`benchbook servers`: keep servers up, pull their images, check or clean servers of yours."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ import time
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
+from benchbook.cli import server_check
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import AdapterError
@@ -21,7 +22,7 @@ from benchbook.text.number_format import format_size
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    verbs = parser.add_subparsers(dest="verb", metavar="up|pull|clean", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="up|pull|check|clean", required=True)
     text = "start a database's servers and print their addresses; Ctrl-C stops them"
     up = verbs.add_parser("up", help=text, description=text)
     name_text = "a database, such as mongodb or postgresql+jsonb"
@@ -35,6 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     pull.add_argument("product", nargs="*", metavar="PRODUCT", help=images)
     text = "fetch all images of products that are missing here"
     pull.add_argument("--all", action="store_true", help=text)
+    text = "check a product's adapters on its servers: then its cells are judged"
+    check = verbs.add_parser("check", help=text, description=text)
+    check.add_argument("database", metavar="NAME", help="a product or one of its databases")
+    server = "a server's address, or the variable that has it (default: as a run finds it)"
+    check.add_argument("address", nargs="?", metavar="ADDRESS", help=server)
     text = "remove what killed runs left in containers or on your servers"
     clean = verbs.add_parser("clean", help=text, description=text)
     address = "a server's address, or the variable that has it (default: clean the containers)"
@@ -44,7 +50,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Keep servers up, pull images or clean servers."""
-    verbs = {"up": _keep_up, "pull": _pull_images, "clean": _clean_servers}
+    verbs = {
+        "up": _keep_up,
+        "pull": _pull_images,
+        "check": _check_servers,
+        "clean": _clean_servers,
+    }
     try:
         return verbs[options.verb](options)
     except (ServerError, AdapterError) as error:
@@ -58,12 +69,7 @@ def _keep_up(options: argparse.Namespace) -> int:
     A user's servers are only looked at.
     """
     # The server that the options name.
-    try:
-        product = launcher.name_product(options.database)
-    except ServerError as error:
-        raise UsageError(str(error)) from error
-    if product == "none":
-        raise UsageError(f"{options.database} has no server")
+    product = _name_product(options.database)
     topologies = launcher.list_topologies(product)
     if options.topology not in topologies:
         raise UsageError(f"{product} runs {' or '.join(topologies)} here, not {options.topology}")
@@ -87,6 +93,21 @@ def _keep_up(options: argparse.Namespace) -> int:
             return FAILED
     except KeyboardInterrupt:
         return DONE
+
+
+def _check_servers(options: argparse.Namespace) -> int:
+    return server_check.check_servers(_name_product(options.database), options.address)
+
+
+def _name_product(database: str) -> str:
+    """Return a database's product; `UsageError` for an unknown name, or one without servers."""
+    try:
+        product = launcher.name_product(database)
+    except ServerError as error:
+        raise UsageError(str(error)) from error
+    if product == "none":
+        raise UsageError(f"{database} has no server")
+    return product
 
 
 def _pull_images(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook.analysis.study_means import find_unchecked
 from benchbook.registry import products
 from benchbook.servers import networks
 
@@ -105,8 +106,7 @@ def sort_databases(names: set[str]) -> list[str]:
 
 def list_caveats(rows: pd.DataFrame) -> dict[str, str]:
     """Return the caveat of each database in the column ``database`` that has one."""
-    databases = sorted(rows["database"].dropna().astype(str).unique())
-    experimental = [name for name in databases if products.is_experimental(name)]
+    experimental = sorted(rows["database"][find_unchecked(rows)].astype(str).unique())
     return {name: f"{name_database(name)} is {products.EXPERIMENTAL}" for name in experimental}
 
 
@@ -117,7 +117,7 @@ def list_versions(rows: pd.DataFrame) -> dict[str, str]:
     by_database = {}
     for name, group in rows.groupby("database"):
         text = ", ".join(sorted(set(group["database_version"])))
-        if products.is_experimental(str(name)) and EXPERIMENTAL not in text:
+        if find_unchecked(group).any() and EXPERIMENTAL not in text:
             text = f"{text} ({EXPERIMENTAL})"
         by_database[str(name)] = text
     return by_database

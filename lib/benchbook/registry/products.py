@@ -171,7 +171,7 @@ class Product:
 
 
 EXPERIMENTAL: Final = "experimental: never run against the product"
-"""Printed for a database whose product has no ``tested_on``."""
+"""Printed for a database whose product has no ``tested_on``, and was not checked here."""
 
 
 def find_adapter(database: str) -> tuple[str, str]:
@@ -203,13 +203,21 @@ def load_database_product(database: str) -> Product:
     return load_product(name) if name in PRODUCTS else Product("", (), ())
 
 
+def read_adapter_version(product: str) -> int:
+    """Return the ``VERSION`` of a product's adapters; 0 where a plug-in has none."""
+    return int(getattr(importlib.import_module(_find_folder(product)), "VERSION", 0))
+
+
 def is_unsupported(database: str, capability: str) -> bool:
     """Return whether a capability is among the product's limitations."""
     return capability in load_database_product(database).limitations
 
 
 def is_experimental(database: str) -> bool:
-    """Return whether a database's adapter never ran against its product; no claim uses it then."""
+    """Return whether no test of ours ran a database's adapter against its product.
+
+    A claim uses it once a user has checked a server (`benchbook.results.server_checks`).
+    """
     name = parse_name(database).product
     return name in PRODUCTS and load_product(name).tested_on is None
 

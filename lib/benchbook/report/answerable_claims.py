@@ -29,6 +29,7 @@ from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
 from benchbook.results.schema import name_parameter_column
+from benchbook.results.server_checks import is_unchecked
 from benchbook.results.views import fetch_frame
 from benchbook.runner.undecided_claims import iterate_planned_means
 from benchbook.servers import containers, launcher, networks
@@ -581,7 +582,7 @@ def _find_refusal(claim: MeasuredClaim, compared: ClaimMeans) -> NoAnswer | None
     if find_objection(claim, predict_own_processors(compared.means)):
         return "not comparable"
     databases = [str(mean.settings.get("database") or "") for mean in compared.means.values()]
-    if any(map(products.is_experimental, databases)):
+    if any(map(is_unchecked, databases)):
         return "experimental adapter"
     return None
 

@@ -19,6 +19,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import compute_detectable_ratio
 from benchbook.analysis.intervals import CONFIDENCE
 from benchbook.analysis.runs import Analysis
+from benchbook.analysis.study_means import find_unchecked
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.recomputed import PaperFinding
@@ -27,7 +28,6 @@ from benchbook.plots.claim_lines import NOISY_NOTE, write_line
 from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.plots.provenance import describe_suites, list_environments
-from benchbook.registry import products
 from benchbook.report.merged_run import MergedRun, count_cells
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import (
@@ -187,8 +187,7 @@ def describe_cells(merged: MergedRun) -> str:
     if without:
         missing = f"Nothing was measured of {', '.join(without)}"
         text += f"{missing}: there the papers' numbers stand alone. "
-    databases = sorted(merged.means["database"].dropna().unique())
-    experimental = [database for database in databases if products.is_experimental(database)]
+    experimental = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
     if experimental:
         names = escape_markdown(", ".join(experimental))
         text += f"These adapters are experimental, never run against the product: {names}."

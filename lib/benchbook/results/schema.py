@@ -78,6 +78,7 @@ CELLS: Final = pa.schema(
         ("database_version", pa.string()),
         ("image", pa.string()),
         ("image_digest", pa.string()),
+        ("checked", pa.string()),
         ("topology", pa.string()),
         ("model", pa.string()),
         ("driver", pa.string()),

@@ -23,7 +23,7 @@ from benchbook.grid.units import list_modules, read_versions
 from benchbook.measure.load import Load
 from benchbook.measure.machine import digest_boot_id, digest_machine_id, name_host
 from benchbook.own_data import own_records
-from benchbook.results import folder
+from benchbook.results import folder, server_checks
 from benchbook.results.folder import CellState, write_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.views import list_noisy_cells
@@ -403,8 +403,11 @@ def _describe_run(
         environment["throttled_periods"] = load.throttled
     nodes = deployment.deployment.nodes
     settings = deployment.deployment.settings
+    version = nodes[0].version if nodes else ""
+    key = (deployment.deployment.product, version, deployment.deployment.topology)
     return {
-        "database_version": nodes[0].version if nodes else None,
+        "database_version": version if nodes else None,
+        "checked": server_checks.list_check_dates().get(key),
         "image": settings.get("image"),
         "image_digest": settings.get("image_digest"),
         "environment": json.dumps(environment, sort_keys=True, default=str),

@@ -27,8 +27,8 @@ from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
 from benchbook.measure.machine import name_host
-from benchbook.registry.products import is_experimental
 from benchbook.results.schema import ALTERNATING_COLUMNS
+from benchbook.results.server_checks import is_unchecked
 from benchbook.studies.catalogue import load_study
 
 MAX_FAILURES: Final = 2
@@ -68,11 +68,11 @@ def find_comparison_cells(
     """
     comparisons = []
     for claim, language, chosen in iterate_planned_means(cells, selected):
-        # All terms must run here, and not through an experimental adapter.
+        # All terms must run here, through adapters that have met their servers.
         needed = set[Combination]()
         means = chosen.means.values()
         databases = [str(mean.settings.get("database") or "") for mean in means]
-        if chosen.is_complete and not any(map(is_experimental, databases)):
+        if chosen.is_complete and not any(map(is_unchecked, databases)):
             for mean in means:
                 needed |= {(claim.study, cell) for cell in mean.cells}
         label = format_levels(chosen.levels)
