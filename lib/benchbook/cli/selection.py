@@ -9,7 +9,7 @@ from benchbook import grid, paths
 from benchbook.cli import output, own_files
 from benchbook.cli.command import NoResultsError, UsageError
 from benchbook.grid import Cell, Plan
-from benchbook.grid.cells import list_judged_results, list_levels
+from benchbook.grid.cells import list_judged_results, list_levels, list_result_keys
 from benchbook.results.folder import list_files
 from benchbook.results.views import list_finished_files
 from benchbook.servers import launcher, namespaces, networks, processes
@@ -134,10 +134,9 @@ def load_run(options: argparse.Namespace) -> "Run":
         return load_reference()
     cells = grid.make_plan(SLUGS, options.profile).cells
     output.report_damage(values=True)
-    keys = list_judged_results(cells)
-    if not list_finished_files(keys):
+    if not list_finished_files(list_result_keys(cells)):
         raise make_no_results_error(options.profile, "add --reference")
-    return Run.read_results(options.profile, keys)
+    return Run.read_results(options.profile, list_judged_results(cells))
 
 
 def load_reference() -> "Run":
