@@ -1,4 +1,4 @@
-"""Twenty small worlds: block values that a person can judge by hand, and what the code says.
+"""Small worlds: block values that a person can judge by hand, and what the code says.
 
 Five blocks of one machine-day with the logarithms m + d (-1, -1, 0, 1, 1) have the standard
 deviation d. Their weight is 5 / (1 + 5 * .35 / .65) = 1.354, and Student's t for 99 % and 4 degrees
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
-from benchbook.analysis.claims import Claim
+from benchbook.analysis.claims import Claim, NotComparable
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict, judge_claims
 from benchbook.results.files import build_table, infer_schema
@@ -171,3 +171,19 @@ def test_both_estimates_are_named_where_their_intervals_do_not_overlap() -> None
     )
     assert verdict.turns == f"5 of 10 blocks in turns ({row.parts})"
     assert 0.6 < row.estimate < 0.8
+
+
+@pytest.mark.parametrize(
+    ("own_processors", "expected"), [(1, "holds"), (0, "not comparable"), (None, "not comparable")]
+)
+def test_an_objection_to_shared_processors_reads_what_a_cell_had(
+    own_processors: int | None, expected: str
+) -> None:
+    shared = NotComparable(
+        claims=("drivers.it",), at={"own_processors": 0}, why="shared", remedy="one each"
+    )
+    stated = state(claimed="more").model_copy(update={"not_comparable": (shared,)})
+    rows = drivers(1.15, 0.01)
+    if own_processors is not None:
+        rows = rows.assign(own_processors=own_processors)
+    assert judge(stated, rows)[0].verdict == expected
