@@ -29,7 +29,7 @@ from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.cli.claims import MEANINGS
-from benchbook.grid.cells import list_result_keys
+from benchbook.grid.cells import list_judged_results
 from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine
 from benchbook.plots.provenance import describe_provenance, find_time_span
@@ -58,7 +58,7 @@ _ROWS_PER_GROUP: Final = 20_000
 
 def keep_results(profile: str) -> None:
     """Replace the reference run's repetitions and block means by the results of a profile."""
-    keys = list_result_keys(grid.make_plan(SLUGS, profile, everywhere=True).cells, own="")
+    keys = list_judged_results(grid.make_plan(SLUGS, profile, everywhere=True).cells, own="")
     means, folder = load_block_means(keys), paths.reference()
     folder.mkdir(parents=True, exist_ok=True)
     write_run(folder, keys, means)

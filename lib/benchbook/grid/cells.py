@@ -168,11 +168,12 @@ def list_result_keys(cells: Iterable[Cell], own: str | None = None) -> dict[str,
     return keys | {result.key: result.operations for result in find_counted_results(runnable, own)}
 
 
-def list_judged_results(planned: Iterable[Cell]) -> dict[str, Operations]:
+def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict[str, Operations]:
     """Return the keys of all finished results that claims read, with what counts of each.
 
     These are the results of a plan, and those beyond it: of other profiles, levels and blocks, of
-    this host and of others. Cells with a user's records are in no claim.
+    this host and of others. Cells with a user's records are in no claim. The parameters are those
+    of `find_counted_results`.
     """
     planned = [cell for cell in planned if not cell.missing]
     known = {(cell.combination, cell.block) for cell in planned}
@@ -189,7 +190,7 @@ def list_judged_results(planned: Iterable[Cell]) -> dict[str, Operations]:
             continue
         cell = replace(build_cell(study, parameters), missing=None)
         cells += [replace(cell, block=block) for block in sorted(blocks)]
-    return list_result_keys([*planned, *cells])
+    return list_result_keys([*planned, *cells], own)
 
 
 def count_beyond(planned: Iterable[Cell]) -> int:
