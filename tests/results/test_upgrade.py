@@ -45,11 +45,11 @@ import pyarrow.parquet as pq
 from benchbook import grid, paths
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.runs import REPETITIONS_FILE, Analysis
-from benchbook.grid.cells import list_result_keys
+from benchbook.grid.cells import list_judged_results
 from benchbook.results.views import connect, list_finished_files
 from benchbook.studies.catalogue import SLUGS
 
-keys = list_result_keys(grid.make_plan(SLUGS, "decide", everywhere=True).cells, own="")
+keys = list_judged_results(grid.make_plan(SLUGS, "decide", everywhere=True).cells, own="")
 means = load_block_means(keys)
 reference = pq.read_table(paths.reference() / REPETITIONS_FILE, columns=["cell_id", "block"])
 drawn = {f"{cell}.{block}" for cell, block in reference.to_pandas().drop_duplicates().to_numpy()}
