@@ -52,6 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Refuse addresses at which no test can run."""
     shared_servers.check_given_addresses()
+    # Under nohup the commands of tests would inherit an ignored SIGHUP, which some tests send.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header() -> list[str]:
