@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -72,7 +73,12 @@ def start(arguments: Sequence[str]) -> "subprocess.Popen[str]":
 
 def has_copy(folder: Path) -> bool:
     """Return whether a command has written into a temporary folder there."""
-    return any(next((folder / name).glob("*"), None) for name in list_temporary(folder))
+    for name in list_temporary(folder):
+        # It may have been removed since it was listed.
+        with suppress(FileNotFoundError):
+            if next((folder / name).glob("*"), None):
+                return True
+    return False
 
 
 def suspend(process: "subprocess.Popen[str]") -> None:

@@ -203,7 +203,9 @@ def count_beyond(planned: Iterable[Cell]) -> int:
 def read_parameters(study: str, text: str) -> CellParameters | None:
     """Return a cell's parameters from JSON; None if its study has others now."""
     try:
-        parameters: CellParameters = load_study(study).Parameters.model_validate(json.loads(text))
+        model = load_study(study).Parameters
+        # A later parameter is not in the text at the level at which it was not there.
+        parameters: CellParameters = model.model_validate({**model.added, **json.loads(text)})
     except (ValueError, KeyError):
         return None
     return parameters
@@ -347,11 +349,13 @@ def _keep_current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     """Return the identities that a run would give today, by identity, study and parameters."""
     identities = set()
     for old, study, text in rows:
+        parameters = read_parameters(study, text)
+        if parameters is None:
+            continue
         try:
-            parameters = load_study(study).Parameters.model_validate(json.loads(text))
             digest_records(parameters)
         except (ValueError, KeyError):
-            # The study has other parameters now, or it or the user's file is gone.
+            # The user's file is gone.
             continue
         server = find_platform(study, parameters).version
         earlier = list_earlier_identities(study, parameters, server)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from statistics import median
@@ -98,9 +99,8 @@ class Lever:
             "namespaces": "root or user namespaces",
             "delay": "the kernel's netem",
             "network": "a processor for each role",
-            "containers": "a container engine",
         }
-        return titles[self.kind]
+        return titles.get(self.kind, "a container engine")
 
 
 CONTAINERS: Final = Lever("containers")
@@ -170,9 +170,8 @@ class AnsweredClaims:
         """Return the minutes in words, with the number of cells whose duration is unknown."""
         sign = "+" if self.levers else ""
         minutes = f"{sign}{self.minutes:.0f}" if self.minutes else ""
-        untimed = ""
-        if self.untimed_cells:
-            untimed = f"{format_count(self.untimed_cells, 'cell')} never timed"
+        count = format_count(self.untimed_cells, "cell")
+        untimed = f"{count} never timed" if self.untimed_cells else ""
         if minutes and untimed:
             return f"{minutes} ({untimed})"
         return minutes or untimed
@@ -222,8 +221,8 @@ class ClaimAnswers:
             counts = ", ".join(f"{study} {count}" for study, count in studies.items())
             parts.append(f"{len(claims)} {words[reason]} ({counts})")
         lines = [f"No answer: {'; '.join(parts)}."] if parts else []
-        others = f"{self.facts} facts, and {self.untestable} claims that are not testable"
-        return [*lines, f"Not counted: {others}."]
+        others = f"Not counted: {self.facts} facts, and {self.untestable} claims not testable."
+        return [*lines, others]
 
 
 @dataclass(frozen=True)
@@ -594,8 +593,7 @@ def _count_processors() -> int:
 
 
 def _has_container_engine() -> bool:
-    try:
+    with suppress(ServerError):
         containers.find_engine()
-    except ServerError:
-        return False
-    return True
+        return True
+    return False

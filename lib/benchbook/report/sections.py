@@ -77,8 +77,7 @@ def show(*parts: str | NotebookOutput) -> None:
     """Show one thing after the other; a text is Markdown, and an empty one is not shown."""
     for part in parts:
         if part != "":
-            shown = Markdown(part) if isinstance(part, str) else part  # type: ignore[no-untyped-call]
-            display(shown)  # type: ignore[no-untyped-call]
+            display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
 
 
 def show_overview(merged: MergedRun) -> None:
