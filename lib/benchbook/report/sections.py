@@ -76,8 +76,9 @@ _NOISY_ROWS: Final = (
 def show(*parts: str | NotebookOutput) -> None:
     """Show one thing after the other; a text is Markdown, and an empty one is not shown."""
     for part in parts:
-        if part != "":
-            display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
+        if part == "":
+            continue
+        display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
 
 
 def show_overview(merged: MergedRun) -> None:
