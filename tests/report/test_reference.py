@@ -120,7 +120,7 @@ def test_the_table_of_verdicts_in_the_readme_counts_the_verdicts(committed: Anal
 
 def test_the_readme_names_each_finding_that_does_not_hold_with_its_ratio(committed: Analysis):
     failed = claim_lines.list_failed(committed.verdicts)
-    # Of claims that share a finding, the first stands for all.
+    # Name the first of the claims that share a finding.
     findings = {claim.finding: claim for claim in reversed(failed)}
     first = [claim for claim in failed if findings[claim.finding] is claim]
     listed = re.findall(r"^- \*\*.*?(?=^- |\n\n)", README, re.MULTILINE | re.DOTALL)

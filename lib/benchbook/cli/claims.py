@@ -107,7 +107,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Print whether the papers' claims hold, and the claims that were selected."""
     with output.show_activity("judging the claims"):
-        judged = _select_claims(options, _judge_claims(options.claims, _load_analysis(options)))
+        analysis, run = _load_analysis(options)
+        judged = _select_claims(options, _judge_claims(options.claims, analysis))
     if options.json:
         print(output.format_json([_to_json_row(judged, verdict) for verdict in judged.verdicts]))
         return DONE
@@ -120,12 +121,6 @@ def main(options: argparse.Namespace) -> int:
         return DONE
 
     # How many claims hold, and below them the selected ones, or else those that do not hold.
-    run = "the reference run"
-    if not options.reference:
-        run = f"the profile {options.profile}"
-        beyond = count_beyond(grid.make_plan(SLUGS, options.profile).cells)
-        if beyond:
-            run += f" and {format_count(beyond, 'finished cell')} beyond it"
     print(f"Does it hold? Claims by study and verdict, in {run}:\n\n{_format_counts(judged)}\n")
     is_selected = bool(options.claim or options.verdict or options.claims)
     listed = [row for row in judged.verdicts if is_selected or row.verdict == "does not hold"]
@@ -148,16 +143,21 @@ def main(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _load_analysis(options: argparse.Namespace) -> Analysis:
-    """Return the analysis of the selected run; print on stderr if no cell of it ran."""
+def _load_analysis(options: argparse.Namespace) -> tuple[Analysis, str]:
+    """Return the analysis of the selected run, and its name; print on stderr if no cell ran."""
     if options.reference:
-        return selection.load_reference().analysis
+        return selection.load_reference().analysis, "the reference run"
     cells = grid.make_plan(SLUGS, options.profile).cells
     output.report_damage(values=True)
     if not any(cell.state == "done" for cell in cells):
         error = selection.make_no_results_error(options.profile, "add --reference")
         print(f"benchbook: {error}", file=sys.stderr)
-    return Run.read_results(options.profile, list_judged_results(cells)).analysis
+    results = list_judged_results(cells)
+    run = f"the profile {options.profile}"
+    beyond = count_beyond(cells, results)
+    if beyond:
+        run += f" and {format_count(beyond, 'finished cell')} beyond it"
+    return Run.read_results(options.profile, results).analysis, run
 
 
 def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:

@@ -1,7 +1,7 @@
 """Cells of a plan: what each runs on, and which of their results are in the results' folder."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -193,11 +193,10 @@ def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict
     return list_result_keys([*planned, *cells], own)
 
 
-def count_beyond(planned: Iterable[Cell]) -> int:
+def count_beyond(planned: Iterable[Cell], judged: Mapping[str, Operations]) -> int:
     """Return how many finished results of `list_judged_results` are not of the plan."""
-    planned = list(planned)
     of_plan = list_finished_files(list_result_keys(planned))
-    return len(list_finished_files(list_judged_results(planned))) - len(of_plan)
+    return len(list_finished_files(judged)) - len(of_plan)
 
 
 def read_parameters(study: str, text: str) -> CellParameters | None:

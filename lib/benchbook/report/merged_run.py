@@ -166,11 +166,12 @@ def merge_run(profile: str) -> MergedRun:
         planned = grid.make_plan(SLUGS, profile, everywhere=True).cells
         return MergedRun(profile, _mark_cells_that_ran(planned, run.means), run, folder)
     plan = grid.make_plan(SLUGS, profile)
-    run = Run.read_results(profile, list_judged_results(plan.cells))
+    judged = list_judged_results(plan.cells)
+    run = Run.read_results(profile, judged)
     # A page may be published, so its reasons name no folder of this machine.
     cells = [_shorten_reason(cell) for cell in plan.cells]
     skipped = [replace(group, why=shorten_paths(group.why)) for group in plan.skipped]
-    return MergedRun(profile, cells, run, folder, skipped, count_beyond(plan.cells))
+    return MergedRun(profile, cells, run, folder, skipped, count_beyond(plan.cells, judged))
 
 
 def _shorten_reason(cell: grid.Cell) -> grid.Cell:
