@@ -183,9 +183,11 @@ def test_a_pair_of_containers_in_a_network_replicates_over_its_cards(
     engine: containers.ContainerEngine, product: str
 ) -> None:
     network = "lan-100m/1core"
-    why = networks.find_shortage(network, roles=3) or networks.find_network_fault(network)
-    if why:
-        pytest.skip(why)
+    if networks.find_shortage(network, roles=3):
+        network = "lan-100m"
+    fault = networks.find_network_fault(network)
+    if fault:
+        pytest.skip(fault)
     cell = replication.Parameters(
         database=ENGINES[product],
         network=network,
@@ -197,7 +199,9 @@ def test_a_pair_of_containers_in_a_network_replicates_over_its_cards(
     with launcher.start_servers(product, "replicated", cell.network) as running:
         for node in running.deployment.nodes:
             place = running.deployment.places[node.role]
-            assert node.pid and psutil.Process(node.pid).cpu_affinity() == [*place.processors]
+            assert node.pid
+            affinity = psutil.Process(node.pid).cpu_affinity()
+            assert not place.processors or affinity == [*place.processors]
             assert (
                 Path(f"/proc/{node.pid}/ns/net").stat().st_ino
                 == Path(place.namespace).stat().st_ino
