@@ -57,6 +57,7 @@ OF_VALUE = (
     "state",
     "started_at",
 )
+LATER = ("checked", "turn")  # older rows have none
 # Parameters among the columns of every study; the others are in the data dictionary.
 PARAMETERS = ("n", "topology", "transport", "durability", "repetitions", "seed")
 MIXED = ("batch", "comments_per_article")  # levels are numbers as well as texts: the file has texts
@@ -171,11 +172,12 @@ def load_repetitions() -> pd.DataFrame:
     """Return the repetitions of finished cells with the pass that their block is."""
     columns = dict.fromkeys([*OF_CELL, *OF_ROW, *OF_VALUE, *list_parameters()])
     file = REFERENCE / "repetitions.parquet"
-    has_checks = "checked" in pq.read_schema(file).names
-    rows = pd.read_parquet(file, columns=[*columns, *["checked"] * has_checks])
+    names = pq.read_schema(file).names
+    later = [name for name in ("checked", "turn") if name in names]
+    rows = pd.read_parquet(file, columns=[*columns, *later]).reindex(columns=[*columns, *LATER])
     # An experimental adapter counts once it has been checked on a server.
     is_experimental = rows["database"].str.partition("+")[0].isin(EXPERIMENTAL)
-    rows = rows[~is_experimental | (rows["checked"].notna() if has_checks else False)]
+    rows = rows[~is_experimental | rows["checked"].notna()]
     rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["timed_out"])]
     # A pass ends where no cell of its block has begun for an hour.
     rows = rows.sort_values("started_at")
@@ -192,6 +194,35 @@ def machine_day(block: Block) -> tuple[str, str]:
     return host, begun.strftime("%Y-%m-%d")
 
 
+def join_orders(means: pd.DataFrame) -> pd.DataFrame:
+    """Return block means in which both drivers of Node.js began: "Both orders".
+
+    What one of them began is joined with the next that the other began on that machine-day.
+    """
+    is_pair = means["study"].eq("drivers") & means["language"].eq("node")
+    is_pair &= means["process"].eq("together") & means["cell_arm"].eq("a") & ~means["noisy"]
+    is_pair &= means["operation"].eq("find") | means["metric"].str.startswith("cpu_")
+    is_pair &= ~(means["least_turn"].eq(1) & means["largest_turn"].gt(1))
+    of_operation = ["cell_id", "host", "block", "begun", "operation", "role", "metric"]
+    earliest = means.groupby(of_operation)["started"].transform("min")
+    rows = means[is_pair].assign(
+        began=means["least_turn"].eq(1)
+        | (means["least_turn"].isna() & means["started"].eq(earliest)),
+        day=means["begun"].dt.strftime("%Y-%m-%d"),
+    )
+    joined = []
+    of_side = ["cell_id", "host", "day", "driver", "operation", "role", "metric"]
+    for _, side in rows.sort_values("started").groupby(of_side, sort=False):
+        blocks = side.to_dict("records")
+        begun = [row for row in blocks if row["began"]]
+        others = [row for row in blocks if not row["began"]]
+        for named, one, other in zip(blocks, begun, others, strict=False):
+            numbers = {name: named[name] for name in ("block", "begun")}
+            value = (one["value"] + other["value"]) / 2
+            joined.append({**one, **numbers, "value": value})
+    return pd.concat([means[~is_pair], pd.DataFrame(joined)], ignore_index=True)
+
+
 def load_configurations() -> dict[str, list[Configuration]]:
     """Return the configurations that ran, by study, without second arms of A/A checks."""
     rows = load_repetitions()
@@ -201,7 +232,13 @@ def load_configurations() -> dict[str, list[Configuration]]:
         timed_out=("timed_out", "any"),
         noisy=("noisy", "any"),
         items=("count", "mean"),
+        started=("started_at", "min"),
+        least_turn=("turn", "min"),
+        largest_turn=("turn", "max"),
+        process=("process", "first"),
+        cell_arm=("cell_arm", "first"),
     )
+    means = join_orders(means)
     cells = rows.drop_duplicates("cell_id").set_index("cell_id", drop=False)
     parameters_of = {str(row["cell_id"]): read_parameters(row) for row in cells.to_dict("records")}
     found: dict[tuple[Any, ...], Configuration] = {}

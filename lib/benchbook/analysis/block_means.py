@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchbook.analysis.orders import add_turn_means, join_orders
 from benchbook.analysis.published import CellSettings
 from benchbook.analysis.quantities import DERIVED, MEAN_KEYS, derive_quantities
 from benchbook.results import files
@@ -27,6 +28,7 @@ from benchbook.results.views import list_finished_files
 
 REPETITION_COLUMNS: Final = (
     "repetition",
+    "turn",
     "value",
     "count",
     "timed_out",
@@ -62,10 +64,16 @@ WITH chosen AS (
 )
 SELECT {_KEYS}, arg_min(source, repetition) AS source, {{first}},
     count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,
-    favg(known) AS at_least, bool_or(coalesce(timed_out, false)) AS timed_out,
+    favg(known) AS at_least, {{turns}}, bool_or(coalesce(timed_out, false)) AS timed_out,
     coalesce(bool_or(noisy), false) AS noisy, avg("count") AS "count"
 FROM chosen GROUP BY {_KEYS}
 """
+
+# A side's mean in processes that it began, and in others, where the rows state its turn.
+_TURN_SQL: Final = (
+    "favg(known) FILTER (turn = 1) AS when_first, favg(known) FILTER (turn > 1) AS when_later"
+)
+_NO_TURN_SQL: Final = "NULL::DOUBLE AS when_first, NULL::DOUBLE AS when_later"
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 
@@ -282,7 +290,7 @@ def _average(
             connection.register("today", OBSERVATIONS.empty_table())
             stored = "SELECT * FROM read_parquet($files, union_by_name = true)"
             complete = f"({stored} UNION ALL BY NAME SELECT * FROM today)"
-            query = _SQL.format(source=complete, first=first)
+            query = _SQL.format(source=complete, first=first, turns=_TURN_SQL)
             try:
                 units = connection.sql(query, params={"files": source}).to_arrow_table()
             except duckdb.Error:
@@ -293,7 +301,9 @@ def _average(
                 return _average(whole, schema)
         else:
             connection.register("in_memory", source)
-            units = connection.sql(_SQL.format(source="in_memory", first=first)).to_arrow_table()
+            turns = _TURN_SQL if "turn" in schema.names else _NO_TURN_SQL
+            query = _SQL.format(source="in_memory", first=first, turns=turns)
+            units = connection.sql(query).to_arrow_table()
     means = read_texts_by_reference(units)
     means["value"] = means["at_least"].mask(means["timed_out"])
     return means.sort_values(["study", *MEAN_KEYS], ignore_index=True)
@@ -308,15 +318,15 @@ def read_texts_by_reference(table: pa.Table) -> pd.DataFrame:
 def compute_block_means(observations: pd.DataFrame) -> pd.DataFrame:
     """Return the block means of all quantities, stored and derived, with their machine-days.
 
-    The columns are those of `average_repetitions` and `add_machine_days`. Rows that have them
-    already are returned as they are.
+    The columns are those of `average_repetitions`, `add_machine_days` and `add_turn_means`. Rows
+    that have them already are returned as they are.
     """
     if "machine_day" in observations:
         return observations
-    means = add_machine_days(average_repetitions(observations))
-    if means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
-        return means
-    return pd.concat([means, derive_quantities(means)], ignore_index=True)
+    means = add_turn_means(add_machine_days(average_repetitions(observations)))
+    if not means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
+        means = pd.concat([means, derive_quantities(means)], ignore_index=True)
+    return join_orders(means)
 
 
 def add_machine_days(means: pd.DataFrame) -> pd.DataFrame:

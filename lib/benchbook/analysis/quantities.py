@@ -36,7 +36,7 @@ SIGNED_METRICS: Final = ("memory_change", "memory_change_kb", "heap_change")
 MIN_CHANGE: Final = {"B": 256_000.0, "KB": 256.0}
 """The page in which V8 takes memory, by unit: smaller changes are too little to measure."""
 
-_MEANS: Final = ("value", "at_least")
+_MEANS: Final = ("value", "at_least", "when_first", "when_later")
 
 
 @dataclass(frozen=True)

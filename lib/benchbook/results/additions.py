@@ -28,7 +28,11 @@ from benchbook.results.schema import (
     name_parameter_column,
 )
 
-LATER_COLUMNS: Final = (("versions", "machine", "boot"), ("own_processors", "checked"))
+LATER_COLUMNS: Final = (
+    ("versions", "machine", "boot"),
+    ("own_processors", "checked"),
+    ("turn",),
+)
 """Columns that results did not always have; those of one tuple came together, the oldest first."""
 
 LATER_MEAN_COLUMNS: Final = ("own_processors", "checked")

@@ -58,6 +58,7 @@ VALUES: Final = pa.schema(
         ("source", pa.string()),
         ("resolution", pa.float64()),
         ("started_at", _TIME),
+        ("turn", pa.int32()),
     ]
 )
 """What a study returns, one row per value, perhaps with columns of `CELLS` that differ by row."""

@@ -486,7 +486,11 @@ class Rows:
             )
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row per value: the columns of `VALUES`, then those that the study added."""
+        """Return one row per value: the columns of `VALUES`, then those that the study added.
+
+        The rows are those of one process; ``turn`` is a side's place in it, 1 for the side that
+        began.
+        """
         # Imported here, because it is slow to import and a plan does not need it.
         import pandas as pd
 
@@ -494,7 +498,12 @@ class Rows:
             *VALUES.names,
             *(name for name in CELLS.names if any(name in row for row in self._rows)),
         ]
-        rows = [{name: row.get(name) for name in names} for row in self._rows]
+        turns: dict[tuple[object, ...], int] = {}
+        rows = []
+        for row in self._rows:
+            side = tuple(row.get(name) for name in ALTERNATING_COLUMNS)
+            turn = turns.setdefault(side, len(turns) + 1)
+            rows.append({name: row.get(name) for name in names} | {"turn": turn})
         schema = pa.schema([OBSERVATIONS.field(name) for name in names])
         frame: pd.DataFrame = build_table(pd.DataFrame(rows, columns=names), schema).to_pandas()
         return frame
