@@ -117,9 +117,11 @@ def run(
     left_s: Callable[[], float] = lambda: FOREVER,
     *changes: str,
     repeats_noisy: bool = True,
+    cell_s: float = 60.0,
+    blocks_per_day: int | None = None,
 ) -> list[ComparisonCells]:
     """Run as the command does; return what is undecided at the end."""
-    cells = plan(*changes)
+    cells = [replace(cell, blocks_per_day=blocks_per_day) for cell in plan(*changes)]
     comparisons = read(cells)
     ended = run_until_decided(
         cells,
@@ -127,7 +129,7 @@ def run(
         lambda: analyse(cells),
         machine,
         left_s,
-        {},
+        dict.fromkeys((cell.combination for cell in cells), cell_s),
         lambda: machine.time,
         repeats_noisy=repeats_noisy,
     )
@@ -158,6 +160,33 @@ def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:
                 given[name] == settings[comparison.label][name]
                 for name in ("case", "n", "keys", "process")
             )
+
+
+def test_cells_of_seconds_have_five_blocks_a_day_and_others_what_the_grid_says() -> None:
+    stated, short = Machine(), Machine(day=2)
+    run(stated, blocks_per_day=1)
+    assert stated.blocks == [0]
+    assert not run(short, cell_s=20.0) and short.blocks == [1, 2, 3, 4, 5]
+
+
+def test_cells_that_the_grid_limits_come_last() -> None:
+    machine, cells = Machine(), plan()
+    comparisons = [comparison for comparison in read(cells) if comparison.cells]
+    limited = comparisons[0].cells
+    cells = [
+        replace(cell, blocks_per_day=1 if cell.combination in limited else None) for cell in cells
+    ]
+    run_until_decided(
+        cells,
+        comparisons,
+        lambda: analyse(cells),
+        machine,
+        lambda: FOREVER,
+        dict.fromkeys((cell.combination for cell in cells), 60.0),
+        lambda: machine.time,
+    )
+    blocks = {cell.block for cell in machine.ran if cell.combination in limited}
+    assert blocks == {machine.blocks[-1]}
 
 
 def test_an_undecided_claim_gets_more_blocks_of_its_open_comparisons() -> None:
@@ -224,7 +253,7 @@ def test_a_block_that_an_earlier_pass_left_incomplete_is_replaced_by_another() -
 
     def following(minutes: int, means: pd.DataFrame) -> set[tuple[int, Combination]]:
         now = machine.time + pd.Timedelta(minutes=minutes)
-        chosen = choose_next_block(cells, [pair], means, now)
+        chosen = choose_next_block(cells, [pair], means, now, durations={})
         return {(cell.block, cell.combination) for cell in chosen if cell.combination in pair.cells}
 
     assert following(30, means) == {(0, kind) for kind in second.cells}
@@ -242,7 +271,8 @@ def test_the_block_in_which_most_comparisons_can_be_completed_comes_first() -> N
 
     def choose(hours: int) -> set[int]:
         later = machine.time + pd.Timedelta(hours=hours)
-        return {cell.block for cell in choose_next_block(cells, comparisons, means, later)}
+        chosen = choose_next_block(cells, comparisons, means, later, durations={})
+        return {cell.block for cell in chosen}
 
     assert choose(0) == {0}, "a block that was begun is ended first"
     assert choose(2) == {1}, "one comparison is complete in block 0 and needs another block"
@@ -322,9 +352,9 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
     assert cli.main(["run", *asked, "--budget", "10m"]) == DONE
     printed = capfd.readouterr().out
     assert "next: block 1, 3 cells" in printed
-    assert "no block is left: each cell has 3 blocks of today" in printed
+    assert "no block is left: each cell has its blocks of today" in printed
     assert set(list_states("bookstore").values()) == {"done"}
-    assert len(list_states("bookstore")) == 3 * 3
+    assert len(list_states("bookstore")) == 3 * 5
     assert cli.main(["plan", *asked, "--json"]) == DONE
     rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
     assert (rows[CLAIM]["runs_here"], rows[CLAIM]["verdict"]) == (True, "undecided")

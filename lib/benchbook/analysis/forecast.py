@@ -19,6 +19,11 @@ from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS, compute_t_quant
 BLOCKS_PER_DAY: Final = 3
 """Blocks of a further machine-day: more of one day add little, because they resemble each other."""
 
+SHORT_BLOCKS_PER_DAY: Final = 5
+"""The same of cells that take at most `SHORT_CELL_S` seconds, as many as an interval needs."""
+
+SHORT_CELL_S: Final = 30.0
+
 MAX_FORECAST_DAYS: Final = 20
 """The most further machine-days that a forecast looks ahead."""
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
-from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.cli import output, selection
@@ -120,7 +119,12 @@ class ClaimState:
         now = pd.Timestamp.now("UTC")
         means = self.analysis.means
         return choose_next_block(
-            self.cells, self.undecided, means, now, repeats_noisy=self.repeats_noisy
+            self.cells,
+            self.undecided,
+            means,
+            now,
+            durations=list_durations(),
+            repeats_noisy=self.repeats_noisy,
         )
 
     @cached_property
@@ -183,6 +187,5 @@ class ClaimState:
             name = f"block {block[0].block + 1}"
             return f"next: {', '.join([name, format_count(len(block), 'cell'), *left])}"
         if self.undecided:
-            today = f"{BLOCKS_PER_DAY} blocks of today"
-            return f"no block is left: each cell has {today}, or all blocks of the profile"
+            return "no block is left: each cell has its blocks of today, or all of the profile"
         return "no claim that can run here is undecided"

@@ -58,6 +58,8 @@ class Cell:
     earlier: tuple[tuple[str, Operations], ...] = ()
     # Digest of the user's file of records, which is part of the identity.
     records: str | None = None
+    # The most on a machine-day of a run until claims are decided; None: as its duration allows.
+    blocks_per_day: int | None = None
 
     @property
     def arm(self) -> str:

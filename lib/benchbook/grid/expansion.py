@@ -173,6 +173,8 @@ class ChosenCell:
     # What gave it its levels last.
     where: str
     blocks: int
+    # The most on a machine-day of a run until claims are decided; None: as its duration allows.
+    blocks_per_day: int | None
     # Why the grid does not run it.
     excluded: str | None
     # Why it does not take the user's records, or a language that was set.
@@ -445,7 +447,7 @@ def _check(cell: UncheckedCell) -> ChosenCell:
     user's records cannot be used.
     """
     levels = dict(cell.levels)
-    blocks = levels.pop("blocks", 1)
+    blocks, blocks_per_day = levels.pop("blocks", 1), levels.pop("blocks_per_day", None)
     try:
         parameters = cell.selection.model.model_validate(levels)
     except ValidationError as error:
@@ -464,4 +466,6 @@ def _check(cell: UncheckedCell) -> ChosenCell:
             excluded = exclusion.why
             break
     study = cell.selection.grid.study
-    return ChosenCell(study, parameters, cell.product, cell.where, blocks, excluded)
+    return ChosenCell(
+        study, parameters, cell.product, cell.where, blocks, blocks_per_day, excluded
+    )

@@ -30,6 +30,12 @@ from benchbook.studies.cell import CellParameters, refuse_lookalike
 from benchbook.studies.harness import LANGUAGES
 from benchbook.text.suggestions import suggest_name
 
+BLOCK_COUNTS: Final = ("blocks", "blocks_per_day")
+"""Names beside the parameters: how many blocks a cell has, and how many of them on one machine-day.
+
+The second is for runs until claims are decided.
+"""
+
 MAX_BLOCKS: Final = 1_000
 """The papers' grids have six."""
 
@@ -61,7 +67,7 @@ class _LevelsOfParameters(StrictModel):
 def _make_levels_model(
     parameters: type[CellParameters], with_blocks: bool, max_levels: int | None
 ) -> type[_LevelsOfParameters]:
-    """Return a model with a list of levels for each parameter, and for the number of blocks."""
+    """Return a model with a list of levels for each parameter, and for the numbers of blocks."""
 
     def make_list(level: Any, max_levels: int | None) -> tuple[Any, tuple[()]]:
         as_list = BeforeValidator(lambda value: value if isinstance(value, tuple) else (value,))
@@ -76,7 +82,8 @@ def _make_levels_model(
             level = Annotated[level, AfterValidator(_absolute_path)]
         fields[name] = make_list(level, max_levels)
     if with_blocks:
-        fields["blocks"] = make_list(Annotated[int, Field(ge=1, le=MAX_BLOCKS)], 1)
+        for name in BLOCK_COUNTS:
+            fields[name] = make_list(Annotated[int, Field(ge=1, le=MAX_BLOCKS)], 1)
     return create_model("Levels", __base__=_LevelsOfParameters, **fields)
 
 
@@ -130,7 +137,7 @@ Products: TypeAlias = Annotated[tuple[ProductLevels, ...], Field(min_length=1)]
 
 
 class Override(StrictModel):
-    """Levels for all cells that meet `when`; ``blocks`` may be one."""
+    """Levels for all cells that meet `when`; those of `BLOCK_COUNTS` may be among them."""
 
     when: Condition
     set: OneEach
@@ -171,7 +178,7 @@ class Profile(Sections):
         if not isinstance(content, dict):
             return content
         parameters = GridContext.of(info).parameters.model_fields
-        names = (*Sections.model_fields, "blocks", *parameters)
+        names = (*Sections.model_fields, *BLOCK_COUNTS, *parameters)
         refuse_unknown_names(content, names, "parameter")
         sections: dict[object, object] = {}
         settings: dict[object, object] = {}

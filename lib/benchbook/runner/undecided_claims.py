@@ -19,7 +19,12 @@ from benchbook.analysis.claim_comparisons import ClaimMeans, choose_claim_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS
+from benchbook.analysis.forecast import (
+    BLOCKS_PER_DAY,
+    MAX_FORECAST_DAYS,
+    SHORT_BLOCKS_PER_DAY,
+    SHORT_CELL_S,
+)
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
@@ -255,6 +260,7 @@ def choose_next_block(
     now: pd.Timestamp,
     visited: Collection[int] = (),
     *,
+    durations: Mapping[Combination, float],
     repeats_noisy: bool = False,
 ) -> list[Cell]:
     """Return the cells to run in the next block, in the plan's order; an empty list for none.
@@ -278,6 +284,8 @@ def choose_next_block(
         When the block would begin.
     visited
         The blocks that this run is through with.
+    durations
+        As in `choose_affordable`.
     repeats_noisy
         Whether noisy cells are to be measured again, once in a run.
     """
@@ -290,6 +298,7 @@ def choose_next_block(
     blocks = {cell.block for cell in cells}
     needed = {comparison.cells for comparison in comparisons}
     shared = _count_shared_blocks(needed, blocks, finished)
+    limits = _limit_blocks_per_day(needed, cells, durations)
     identical = find_identical_cells(cells)
     runnable = {(cell.combination, cell.block) for cell in cells if not cell.missing}
     new_pass = _Pass(now, name_machine_day(now))
@@ -303,7 +312,8 @@ def choose_next_block(
         for comparison in needed:
             passes = [finished.get((cell, block), block_pass) for cell in comparison]
             is_of_this_pass = all(one.begun == block_pass.begun for one in passes)
-            if is_of_this_pass and shared[comparison, block_pass.machine_day] < BLOCKS_PER_DAY:
+            blocks_of_day = shared[comparison, block_pass.machine_day]
+            if is_of_this_pass and blocks_of_day < limits[comparison]:
                 completed.append(comparison)
 
         # Their cells, and those of their studies' A/A checks.
@@ -318,6 +328,21 @@ def choose_next_block(
         if chosen and rank > best:
             best, cells_of_best = rank, chosen
     return [cell for cell in cells if (cell.combination, cell.block) in cells_of_best]
+
+
+def _limit_blocks_per_day(
+    comparisons: Iterable[frozenset[Combination]],
+    cells: Iterable[Cell],
+    durations: Mapping[Combination, float],
+) -> dict[frozenset[Combination], int]:
+    """Return how many blocks each comparison may have on a machine-day, from its cells."""
+    stated = {cell.combination: cell.blocks_per_day for cell in cells if cell.blocks_per_day}
+    limits = {}
+    for comparison in comparisons:
+        is_short = all(durations.get(cell, 0.0) <= SHORT_CELL_S for cell in comparison)
+        usual = SHORT_BLOCKS_PER_DAY if is_short else BLOCKS_PER_DAY
+        limits[comparison] = min([usual, *(stated[cell] for cell in comparison if cell in stated)])
+    return limits
 
 
 def name_machine_day(now: pd.Timestamp) -> str:
@@ -400,7 +425,10 @@ def run_until_decided(
     repeats_noisy
         As in `choose_next_block`.
     """
-    choose = partial(choose_next_block, cells, repeats_noisy=repeats_noisy)
+    choose = partial(
+        choose_next_block, cells, durations=durations, repeats_noisy=repeats_noisy
+    )
+    rare = {cell.combination for cell in cells if cell.blocks_per_day}
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     day = ""
     while left_s() > 0:
@@ -411,13 +439,15 @@ def run_until_decided(
             undecided = select_undecided(comparisons, before)
             verdicts = ClaimVerdict.from_frame(before.verdicts)
             affordable = choose_affordable(undecided, verdicts, durations, left_s())
-        # What fits into the time, and then the rest, as far as the time goes.
+        # What fits into the time, and then the rest, as far as the time goes. Last are the cells
+        # that the grid limits on each machine-day.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
-        first = [comparison for comparison in wanted if comparison.claim.id in affordable]
-        chosen = choose(first, analysis.means, now(), visited)
-        if not chosen:
-            chosen = choose(wanted, analysis.means, now(), visited)
+        usual = [comparison for comparison in wanted if not comparison.cells & rare]
+        first = [comparison for comparison in usual if comparison.claim.id in affordable]
+        chosen: list[Cell] = []
+        for candidates in (first, usual, wanted):
+            chosen = chosen or choose(candidates, analysis.means, now(), visited)
         if not chosen:
             break
         failures.update(cell.combination for cell in run_cells(chosen))
