@@ -21,6 +21,7 @@ from benchbook.analysis.block_means import (
     compute_block_means,
     load_block_means,
 )
+from benchbook.analysis.orders import TURN_MEANS
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import Analysis, load_reference_means
@@ -102,6 +103,7 @@ def average_every_row() -> pd.DataFrame:
         value=grouped.mean().mask(timed_out), count=rows["count"].groupby(unit).mean(),
         started_at=rows["started_at"].groupby(unit).min(),
         last_started_at=rows["started_at"].groupby(unit).max(),
+        when_first=np.nan, when_later=np.nan,
     )  # fmt: skip
     return found.sort_values(SORTED, ignore_index=True)
 
@@ -135,7 +137,7 @@ def test_the_means_are_those_of_every_row(
 def test_means_of_files_without_later_columns_have_them_empty():
     write_values("abc", 0, rows([[(1.0, False)]]))
     path = locate_file("crud", "abc", 0)
-    table = pq.read_table(path).drop_columns(LATER_COLUMNS[-1])
+    table = pq.read_table(path).drop_columns([*LATER_COLUMNS[-2], *LATER_COLUMNS[-1]])
     files.write_table(path, table, files.collect_facts(table))
     means = load_block_means()
     assert list(means["value"]) == [1.0] and means["checked"].isna().all()
@@ -171,7 +173,7 @@ def test_only_finished_cells_of_the_identities_asked_for_have_means():
 
 def test_nothing_run_has_typed_means_and_no_comparison():
     means = load_block_means()
-    assert means.empty and {*means} == {*MEAN_COLUMNS}
+    assert means.empty and {*means} == {*MEAN_COLUMNS, *TURN_MEANS}
     assert compare_tables(compute_block_means(means)).empty
 
 

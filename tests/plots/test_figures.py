@@ -135,8 +135,11 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 def test_an_exhibit_draws_and_its_csv_has_the_drawn_values(name: str, drawn: Drawn):
     exhibit, written = drawn(name)
     assert (exhibit.drawing is not None) == (name in exhibits.FIGURES)
-    # claims and networks have tests of their own
-    unseen = ("bookstore_networks", "replication_networks", "tcp_networks")
+    # claims, networks and turns have tests of their own
+    unseen = (
+        *("bookstore_networks", "replication_networks", "tcp_networks"),
+        *("bookstore_turns", "drivers_turns"),
+    )
     if name not in unseen and not exhibits.VERDICT_FIGURE.search(name):
         assert "here" in set(exhibit.frame.get("source", ["here"])), (
             "this machine's values are not drawn"

@@ -466,6 +466,4 @@ def _check(cell: UncheckedCell) -> ChosenCell:
             excluded = exclusion.why
             break
     study = cell.selection.grid.study
-    return ChosenCell(
-        study, parameters, cell.product, cell.where, blocks, blocks_per_day, excluded
-    )
+    return ChosenCell(study, parameters, cell.product, cell.where, blocks, blocks_per_day, excluded)

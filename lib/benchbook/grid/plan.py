@@ -189,6 +189,4 @@ def _make_cell(chosen: ChosenCell, *, everywhere: bool) -> Cell:
     """Return a cell before it has a block and a position."""
     cell = build_cell(chosen.study, chosen.parameters)
     missing = None if everywhere else cell.missing
-    return replace(
-        cell, missing=missing or chosen.excluded, blocks_per_day=chosen.blocks_per_day
-    )
+    return replace(cell, missing=missing or chosen.excluded, blocks_per_day=chosen.blocks_per_day)

@@ -56,6 +56,7 @@ from benchbook.plots.ratio_plot import (
     describe_n,
     index_comparisons,
 )
+from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.number_format import format_estimate, format_number
 
 N: Final = (1, 10, 100, 1000, 10000)
@@ -413,6 +414,7 @@ FIGURES: Final[dict[str, Maker]] = {
         factor="network",
         one_n=True,
     ),
+    "bookstore_turns": partial(draw_turns, study="bookstore"),
 }
 TABLES: Final[dict[str, Maker]] = {
     **{f"bookstore_table_case{case}": partial(set_case_table, case=case) for case in (1, 2)},

@@ -44,6 +44,7 @@ from benchbook.plots.ratio_plot import (
     index_comparisons,
     name_a_over_b,
 )
+from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.number_format import format_comparison
 
 N: Final = (1000, 10000, 100000, 200000)
@@ -304,6 +305,7 @@ FIGURES: Final[dict[str, Maker]] = {
         operations=("insert", "find"),
         one_n=True,
     ),
+    "drivers_turns": partial(draw_turns, study="drivers"),
 }
 TABLES: Final[dict[str, Maker]] = {
     "drivers_table1_records": set_record_sets,

@@ -118,6 +118,7 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "XML": SeriesStyle(VERMILION, "s", "--"),
     "Python": SeriesStyle(BLUE, "o"),
     "Java": SeriesStyle(VERMILION, "s"),
+    "Node.js": SeriesStyle(VERMILION, "s"),
     "XML / JSON": SeriesStyle(BLUE, "o"),
 }
 """The style of each series by its name, in the order of legends; others have `PLAIN_STYLE`.

@@ -425,9 +425,7 @@ def run_until_decided(
     repeats_noisy
         As in `choose_next_block`.
     """
-    choose = partial(
-        choose_next_block, cells, durations=durations, repeats_noisy=repeats_noisy
-    )
+    choose = partial(choose_next_block, cells, durations=durations, repeats_noisy=repeats_noisy)
     rare = {cell.combination for cell in cells if cell.blocks_per_day}
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     day = ""
