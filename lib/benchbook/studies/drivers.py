@@ -104,8 +104,8 @@ OPERATIONS: Final = ("insert", "find", "update", "delete")
 UPDATES: Final = 5
 """Bulk updates of a repetition, so that two repetitions have ten calls, as many as the paper.
 
-A call takes the client some milliseconds of CPU time, but the server a second for 100,000 records.
-Twenty calls would make a repetition with small records three times as long, five half as long again.
+A call takes some milliseconds of the client's CPU time, but a second of the server for 100,000
+records. Twenty calls would make a repetition with small records three times as long.
 """
 
 DELETES: Final = 3
