@@ -1,16 +1,17 @@
-// The four operations in calls that reach all records; inserted in batches of so many, or all at once.
+// The four operations in calls that reach all records; the records are inserted in batches.
 'use strict'
-const { batched } = require('./records')
+const { splitRecords } = require('./records')
 
-module.exports = function bulk (store, records, change, batch) {
-  const batches = batched(records, batch)
+// `changes` has the changed fields of each call of update: one call after the other.
+module.exports = function makeBulkCalls (store, records, changes, batchSize) {
+  const batches = splitRecords(records, batchSize)
   return {
     insert: async () => {
       if (batches.length === 1) return store.insertMany(records)
-      for (const some of batches) await store.insertMany(some)
+      for (const batch of batches) await store.insertMany(batch)
     },
-    find: () => store.all(),
-    update: () => store.updateMany(change),
+    find: () => store.readAll(),
+    update: async () => { for (const change of changes) await store.updateMany(change) },
     delete: () => store.deleteMany()
   }
 }

@@ -1,19 +1,26 @@
-// What is asked and answered, as ../contract.schema.json has it: whoever asks checks both.
+// Reads the request and writes the lines of the answer. benchbook checks both by
+// ../contract.schema.json.
 'use strict'
-const { writeSync } = require('node:fs')
+const { readFileSync, writeSync } = require('node:fs')
 
-// Written whole and at once: a pipe may take a line in parts.
-function write (told) {
-  const data = Buffer.from(JSON.stringify(told) + '\n')
-  for (let done = 0; done < data.length;) {
+const STDIN = 0
+const STDOUT = 1
+
+exports.readRequest = () => JSON.parse(readFileSync(STDIN, 'utf8'))
+
+// A pipe may take a line in several parts.
+exports.printLine = function printLine (line) {
+  const data = Buffer.from(JSON.stringify(line) + '\n')
+  for (let written = 0; written < data.length;) {
     try {
-      done += writeSync(1, data, done)
+      written += writeSync(STDOUT, data, written)
     } catch (error) {
-      if (error.code !== 'EAGAIN') throw error // the reader is slower
+      // The pipe is full: its reader is slower.
+      if (error.code !== 'EAGAIN') throw error
     }
   }
 }
 
-exports.request = JSON.parse
-exports.print = write
-exports.printError = error => write({ error: { type: error.name || 'Error', message: String(error.message) } })
+exports.printError = error => {
+  exports.printLine({ error: { type: error.name || 'Error', message: String(error.message) } })
+}

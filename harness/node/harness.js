@@ -1,22 +1,29 @@
-// Reads a request on standard input, does its study, and prints the answer: see ../contract.schema.json.
+// Reads a request from standard input, measures its study, and prints the answer, as
+// ../contract.schema.json describes both.
 //   node --expose-gc --max-old-space-size=3072 harness.js
 // The version of all that this folder measures, as lib/benchbook/grid/units.py uses it:
-// VERSION = 1
+// VERSION = 2
 'use strict'
 
 const v8 = require('node:v8')
-const { request, print, printError } = require('./contract')
+const { readRequest, printLine, printError } = require('./contract')
 
 const STUDIES = { drivers: './drivers', crud: './crud' }
 
 async function main () {
-  const asked = request(require('node:fs').readFileSync(0, 'utf8'))
-  if (!(asked.study in STUDIES)) throw new Error(`no study ${asked.study} on this language`)
-  console.log = console.error // what libraries print is not part of the answer
+  const request = readRequest()
+  if (!(request.study in STUDIES)) throw new Error(`Node.js does not measure ${request.study}`)
+  // The answer is on standard output, so libraries print to standard error.
+  console.log = console.error
+  const measureStudy = require(STUDIES[request.study])
   let repetitions = 0
-  const told = await require(STUDIES[asked.study])(asked, sections => print({ repetition: repetitions++, sections }))
+  const closing = await measureStudy(request, sections => {
+    printLine({ repetition: repetitions, sections })
+    repetitions++
+  })
   const runtime = `Node.js ${process.versions.node}`
-  print({ closed: true, repetitions, runtime, heap_limit: v8.getHeapStatistics().heap_size_limit, ...told })
+  const heapLimit = v8.getHeapStatistics().heap_size_limit
+  printLine({ closed: true, repetitions, runtime, heap_limit: heapLimit, ...closing })
 }
 
 main().catch(error => {

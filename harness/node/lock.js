@@ -1,4 +1,4 @@
-// Leaves out of package-lock.json what is no pin: words of the packages' authors, with addresses in them.
+// Removes from package-lock.json the packages' own texts, which pin nothing and have addresses.
 'use strict'
 const { readFileSync, writeFileSync } = require('node:fs')
 const lock = JSON.parse(readFileSync('package-lock.json'))

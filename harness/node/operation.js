@@ -1,35 +1,49 @@
-// A process that does one operation and says by how much it grew: asked by its parent, with which it ends.
+// A process that does one operation for its parent, and reports by how much its memory grew.
 'use strict'
 const { connect, DRIVERS } = require('./mongodb')
-const bulk = require('./bulk')
-const { read, check } = require('./records')
+const makeBulkCalls = require('./bulk')
+const { readRecords, checkRecords } = require('./records')
 
-const value = (metric, value, source, resolution) => ({ role: 'client', metric, value, unit: 'B', source, resolution })
+const makeValue = (metric, value, source, resolution) =>
+  ({ role: 'client', metric, value, unit: 'B', source, resolution })
 
-async function measure ({ url, database, data, durability, driver, name, fields, schema, change, operation, batch }) {
+async function measureOperation (request) {
+  const { url, database, data, durability, driver, name, fields, schema } = request
+  const { change, operation, batch } = request
   const client = await connect(url, durability)
   const store = await DRIVERS[driver](client, database, name, fields, schema)
-  const records = operation === 'insert' ? read(data).records : [] // no others are in the way of what is found
-  const actions = bulk(store, records, change, batch)
+  // Only insert has records: elsewhere their memory would hide that of the operation.
+  const records = operation === 'insert' ? readRecords(data).records : []
+  const calls = makeBulkCalls(store, records, [change], batch)
   global.gc()
   const startedAt = new Date().toISOString()
   const before = process.memoryUsage()
-  const result = await actions[operation]()
+  const result = await calls[operation]()
   const after = process.memoryUsage()
-  if (operation === 'find') check(store.plain(result), read(data).records, operation)
+  if (operation === 'find') {
+    checkRecords(store.toRecords(result), readRecords(data).records, operation)
+  }
   await client.close()
+  const rss = after.rss - before.rss
+  const heap = after.heapUsed - before.heapUsed
   return {
     started_at: startedAt,
     values: [
-      value('memory_change', after.rss - before.rss, 'process.memoryUsage().rss', 4096),
-      value('heap_change', after.heapUsed - before.heapUsed, 'process.memoryUsage().heapUsed', 1)
+      makeValue('memory_change', rss, 'process.memoryUsage().rss', 4096),
+      makeValue('heap_change', heap, 'process.memoryUsage().heapUsed', 1)
     ]
   }
 }
 
+async function answerParent (request) {
+  try {
+    const measured = await measureOperation(request)
+    process.send(measured, () => process.exit(0))
+  } catch ({ name, message }) {
+    process.send({ error: { name, message } }, () => process.exit(1))
+  }
+}
+
 process.on('disconnect', () => process.exit(1))
-process.once('message', asked => measure(asked).then(
-  found => process.send(found, () => process.exit(0)),
-  error => process.send({ error: { name: error.name, message: error.message } }, () => process.exit(1))
-))
+process.once('message', answerParent)
 process.send('ready')

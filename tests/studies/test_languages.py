@@ -5,12 +5,15 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from test_study_drivers import check_means
 
-from benchbook import codecs, grid
+from benchbook import codecs, grid, paths
 from benchbook.datasets import blog, books, persons, players
 from benchbook.servers.deployment import Topology
 from benchbook.sockets.client import Processors
@@ -414,11 +417,76 @@ def test_a_cell_in_node_delivers_the_studys_values(
         .str.startswith("mongodb 7" if driver == "mongoclient" else "mongoose 9")
         .all()
     )
-    firsts = (
-        rows.groupby(["repetition", "driver", "arm"])["started_at"].min().sort_values(kind="stable")
+    if calls == "bulk":
+        for _, part in rows.groupby(["driver", "arm", "repetition"]):
+            check_means(part)
+
+
+def list_orders(rows: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """Return each repetition's sides, as the levels of some columns, in their order."""
+    starts = rows.groupby(["repetition", *names])["started_at"].min().sort_values(kind="stable")
+    orders: dict[int, list[Any]] = {}
+    for repetition, *side in starts.index:
+        orders.setdefault(repetition, []).append(side[0] if len(names) == 1 else tuple(side))
+    assert sorted(orders) == [*range(len(orders))]
+    return [orders[repetition] for repetition in sorted(orders)]
+
+
+@pytest.mark.usefixtures("node")
+def test_each_driver_in_node_begins_a_process_of_the_cell(announce: Announce) -> None:
+    announce("mongodb", "single")
+    few: dict[str, Any] = {"language": "node", "attributes": 6, "n": 30, "heap": "256m"}
+    rows = drivers.run(drivers.Parameters(repetitions=3, **few))
+    native, mapper = drivers.NODE_DRIVERS
+    # The second repetition reverses the order of the first process; then comes the second one.
+    assert list_orders(rows, "driver") == [[native, mapper], [mapper, native], [mapper, native]]
+    assert 2**28 <= rows["heap_limit"].unique()[0] < 2**29
+    rows = drivers.run(drivers.Parameters(repetitions=2, **few | {"heap": "default"}))
+    assert list_orders(rows, "driver") == [[native, mapper], [mapper, native]]
+    assert 3 * 2**30 <= rows["heap_limit"].unique()[0] < 3.5 * 2**30
+
+
+@pytest.mark.usefixtures("node")
+def test_each_arm_of_an_aa_check_in_node_begins_a_process(announce: Announce) -> None:
+    announce("mongodb", "single")
+    parameters = drivers.Parameters(language="node", arm="b", attributes=6, n=30, repetitions=2)
+    native, mapper = drivers.NODE_DRIVERS
+    arms = {arm: [(native, arm), (mapper, arm)] for arm in "ab"}
+    orders = [[*arms["a"], *arms["b"]], [*arms["b"], *arms["a"]]]
+    assert list_orders(drivers.run(parameters), "driver", "arm") == orders
+
+
+WRONG_STORES = {
+    "updates_only_once": ("updateMany", "async () => {}", "after update: record '.*' differs"),
+    "deletes_nothing": ("deleteMany", "async () => {}", "after delete: record '.*' is there"),
+}
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("lie", WRONG_STORES)
+def test_a_wrong_answer_of_a_database_fails_the_node_cell(
+    lie: str, announce: Announce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    announce("mongodb", "single")
+    method, wrong, error = WRONG_STORES[lie]
+    script = tmp_path / "lie.js"
+    mongodb = paths.harness("node") / "mongodb.js"
+    script.write_text(
+        f"const {{ DRIVERS }} = require({str(mongodb)!r})\n"
+        "const open = DRIVERS.mongoclient\n"
+        "DRIVERS.mongoclient = async (...given) => ("
+        f"{{ ...await open(...given), {method}: {wrong} }})\n"
+        f"require({str(mongodb.parent / 'harness.js')!r})\n"
     )
-    orders = [[one[1:] for one in firsts.index if one[0] == repetition] for repetition in range(2)]
-    assert orders[0] == (orders[1][::-1] if "+" in driver else orders[1])
+    found = harness.find_harness("node")
+    assert isinstance(found, harness.Harness)
+    command = (*found.command[:-1], str(script))
+    monkeypatch.setattr(harness, "find_harness", lambda _: replace(found, command=command))
+    parameters = drivers.Parameters(
+        language="node", process="apart", driver="mongoclient", attributes=6, n=3, repetitions=1
+    )
+    with pytest.raises(harness.LanguageError, match=error):
+        drivers.run(parameters)
 
 
 @pytest.mark.usefixtures("node")

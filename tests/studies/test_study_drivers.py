@@ -143,17 +143,76 @@ def test_no_call_inserts_more_than_a_batch(announce: Announce, monkeypatch: pyte
         process="apart", driver="pymongo", attributes=6, n=10050, batch=10000, repetitions=1
     )
     assert list_outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
-    assert sizes == [10000, 50]
+    refills = [10050] * (drivers.DELETES - 1)
+    assert sizes == [10000, 50, *refills]
+
+
+@pytest.mark.parametrize("driver", drivers.DATABASES)
+def test_bulk_updates_and_deletes_are_repeated_and_refilled_by_the_native_driver(
+    driver: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    announce("mongodb", "single")
+    called: list[Any] = []
+
+    def note_calls(adapter: Adapter) -> None:
+        update, insert, delete = adapter.update_all, adapter.insert_many, adapter.delete_all
+
+        def note_update(changes: Any) -> int:
+            called.append(changes["Name"])
+            return update(changes)
+
+        def note_insert(records: Any) -> object:
+            called.append(("insert", adapter.name))
+            return insert(records)
+
+        def note_delete() -> int:
+            called.append(("delete", adapter.name))
+            count = delete()
+            assert count == 40, "the collection was filled before"
+            return count
+
+        adapter.update_all = note_update  # type: ignore[method-assign]
+        adapter.insert_many = note_insert  # type: ignore[method-assign]
+        adapter.delete_all = note_delete  # type: ignore[method-assign]
+
+    tamper(monkeypatch, note_calls)
+    levels = {"process": "apart", "driver": driver, "n": 40, "repetitions": 1}
+    frame = drivers.run(drivers.Parameters.model_validate(levels))
+
+    name = drivers.DATABASES[driver]
+    texts = [f"new Name {number:02}" for number in range(1, drivers.UPDATES + 1)]
+    refilled = [("insert", "mongodb"), ("delete", name)] * (drivers.DELETES - 1)
+    assert called == [("insert", name), *texts, ("delete", name), *refilled]
+    check_means(frame)
+
+
+def check_means(frame: pd.DataFrame) -> None:
+    """Assert that each value of a repetition of one side is that of one call."""
+    calls = {"insert": 1, "find": 1, "update": drivers.UPDATES, "delete": drivers.DELETES}
+    whole = frame[frame["operation"] == "insert"].set_index("metric")["resolution"]
+    for row in frame.itertuples():
+        count = calls[row.operation]
+        expected = f"mean of {count} calls" if count > 1 else ""
+        assert row.source.partition(", ")[2] == expected
+        assert row.resolution == pytest.approx(whole[row.metric] / count)
+    # All calls of an update end before the delete that follows.
+    times = frame[frame["metric"] == "wall_time"].sort_values("started_at", kind="stable")
+    ends = times["started_at"].shift(-1)
+    for row, end in zip(times.itertuples(), ends, strict=True):
+        if row.operation == "update":
+            elapsed_ms = (end - row.started_at) / pd.Timedelta("1ms")
+            # In Node.js starts are cut to milliseconds.
+            assert drivers.UPDATES * row.value / 1e6 < elapsed_ms + 1
 
 
 IDLE = """
-const timed = require('./timed')
+const { timeAction } = require('./timed')
 const { setTimeout: sleep } = require('node:timers/promises')
 async function main () {
   for (let i = 0; i < 3; i++) {
     // These objects are garbage at once.
     Array.from({ length: 300_000 }, (_, i) => ({ i, text: 'text ' + i, more: [i] }))
-    const [, { values }] = await timed('rest', 1, () => sleep(50))
+    const [, { values }] = await timeAction('rest', 1, () => sleep(50))
     const cpu = values.filter(({ metric }) => metric !== 'wall_time')
     console.log(cpu.reduce((sum, { value }) => sum + value, 0))
   }
@@ -261,7 +320,7 @@ def deletes_nothing(adapter: Adapter) -> None:
         (drops_a_record, "mongodb, find: 1 of 40 records are missing"),
         (
             updates_nothing,
-            "mongodb, primary after update: record '.*' differs: Name is .*, should be 'new Name'",
+            "mongodb, primary after update: record '.*' differs: Name is .*, should be '.* 05'",
         ),
         (deletes_nothing, "mongodb, primary after delete: record '.*' is there, and should not be"),
     ],
@@ -332,6 +391,34 @@ def test_node_stores_a_users_records_or_says_why_not(
             drivers.run(parameters)
 
 
+@pytest.mark.parametrize("process", ["together", "operation"])
+@pytest.mark.parametrize("arm", ["a", "b"])
+@pytest.mark.parametrize("repetitions", [1, 2, 3, 10])
+def test_each_side_begins_a_process_of_half_of_the_repetitions(
+    repetitions: int, arm: Any, process: Any
+):
+    parameters = drivers.Parameters(
+        language="node", process=process, arm=arm, repetitions=repetitions, heap="4096m"
+    )
+    planned = drivers._plan_processes(parameters)
+    assert sum(each.repetitions for each in planned) == repetitions
+    assert {each.heap for each in planned} == {"4096m"}
+    sides = len(parameters.turns()) // 2
+    if process == "operation" or repetitions == 1:
+        assert len(planned) == 1
+        assert planned[0].first in (0, sides)
+    else:
+        first, second = planned
+        assert (first.first, second.first) == (0, sides)
+        assert first.repetitions - second.repetitions in (0, 1)
+
+
+def test_a_cell_with_the_papers_heap_is_the_one_of_before():
+    assert "heap" not in json.loads(drivers.Parameters().as_json())
+    larger = drivers.Parameters(language="node", heap="4096m")
+    assert json.loads(larger.as_json())["heap"] == "4096m"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -341,6 +428,8 @@ def test_node_stores_a_users_records_or_says_why_not(
             {"driver": "pymongo+mongoose"},
             {"process": "apart"},
         ),
+        {"heap": "4096m"},
+        {"heap": "4g", "language": "node", "driver": "mongoclient+mongoose"},
         *({"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}),
         {"batch": 10000, "calls": "single"},
         {"document_schema": "types", "process": "apart", "driver": "pymongo"},

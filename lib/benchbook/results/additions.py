@@ -41,6 +41,7 @@ LATER_MEAN_COLUMNS: Final = ("own_processors", "checked")
 LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {
     "bookstore": {"network": "none"},
     "tcp": {"network": "none"},
+    "drivers": {"heap": "default"},
     "crud": {"network": "none", "arrays": "json"},
     "replication": {"network": "none"},
 }

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import product
@@ -289,8 +289,8 @@ class CellParameters(yaml_file.StrictModel):
     def aa_arms(self) -> list[dict[str, str]]:
         """Return the columns' values of each A/A arm that the cell measures alternately.
 
-        A cell with two arms begins with an untimed pass over everything. Otherwise only one arm
-        would have the cost of the first use.
+        A cell with two arms in one process begins with an untimed pass over everything. Otherwise
+        only one arm would have the cost of the first use.
         """
         both = self.arm == "b" and getattr(self, "process", "apart") == "together"
         return [{"arm": "a"}, {"arm": "b"}] if both else [{}]
@@ -509,6 +509,17 @@ class Rows:
         return frame
 
 
+@dataclass(frozen=True)
+class HarnessProcess:
+    """A process in which a harness runs a cell's repetitions, or some of them."""
+
+    repetitions: int
+    first: int = 0
+    """The number of the turn that begins."""
+    heap: str = "default"
+    """The largest heap of Node.js, as ``64m``."""
+
+
 def run_in_language(
     parameters: CellParameters,
     study: str,
@@ -516,9 +527,10 @@ def run_in_language(
     *,
     data: bytes,
     read_files: Callable[[Path], None] | None = None,
+    processes: Sequence[HarnessProcess] = (),
     **addresses: Any,
 ) -> tuple[Rows, harness.Closing]:
-    """Run a cell in its language, and return its rows and the harness' closing message.
+    """Run a cell in its language, and return its rows and the last closing message of the harness.
 
     Raises `benchbook.studies.harness.LanguageError`.
 
@@ -534,26 +546,38 @@ def run_in_language(
         The cell's data as JSON; the harness gets it in a file.
     read_files
         Called with the harness' folder before that is removed.
+    processes
+        The processes that share the cell's repetitions, in their order; by default a single one.
     addresses
         The servers' ``url`` and ``replica_url``, the ``database`` to work in, and the servers'
         processes on this machine, ``pids``.
     """
+    rows = Rows()
+    done = 0
     with TemporaryFolder("cell") as folder:
         file = folder / "data.json"
         file.write_bytes(data)
-        asked = parameters.model_dump(mode="json")
-        answer, closing = harness.run_cell(
-            parameters.language, study, asked, str(folder), data=str(file), **addresses
-        )
+        for process in processes or [HarnessProcess(parameters.repetitions)]:
+            asked = {**parameters.model_dump(mode="json"), "repetitions": process.repetitions}
+            settings = {"first": process.first, "heap": process.heap, **addresses}
+            answer, closing = harness.run_cell(
+                parameters.language, study, asked, str(folder), data=str(file), **settings
+            )
+            # The numbers of the repetitions continue from process to process.
+            _add_sections(rows, answer, done, closing, columns)
+            done += process.repetitions
         if read_files:
             read_files(folder)
-    return _add_sections(answer, closing, columns), closing
+    return rows, closing
 
 
 def _add_sections(
-    answer: Iterable[harness.Repetition], closing: harness.Closing, columns: Columns
-) -> Rows:
-    rows = Rows()
+    rows: Rows,
+    answer: Iterable[harness.Repetition],
+    done: int,
+    closing: harness.Closing,
+    columns: Columns,
+) -> None:
     program = {
         "driver_version": closing.driver,
         "runtime": closing.runtime,
@@ -566,7 +590,7 @@ def _add_sections(
             # The harness lists the readings whose wait ran out apart from the others.
             for readings, timed_out in ((section.readings, False), (section.timed_out, True)):
                 rows.add(
-                    repetition.number,
+                    done + repetition.number,
                     section.operation,
                     readings,
                     section.count,
@@ -574,7 +598,6 @@ def _add_sections(
                     timed_out=timed_out,
                     **stated,
                 )
-    return rows
 
 
 def deliver(frame: "pd.DataFrame") -> "pd.DataFrame":

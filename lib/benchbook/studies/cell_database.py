@@ -24,7 +24,7 @@ from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Deployment, Role, Topology, load_deployment
 from benchbook.studies import harness
-from benchbook.studies.cell import CellParameters, Columns, Rows, run_in_language
+from benchbook.studies.cell import CellParameters, Columns, HarnessProcess, Rows, run_in_language
 
 T = TypeVar("T")
 
@@ -278,7 +278,12 @@ def use_deployment(
 
 
 def run_mongodb_in_language(
-    parameters: CellParameters, study: str, topology: Topology, data: Dataset, head: object
+    parameters: CellParameters,
+    study: str,
+    topology: Topology,
+    data: Dataset,
+    head: object,
+    processes: Sequence[HarnessProcess] = (),
 ) -> tuple[Rows, harness.Closing, Columns]:
     """Run a cell of MongoDB in its language.
 
@@ -293,6 +298,8 @@ def run_mongodb_in_language(
         The records; the harness gets one per line of JSON.
     head
         The description of the records, which is the first line.
+    processes
+        The processes of the harness, as of `run_in_language`.
     """
     # One line for the description, and one per record.
     records = [*map(codecs.load_codec("orjson").encode_record, data.records)]
@@ -317,6 +324,7 @@ def run_mongodb_in_language(
             database=deployment.database,
             replica_url=replica,
             pids=[*database.pids.values()],
+            processes=processes,
         )
         return rows, closing, {**columns, "driver_version": closing.driver}
 

@@ -18,6 +18,18 @@ With ``process: together`` both drivers of a pair alternate, in one process and 
 its connections. So other activity of the machine affects both. With ``process: apart`` a driver has
 a process of its own. Memory is measured with ``process: operation``: a new process for each
 operation, because the next operation would reuse the memory that one frees.
+
+In Node.js the driver that goes first in a process also pays for warming it up: a find then takes
+1.28 times as long. So a cell of a pair has two processes, which share its repetitions. The native
+driver begins the first and the mapper the second. In Python going first costs nothing that could be
+found, and chance decides who begins. The order is reversed in every other repetition.
+
+With ``calls: bulk`` an update or a delete is a single short call, so it is repeated. A repetition
+inserts and finds once, updates `UPDATES` times in one timed section, and deletes `DELETES` times.
+The native driver refills the collection before each further delete, untimed. A value of either is
+the mean of one call.
+
+``heap`` is the largest heap of Node.js; by default the paper's 3 GB.
 """
 
 import gc
@@ -31,7 +43,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from typing_extensions import override
 
 from benchbook import codecs
@@ -46,6 +58,7 @@ from benchbook.servers.deployment import Deployment, Topology
 from benchbook.studies.cell import (
     CellParameters,
     Count,
+    HarnessProcess,
     Output,
     Repetitions,
     Rows,
@@ -60,12 +73,18 @@ from benchbook.studies.cell_database import (
     open_databases,
     run_mongodb_in_language,
 )
-from benchbook.studies.update import UpdateCheck, make_change
+from benchbook.studies.update import (
+    UpdateCheck,
+    change_text,
+    find_text_path,
+    make_change,
+    read_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VERSION = 1
+VERSION = 2
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -82,6 +101,16 @@ MAPPERS: Final = ("mongoengine", "mongoose")
 """The mappers whose schema's strictness is a level."""
 
 OPERATIONS: Final = ("insert", "find", "update", "delete")
+UPDATES: Final = 5
+"""Bulk updates of a repetition, so that two repetitions have ten calls, as many as the paper.
+
+A call takes some milliseconds of the client's CPU time, but a second of the server for 100,000
+records. Twenty calls would make a repetition with small records three times as long.
+"""
+
+DELETES: Final = 3
+"""Bulk deletes of a repetition: each further one costs a refill, too."""
+
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 MEMORY: Final = ("memory_change",)
 ALL_OUTPUTS: Final = {
@@ -96,6 +125,7 @@ class Parameters(CellParameters):
 
     language_levels: ClassVar = {"node": {"driver": "mongoclient+mongoose"}}
     data_parameters: ClassVar = frozenset({"attributes"})
+    added: ClassVar = {"heap": "default"}
 
     language: Literal["python", "node"] = "python"
     process: Literal["together", "apart", "operation"] = "together"
@@ -113,6 +143,7 @@ class Parameters(CellParameters):
     batch: Literal["all", 50000, 10000] = "all"
     document_schema: Literal["types", "required", "validated"] = "required"
     durability: Literal["default", "relaxed", "strict"] = "default"
+    heap: str = Field("default", pattern=r"^(default|[1-9]\d{1,5}m)$")
     repetitions: Repetitions = 10
 
     @model_validator(mode="after")
@@ -131,6 +162,8 @@ class Parameters(CellParameters):
             raise ValueError(
                 f"document_schema: {self.document_schema} is for {' and '.join(MAPPERS)}"
             )
+        if self.heap != "default" and self.language != "node":
+            raise ValueError(f"heap: {self.heap} is for language: node")
         if self.dataset_file and self.attributes != 89:
             raise ValueError(
                 "attributes: 6 is not for own records (dataset_file): leave attributes out"
@@ -198,9 +231,13 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         wide = replace(data, schema=replace(data.schema, name="wide"))
         head = {
             "fields": [field.as_json for field in data.schema.fields],
-            "change": make_change(data.schema, data.records),
+            "changes": _make_changes(parameters, data),
+            "deletes": _count_deletes(parameters),
         }
-        return run_mongodb_in_language(parameters, "drivers", "single", wide, head)[0].frame()
+        harness_processes = _plan_processes(parameters)
+        return run_mongodb_in_language(
+            parameters, "drivers", "single", wide, head, harness_processes
+        )[0].frame()
     rows, drivers = Rows(), parameters.drivers()
     names = [DATABASES[driver] for driver in drivers]
     options = {"durability": parameters.durability, "document_schema": parameters.document_schema}
@@ -229,10 +266,37 @@ def _generate_data(parameters: Parameters) -> Dataset:
     )
 
 
+def _plan_processes(parameters: Parameters) -> list[HarnessProcess]:
+    """Return the harness' processes of a cell, each with its repetitions and the side that begins.
+
+    In an A/A check the same driver begins both, with one arm each.
+    """
+    second = len(parameters.turns()) // 2
+    count, heap = parameters.repetitions, parameters.heap
+    if parameters.process != "together" or count == 1:
+        return [HarnessProcess(count, secrets.choice([0, second]), heap)]
+    half = count // 2
+    return [HarnessProcess(count - half, 0, heap), HarnessProcess(half, second, heap)]
+
+
+def _make_changes(parameters: Parameters, data: Dataset) -> list[Record]:
+    """Return the changed fields of each update of a repetition: each writes another text."""
+    change = make_change(data.schema, data.records)
+    if parameters.calls == "single" or parameters.process == "operation":
+        return [change]
+    path = find_text_path(data.schema)
+    text = read_text(change, path)
+    return [change_text(change, path, f"{text} {number:02}") for number in range(1, UPDATES + 1)]
+
+
+def _count_deletes(parameters: Parameters) -> int:
+    return DELETES if parameters.calls == "bulk" else 1
+
+
 def _try_records(parameters: Parameters, database: CellDatabase, data: Dataset) -> None:
     """Write a user's records once, untimed; raises `UnfitError` when they are refused."""
     change = make_change(data.schema, data.records)
-    calls = _make_calls(parameters, database.adapter, data.records, change)
+    calls = _make_calls(parameters, database.adapter, data.records, [change])
     database.try_records(
         data, calls["insert"], lambda records: (dict.fromkeys(records, change), calls["update"])
     )
@@ -242,23 +306,75 @@ def _measure_turn(
     parameters: Parameters, database: CellDatabase, data: Dataset, add: Callable[..., None]
 ) -> None:
     """Time the four operations in this process, and check their results."""
-    records, change = data.index_by_key(), make_change(data.schema, data.records)
-    calls = _make_calls(parameters, database.adapter, data.records, change)
-    meters = make_client_meters(METRICS)
+    records, changes = data.index_by_key(), _make_changes(parameters, data)
+    calls = _make_calls(parameters, database.adapter, data.records, changes)
+    count = len(records)
     database.empty(data.schema)
-    for operation, action in calls.items():
-        # Otherwise the next operation would collect the garbage of checking this one.
+
+    inserted = _Section.time(calls["insert"])
+    add("insert", inserted.readings, count, started_at=inserted.started_at)
+
+    found = _Section.time(calls["find"])
+    add("find", found.readings, count, started_at=found.started_at)
+    database.compare(found.result, records, "find")
+    # Otherwise the records would be freed while another operation is timed.
+    del found
+
+    # All updates are one section, whose values are long enough to be exact.
+    updated = _Section.time(calls["update"])
+    readings = _average_calls([updated.readings], len(changes))
+    add("update", readings, count, started_at=updated.started_at)
+    database.check(records, "update", changes[-1])
+
+    # The native driver refills the collection before each delete but the first.
+    deleted: list[_Section] = []
+    owner = database.adapter
+    refill: Any = catalogue.open_adapter("mongodb", database.deployment, session_owner=owner)
+    with refill as native:
+        native.select_collection(data.schema)
+        for number in range(_count_deletes(parameters)):
+            if number > 0:
+                native.insert_many(data.records)
+            deleted.append(_Section.time(calls["delete"]))
+            database.check({}, "delete")
+    readings = _average_calls([section.readings for section in deleted], len(deleted))
+    add("delete", readings, count, started_at=deleted[0].started_at)
+
+
+@dataclass(frozen=True)
+class _Section:
+    """One timed section: its start (UTC), the action's result and the readings."""
+
+    started_at: datetime
+    result: Any
+    readings: list[Reading]
+
+    @classmethod
+    def time(cls, action: Callable[[], Any]) -> Self:
+        """Time an action; the garbage of what came before it is collected first."""
+        meters = make_client_meters(METRICS)
         gc.collect()
         started_at = datetime.now(UTC)
         result, readings = time_action(action, meters)
-        add(operation, readings, len(records), started_at=started_at)
-        if operation == "find":
-            database.compare(result, records, operation)
-        elif operation == "update":
-            database.check(records, operation, change)
-        elif operation == "delete":
-            database.check({}, operation)
-        del result
+        return cls(started_at, result, readings)
+
+
+def _average_calls(sections: Sequence[Sequence[Reading]], calls: int) -> list[Reading]:
+    """Return the readings of the mean call, of timed sections with so many calls in all."""
+    if calls == 1:
+        return [*sections[0]]
+    means: list[Reading] = []
+    for readings in zip(*sections, strict=True):
+        total = sum(reading.value for reading in readings)
+        reading = readings[0]
+        mean = replace(
+            reading,
+            value=total / calls,
+            source=f"{reading.source}, mean of {calls} calls",
+            resolution=reading.resolution / calls,
+        )
+        means.append(mean)
+    return means
 
 
 def _measure_processes(
@@ -307,7 +423,8 @@ class _OperationProcess:
         )
         with opened as adapter:
             adapter.select_collection(data.schema)
-            calls = _make_bulk_calls(adapter, data.records, self.change, self.parameters.batch)
+            batch = self.parameters.batch
+            calls = _make_bulk_calls(adapter, data.records, [self.change], batch)
             action = calls[operation]
             gc.collect()
             started_at = datetime.now(UTC)
@@ -320,15 +437,20 @@ class _OperationProcess:
 
 
 def _make_calls(
-    parameters: Parameters, adapter: Adapter, records: Sequence[Record], change: Record
+    parameters: Parameters,
+    adapter: Adapter,
+    records: Sequence[Record],
+    changes: Sequence[Record],
 ) -> Operations:
+    """Return the calls of each operation; those of update make all `changes`, in their order."""
     if parameters.calls == "bulk":
-        return _make_bulk_calls(adapter, records, change, parameters.batch)
+        return _make_bulk_calls(adapter, records, changes, parameters.batch)
+    (change,) = changes
     return _make_single_calls(adapter, records, change)
 
 
 def _make_bulk_calls(
-    adapter: Adapter, records: Sequence[Record], change: Record, batch: int | str
+    adapter: Adapter, records: Sequence[Record], changes: Sequence[Record], batch: int | str
 ) -> Operations:
     def insert() -> object:
         return adapter.insert_many(records)
@@ -339,7 +461,7 @@ def _make_bulk_calls(
     return {
         "insert": insert,
         "find": adapter.read_all,
-        "update": lambda: adapter.update_all(change),
+        "update": lambda: call_each(adapter.update_all, changes),
         "delete": adapter.delete_all,
     }
 

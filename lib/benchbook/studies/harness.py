@@ -42,6 +42,9 @@ PATIENCE_S: Final = 6 * 3600.0
 _JAVA: Final = 17
 _NODE: Final = "20.19"
 
+_NODE_HEAP: Final = "3072m"
+"""Largest heap of Node.js by default: the paper's had 3 GB."""
+
 _MAX_LINE: Final = 200
 """Characters of a wrong line in a message."""
 
@@ -61,12 +64,17 @@ class Harness:
     command: tuple[str, ...]
     temporary_option: str | None = None
     """The option before a temporary folder, for a program that ignores ``TMPDIR``."""
+    heap_option: str | None = None
+    """The option before the megabytes of the largest heap, for a program that has its own."""
 
-    def make_command(self, folder: str) -> tuple[str, ...]:
-        """Return the command, with its temporary files in a folder."""
+    def make_command(self, folder: str, heap: str = "default") -> tuple[str, ...]:
+        """Return the command, with its temporary files in a folder, and a largest heap."""
         program, *arguments = self.command
         if self.temporary_option:
             arguments.insert(0, self.temporary_option + folder)
+        if self.heap_option:
+            size = _NODE_HEAP if heap == "default" else heap
+            arguments.insert(0, self.heap_option + size.removesuffix("m"))
         return (program, *arguments)
 
 
@@ -183,9 +191,8 @@ def _find_node() -> Harness | MissingHarness:
         return MissingHarness(f"{node} is {found}: MongoDB's driver needs {_NODE} or newer")
     if not (harness / "node_modules" / "mongoose").is_dir():
         return MissingHarness("harness/node is not installed: make setup, with npm on PATH")
-    # The paper's heap had 3 GB.
-    options = ("--expose-gc", "--max-old-space-size=3072")
-    return Harness(f"node {version}", (program, *options, str(harness / "harness.js")))
+    command = (program, "--expose-gc", str(harness / "harness.js"))
+    return Harness(f"node {version}", command, heap_option="--max-old-space-size=")
 
 
 _FINDERS: Final[Mapping[str, Callable[[], Harness | MissingHarness]]] = {
@@ -220,10 +227,13 @@ def run_cell(
     pids: Sequence[int] = (),
     processors: Sequence[int] | None = None,
     server: Document | None = None,
+    first: int = 0,
+    heap: str = "default",
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell in another language, in a process that ends with this one; return its answer.
 
-    ``harness/contract.schema.json`` describes the parameters.
+    ``harness/contract.schema.json`` describes the parameters, but for `heap`: the largest heap of
+    Node.js, as ``64m``.
 
     Raises
     ------
@@ -246,6 +256,7 @@ def run_cell(
         "database": database,
         "pids": list(pids) or None,
         "processors": list(processors) if processors else None,
+        "first": first or None,
     }
     request |= {name: value for name, value in optional.items() if value is not None}
     _check_contract("request", request)
@@ -254,7 +265,7 @@ def run_cell(
         stdin.write(json.dumps(request).encode())
         stdin.seek(0)
         env = processes.make_environment(Path(folder), TMPDIR=folder)
-        command = harness.make_command(folder)
+        command = harness.make_command(folder, heap)
         process = processes.spawn(
             command, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr
         )
