@@ -220,6 +220,7 @@ def run_cell(
     pids: Sequence[int] = (),
     processors: Sequence[int] | None = None,
     server: Document | None = None,
+    first: int = 0,
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell in another language, in a process that ends with this one; return its answer.
 
@@ -246,6 +247,7 @@ def run_cell(
         "database": database,
         "pids": list(pids) or None,
         "processors": list(processors) if processors else None,
+        "first": first or None,
     }
     request |= {name: value for name, value in optional.items() if value is not None}
     _check_contract("request", request)
