@@ -446,6 +446,27 @@ def test_a_java_servers_memory_stays_within_its_heap() -> None:
     assert measure_memory("16m") < measure_memory("default") - 2**24
 
 
+AWKWARD = ["", "plain", "&<>\"'", "two\nlines", "\ttab\r", "Björn ü 語", "\U0001f600", "]]>", "\x7f"]
+"""Texts that XML encoders escape, or might."""
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("codec", ["jackson", "xmldecoder"])
+def test_java_prepares_the_bytes_of_its_encoder_and_the_server_decodes_them(
+    codec: str, tmp_path: Path
+) -> None:
+    """Test it with fewer than 100 objects: the harness compares each of them in both ways."""
+    data = persons.generate_people(60, 7)
+    for record, text in zip(data.records, AWKWARD, strict=False):
+        record |= {"name": text, "street": text, "age": 0, "height": 0.0, "children": 0}
+        record["active"] = False
+    given = tmp_path / "people.json"
+    given.write_bytes(b"\n".join(map(codecs.load_codec("orjson").encode_record, data.records)))
+    asked = java_tcp(codec, n=60, repetitions=1).model_dump(mode="json")
+    answer, _ = harness.run_cell("java", "tcp", asked, str(tmp_path), data=str(given))
+    assert len(answer) == 1
+
+
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(("codec", "theirs"), [("orjson", "jackson"), ("lxml", "jaxb")])
 def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_path: Path) -> None:
