@@ -446,7 +446,7 @@ def test_a_java_servers_memory_stays_within_its_heap() -> None:
     assert measure_memory("16m") < measure_memory("default") - 2**24
 
 
-AWKWARD = ["", "plain", "&<>\"'", "two\nlines", "\ttab\r", "Björn ü 語", "\U0001f600", "]]>", "\x7f"]
+AWKWARD = ["", "plain", "&<>\"'", "two\nlines", "\ttab\r", "ü 語", "\U0001f600", "]]>", "\x7f"]
 """Texts that XML encoders escape, or might."""
 
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from pydantic import ValidationError
 
-from benchbook import codecs
+from benchbook import codecs, grid
 from benchbook.codecs import FormatError
 from benchbook.datasets.books import KEYS
 from benchbook.schema import AnyBookstore
@@ -302,3 +302,18 @@ def test_no_files_remain_after_a_cell(network, tmp_path, monkeypatch):
     run(network=network)
     assert {process.pid for process in psutil.Process().children()} <= before
     assert list(Path(tmp_path).iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", ["decide", "paper", "evening"])
+def test_each_process_of_a_java_cell_makes_the_papers_repetitions(profile):
+    cells = [cell.parameters for cell in grid.make_plan(["bookstore"], profile).cells]
+    java = [one for one in cells if (one.language, one.process) == ("java", "together")]
+    assert java
+    for one in java:
+        assert bookstore._plan_processes(one) == [(0, 100), (len(one.turns()) - 1, 100)]
+
+
+def test_a_decisive_run_has_aa_checks_at_sizes_that_claims_judge():
+    cells = [cell.parameters for cell in grid.make_plan(["bookstore"], "decide").cells]
+    checked = {(one.language, one.n) for one in cells if one.arm == "b"}
+    assert checked == {("python", 10), ("python", 1000), ("java", 10), ("java", 10000)}

@@ -368,7 +368,7 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(records, columns=[*_CELL_COLUMNS, *_STEADY_COLUMNS])
 
 
-def _count_processes(row: Mapping[str, Any]) -> int:
+def _count_processes(row: "pd.Series[Any]") -> int:
     """Return how many processes measured a block: in Java two have both formats since version 2."""
     is_shared = row.get("language") == "java" and row.get("process") == "together"
     versions = json.loads(row.get("versions") or "{}")

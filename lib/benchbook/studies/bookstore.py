@@ -20,10 +20,11 @@ The round trip is the sum of the three; its processor time is that of both proce
 connection, which is opened before any clock starts.
 
 The first repetition of a process includes what a library prepares at first use, and is kept. In
-Java that is JAXB's context and Jackson's mapper with its look at the classes: both are made inside
+Java that is JAXB's context, and Jackson's mapper with its look at the classes: both are made inside
 the first marshalling. The paper does not say where its program makes them. It says that a process
 creates an object, marshals and unmarshals it in both formats, repeats this, and measures the time
-in each loop. With ``binding: each`` every call makes a new one. Garbage collection stays on, as in normal use; with both formats in one process, one may collect the other's garbage.
+in each loop. With ``binding: each`` every call makes a new one. Garbage collection stays on, as in
+normal use; with both formats in one process, one may collect the other's garbage.
 """
 
 import hashlib
@@ -330,9 +331,7 @@ def _run_in_language(parameters: Parameters, about: Columns, data: bytes) -> "pd
     done = 0
     for first, repetitions in _plan_processes(parameters):
         part = parameters.model_copy(update={"repetitions": repetitions})
-        rows, _ = run_in_language(
-            part, "bookstore", about, data=data, read_files=read, first=first
-        )
+        rows, _ = run_in_language(part, "bookstore", about, data=data, read_files=read, first=first)
         frame = rows.frame()
         frames.append(frame.assign(repetition=frame["repetition"] + done))
         done += repetitions
