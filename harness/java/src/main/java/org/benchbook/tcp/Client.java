@@ -5,10 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.concurrent.Callable;
 import org.json.JSONObject;
 
 /**
@@ -72,28 +69,17 @@ record Client(InetSocketAddress server, byte[] secret, String codec, String tran
 
     private long sendInThreads(byte[] join, List<Line> lines, List<Objects> streams)
             throws Exception {
-        ExecutorService threads = Executors.newFixedThreadPool(streams.size());
-        try {
-            List<Future<Long>> parts = new ArrayList<>();
-            for (int i = 0; i < streams.size(); i++) {
-                Objects stream = streams.get(i);
-                if (transport.equals("connection")) {
-                    parts.add(threads.submit(() -> sendOverNewConnections(join, stream)));
-                } else {
-                    Line line = lines.get(1 + i);
-                    parts.add(threads.submit(() -> joinAndSend(line, join, stream)));
-                }
+        List<Callable<Long>> tasks = new ArrayList<>();
+        for (int i = 0; i < streams.size(); i++) {
+            Objects stream = streams.get(i);
+            if (transport.equals("connection")) {
+                tasks.add(() -> sendOverNewConnections(join, stream));
+            } else {
+                Line line = lines.get(1 + i);
+                tasks.add(() -> joinAndSend(line, join, stream));
             }
-            long sent = 0;
-            for (Future<Long> part : parts) {
-                sent += part.get();
-            }
-            return sent;
-        } catch (ExecutionException error) {
-            throw error.getCause() instanceof Exception cause ? cause : error;
-        } finally {
-            threads.shutdownNow();
         }
+        return Threads.sum(tasks);
     }
 
     private long joinAndSend(Line line, byte[] join, Objects objects) throws Exception {
