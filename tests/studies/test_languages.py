@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +19,7 @@ from benchbook import codecs, grid, paths
 from benchbook.datasets import blog, books, persons, players
 from benchbook.servers.deployment import Topology
 from benchbook.sockets.client import Processors
-from benchbook.studies import bookstore, crud, drivers, harness, tcp
+from benchbook.studies import bookstore, cell, crud, drivers, harness, tcp
 from shared_servers import Announce, list_outputs, skip_without_language
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -280,22 +282,105 @@ def java_tcp(codec: str, **more: Any) -> tcp.Parameters:
     return tcp.Parameters(language="java", json_codec="jackson", xml_codec=xml, **more)
 
 
+def list_orders(rows: pd.DataFrame, *columns: str) -> list[list[Any]]:
+    """Return the turns of each repetition of a cell of `bookstore` in the order of their starts."""
+    turns = rows.query("operation == 'marshal' and metric == 'wall_time'")
+    orders = []
+    for _, some in turns.sort_values("started_at").groupby("repetition"):
+        orders.append(list(some[[*columns]].itertuples(index=False, name=None)))
+    return orders
+
+
 @pytest.mark.usefixtures("java")
-def test_an_aa_check_in_java_alternates_in_one_process() -> None:
+@pytest.mark.parametrize("repetitions", [4, 3, 2])
+def test_each_format_begins_one_of_a_java_cells_two_processes(
+    repetitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = []
+    run_in_language = bookstore.run_in_language
+
+    def note_process(parameters: bookstore.Parameters, *rest: Any, **more: Any) -> Any:
+        processes.append((more["first"], parameters.repetitions))
+        return run_in_language(parameters, *rest, **more)
+
+    monkeypatch.setattr(bookstore, "run_in_language", note_process)
+    parameters = bookstore.Parameters(language="java", n=3, repetitions=repetitions)
+    rows = bookstore.run(parameters)
+    half = repetitions // 2
+    assert processes == [(0, repetitions - half), (1, half)]
+    assert sorted(rows["repetition"].unique()) == [*range(repetitions)]
+    assert set(rows["repetitions"]) == {repetitions}
+    xml_first, json_first = [("xml",), ("json",)], [("json",), ("xml",)]
+    first = [xml_first, json_first][: repetitions - half]
+    assert list_orders(rows, "format") == first + [json_first, xml_first][:half]
+    starts = rows.groupby("repetition")["started_at"].min()
+    assert starts.is_monotonic_increasing
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(("drawn", "begins"), [(0, "xml"), (1, "json")])
+def test_chance_decides_which_format_begins_a_java_cell_of_one_repetition(
+    drawn: int, begins: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell.secrets, "choice", lambda turns: turns[drawn])
+    rows = bookstore.run(bookstore.Parameters(language="java", n=3, repetitions=1))
+    ((first, _),) = list_orders(rows, "format")
+    assert first == (begins,)
+
+
+@pytest.mark.usefixtures("java")
+def test_a_java_cell_of_one_format_has_one_process() -> None:
     parameters = bookstore.Parameters(
-        language="java", json_codec="jackson", xml_codec="jaxb", n=3, repetitions=2, arm="b"
+        language="java", n=3, repetitions=3, process="apart", format="json"
     )
-    rows = (
-        bookstore.run(parameters)
-        .query("operation == 'marshal' and metric == 'wall_time'")
-        .sort_values("started_at")
+    assert list_orders(bookstore.run(parameters), "format") == 3 * [[("json",)]]
+
+
+@pytest.mark.usefixtures("java")
+def test_an_aa_check_in_java_alternates_in_each_process() -> None:
+    parameters = bookstore.Parameters(language="java", n=3, repetitions=4, arm="b")
+    orders = list_orders(bookstore.run(parameters), "format", "arm")
+    xml_first = [("xml", "a"), ("json", "a"), ("xml", "b"), ("json", "b")]
+    json_first = [xml_first[-1], *xml_first[:-1]]
+    assert orders == [xml_first, xml_first[::-1], json_first, json_first[::-1]]
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("json_codec", ["jackson", "moxy"])
+def test_java_makes_contexts_and_mappers_inside_the_first_marshalling(
+    json_codec: str, first: int, tmp_path: Path
+) -> None:
+    """Test it with the order in which classes are loaded: `Cpu` is loaded as a clock starts."""
+    _, given = write_bookstore(books.generate_bookstore(3, 7, 1), tmp_path)
+    parameters = bookstore.Parameters(
+        language="java", json_codec=json_codec, xml_codec="jaxb", n=3, repetitions=1
     )
-    first, second = (
-        list(zip(some["format"], some["arm"], strict=True))
-        for _, some in rows.groupby("repetition")
+    asked = parameters.model_dump(mode="json")
+    request = {"study": "bookstore", "parameters": asked, "data": str(given), "first": first}
+    found = harness.find_harness("java")
+    assert isinstance(found, harness.Harness)
+    program, *arguments = found.command
+    log = tmp_path / "classes.log"
+    ran = subprocess.run(
+        [program, f"-Xlog:class+load:file={log}", *arguments],
+        input=json.dumps(request | {"folder": str(tmp_path)}),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert first == [("xml", "a"), ("json", "a"), ("xml", "b"), ("json", "b")]
-    assert second == first[::-1]
+    assert json.loads(ran.stdout.splitlines()[-1])["closed"]
+    loaded = re.findall(r"\] ([\w.$]+) source:", log.read_text())
+    clock = loaded.index("org.benchbook.Cpu")
+    libraries = ("com.fasterxml.", "org.glassfish.", "org.eclipse.", "jakarta.xml.bind.JAXBContext")
+    positions = [place for place, name in enumerate(loaded) if name.startswith(libraries)]
+    context = "org.glassfish.jaxb.runtime.v2.runtime.JAXBContextImpl"
+    mapper = "com.fasterxml.jackson.databind.ObjectMapper"
+    if json_codec == "moxy":
+        mapper = "org.eclipse.persistence.jaxb.JAXBContext"
+    begins, follows = (mapper, context) if first else (context, mapper)
+    assert clock < min(positions)
+    assert clock < loaded.index(begins) < loaded.index(follows)
 
 
 @pytest.mark.usefixtures("java")
@@ -360,6 +445,27 @@ def test_a_java_servers_memory_stays_within_its_heap() -> None:
         )
 
     assert measure_memory("16m") < measure_memory("default") - 2**24
+
+
+AWKWARD = ["", "plain", "&<>\"'", "two\nlines", "\ttab\r", "ü 語", "\U0001f600", "]]>", "\x7f"]
+"""Texts that XML encoders escape, or might."""
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("codec", ["jackson", "xmldecoder"])
+def test_java_prepares_the_bytes_of_its_encoder_and_the_server_decodes_them(
+    codec: str, tmp_path: Path
+) -> None:
+    """Test it with fewer than 100 objects: the harness compares each of them in both ways."""
+    data = persons.generate_people(60, 7)
+    for record, text in zip(data.records, AWKWARD, strict=False):
+        record |= {"name": text, "street": text, "age": 0, "height": 0.0, "children": 0}
+        record["active"] = False
+    given = tmp_path / "people.json"
+    given.write_bytes(b"\n".join(map(codecs.load_codec("orjson").encode_record, data.records)))
+    asked = java_tcp(codec, n=60, repetitions=1).model_dump(mode="json")
+    answer, _ = harness.run_cell("java", "tcp", asked, str(tmp_path), data=str(given))
+    assert len(answer) == 1
 
 
 @pytest.mark.usefixtures("java")

@@ -9,12 +9,13 @@ import psutil
 import pytest
 from pydantic import ValidationError
 
-from benchbook import codecs
+from benchbook import codecs, grid
 from benchbook.codecs import FormatError
 from benchbook.datasets.books import KEYS
 from benchbook.schema import AnyBookstore
 from benchbook.sockets.protocol import WireError
 from benchbook.studies import bookstore
+from benchbook.studies.cell import plan_processes
 from shared_servers import needs_root
 from user_files import FILES
 
@@ -77,9 +78,11 @@ def test_sizes_are_those_of_the_paper(case, n, sizes, sink):
     )
 
 
-def test_the_formats_alternate_in_going_first():
+@pytest.mark.parametrize(("drawn", "order"), [(0, "xml json xml"), (1, "json xml json")])
+def test_chance_decides_which_format_begins_and_then_they_alternate(drawn, order, monkeypatch):
+    monkeypatch.setattr(bookstore.secrets, "randbelow", lambda count: drawn)
     first = run().drop_duplicates("repetition")
-    assert list(first["format"]) == ["xml", "json", "xml"]
+    assert list(first["format"]) == order.split()
 
 
 @pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("msgspec", "xsdata")])
@@ -123,7 +126,8 @@ def test_markup_is_a_document_without_its_values(case):
     assert sizes["markup_size"]["xml"] > sizes["markup_size"]["json"]
 
 
-def test_the_second_cell_of_an_aa_check_measures_both_arms():
+def test_the_second_cell_of_an_aa_check_measures_both_arms(monkeypatch):
+    monkeypatch.setattr(bookstore.secrets, "randbelow", lambda count: 0)
     frame = run(arm="b", repetitions=2).query("operation == 'marshal' and metric == 'size'")
     first, second = (
         list(zip(some["format"], some["arm"], strict=True))
@@ -299,3 +303,18 @@ def test_no_files_remain_after_a_cell(network, tmp_path, monkeypatch):
     run(network=network)
     assert {process.pid for process in psutil.Process().children()} <= before
     assert list(Path(tmp_path).iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", ["decide", "paper", "evening"])
+def test_each_process_of_a_java_cell_makes_the_papers_repetitions(profile):
+    cells = [cell.parameters for cell in grid.make_plan(["bookstore"], profile).cells]
+    java = [one for one in cells if (one.language, one.process) == ("java", "together")]
+    assert java
+    for one in java:
+        assert [each.repetitions for each in plan_processes(one, 1)] == [100, 100]
+
+
+def test_a_decisive_run_has_aa_checks_at_sizes_that_claims_judge():
+    cells = [cell.parameters for cell in grid.make_plan(["bookstore"], "decide").cells]
+    checked = {(one.language, one.n) for one in cells if one.arm == "b"}
+    assert checked == {("python", 10), ("python", 1000), ("java", 10), ("java", 10000)}

@@ -18,6 +18,7 @@ from benchbook.datasets import players
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies import drivers
+from benchbook.studies.cell import plan_processes
 from benchbook.studies.cell_database import WrongContentsError
 from benchbook.studies.harness import LanguageError
 from shared_servers import Announce, list_outputs, skip_without_language, tamper
@@ -400,10 +401,10 @@ def test_each_side_begins_a_process_of_half_of_the_repetitions(
     parameters = drivers.Parameters(
         language="node", process=process, arm=arm, repetitions=repetitions, heap="4096m"
     )
-    planned = drivers._plan_processes(parameters)
+    sides = len(parameters.turns()) // 2
+    planned = plan_processes(parameters, sides, parameters.heap)
     assert sum(each.repetitions for each in planned) == repetitions
     assert {each.heap for each in planned} == {"4096m"}
-    sides = len(parameters.turns()) // 2
     if process == "operation" or repetitions == 1:
         assert len(planned) == 1
         assert planned[0].first in (0, sides)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchbook import codecs
+from benchbook import codecs, grid
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.results.files import build_inferred_table
 from benchbook.sockets import client
@@ -246,3 +246,23 @@ def test_a_users_records_replace_the_people(tmp_path):
     for name, write in FILES.items():
         frame = run(n=12, dataset_file=str(write(tmp_path, 5)))
         assert (set(frame["dataset"]), set(frame["count"])) == ({f"own-{name}"}, {12})
+
+
+@pytest.mark.parametrize("profile", ["decide", "paper"])
+def test_profiles_have_the_cells_with_which_claims_on_shares_are_comparable(profile):
+    """Test the remedies that `data/claims/tcp.yaml` names: a processor each, and XMLDecoder."""
+    planned, blocks = set(), set()
+    for cell in grid.make_plan(["tcp"], profile, everywhere=True).cells:
+        one = cell.parameters
+        if one.language == "java" and (one.trials, one.heap) == ("sequence", "64m"):
+            planned.add((one.network, one.format, one.xml_codec, one.n))
+            if one.network == "1core":
+                blocks.add(cell.block)
+    assert blocks == {*range(5)}
+    shares = {("1core", "json", "jaxb", n) for n in (20000, 40000, 100000, 1000000)}
+    for n in (20000, 100000, 1000000):
+        shares |= {("1core", kind, "xmldecoder", n) for kind in ("json", "xml")}
+    times = set()
+    for n in (60000, 1000000):
+        times |= {("none", kind, "xmldecoder", n) for kind in ("json", "xml")}
+    assert shares | times <= planned

@@ -4,6 +4,7 @@ Begin with ``FIGURES`` and ``TABLES`` at the end. `find_cold_starts` splits sing
 where their times become steady.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -341,7 +342,7 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
         steady state or none was cold:
 
         - ``study, host, case, n, operation, format, codec``: of the cell
-        - ``blocks``: their number
+        - ``blocks``: their number; a block of two processes counts as two
         - ``shape``: of most blocks, as in `benchbook.analysis.steadiness.Steadiness`
         - ``shapes``: all shapes with their counts
         - ``start``: the median first repetition of the steady state
@@ -354,7 +355,10 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     keys = [name for name in MEAN_KEYS if name in rows and name not in ("block", "metric")]
     records: list[dict[str, object]] = []
     for _, cell in rows.groupby(keys, dropna=False, sort=False):
-        blocks = [block["value"].to_numpy(dtype=float) for _, block in cell.groupby("block")]
+        blocks: list[NDArray[np.float64]] = []
+        for _, block in cell.groupby("block"):
+            times = block["value"].to_numpy(dtype=float)
+            blocks += np.array_split(times, _count_processes(block.iloc[0]))
         if min(map(len, blocks)) < MIN_REPETITIONS:
             continue
         record: dict[str, object] = {}
@@ -363,6 +367,13 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
                 record[name] = cell[name].iloc[0]
         records.append(record | _describe_blocks(blocks))
     return pd.DataFrame(records, columns=[*_CELL_COLUMNS, *_STEADY_COLUMNS])
+
+
+def _count_processes(row: "pd.Series[Any]") -> int:
+    """Return how many processes measured a block: in Java two have both formats since version 2."""
+    is_shared = row.get("language") == "java" and row.get("process") == "together"
+    versions = json.loads(row.get("versions") or "{}")
+    return 2 if is_shared and versions.get("bookstore", 1) != 1 else 1
 
 
 def _describe_blocks(blocks: list[NDArray[np.float64]]) -> dict[str, object]:

@@ -5,6 +5,7 @@ A study runs its cell here, or in the harness of another language (`run_in_langu
 
 import json
 import os
+import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -394,10 +395,18 @@ def iterate_repetitions(count: int) -> Iterator[int]:
 
 
 class Rows:
-    """The measured values of one cell."""
+    """The measured values of one cell.
+
+    A row's ``turn`` is its side's place (1, 2, ..) among those that share its process.
+    """
 
     def __init__(self) -> None:
         self._rows: list[dict[str, object]] = []
+        self._turns: dict[tuple[object, ...], int] = {}
+
+    def begin_process(self) -> None:
+        """State that another process measures what follows: its sides have turns of their own."""
+        self._turns = {}
 
     def add(
         self,
@@ -433,7 +442,10 @@ class Rows:
                 "value": float(reading.value),
                 "resolution": float(reading.resolution),
             }
-            self._rows.append({**section, **measured, "timed_out": timed_out, **columns})
+            side = tuple(columns.get(name) for name in ALTERNATING_COLUMNS)
+            turn = self._turns.setdefault(side, len(self._turns) + 1)
+            about = {"timed_out": timed_out, "turn": turn}
+            self._rows.append({**section, **measured, **about, **columns})
 
     def add_value(
         self,
@@ -486,11 +498,7 @@ class Rows:
             )
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row per value: the columns of `VALUES`, then those that the study added.
-
-        The rows are those of one process; ``turn`` is a side's place in it, 1 for the side that
-        began.
-        """
+        """Return one row per value: the columns of `VALUES`, then those that the study added."""
         # Imported here, because it is slow to import and a plan does not need it.
         import pandas as pd
 
@@ -498,12 +506,7 @@ class Rows:
             *VALUES.names,
             *(name for name in CELLS.names if any(name in row for row in self._rows)),
         ]
-        turns: dict[tuple[object, ...], int] = {}
-        rows = []
-        for row in self._rows:
-            side = tuple(row.get(name) for name in ALTERNATING_COLUMNS)
-            turn = turns.setdefault(side, len(turns) + 1)
-            rows.append({name: row.get(name) for name in names} | {"turn": turn})
+        rows = [{name: row.get(name) for name in names} for row in self._rows]
         schema = pa.schema([OBSERVATIONS.field(name) for name in names])
         frame: pd.DataFrame = build_table(pd.DataFrame(rows, columns=names), schema).to_pandas()
         return frame
@@ -518,6 +521,31 @@ class HarnessProcess:
     """The number of the turn that begins."""
     heap: str = "default"
     """The largest heap of Node.js, as ``64m``."""
+
+
+def plan_processes(
+    parameters: CellParameters, other: int, heap: str = "default"
+) -> list[HarnessProcess]:
+    """Return the processes of a cell, each with its repetitions and the turn that begins.
+
+    With ``process: together`` the first turn begins one and another begins the second, so that each
+    side pays for warming up a process. A single repetition, or another process, has one that either
+    may begin.
+
+    Parameters
+    ----------
+    parameters
+        The cell's.
+    other
+        The number of the turn that begins the second process.
+    heap
+        Of the processes.
+    """
+    count = parameters.repetitions
+    if getattr(parameters, "process", "") != "together" or count == 1:
+        return [HarnessProcess(count, secrets.choice([0, other]), heap)]
+    half = count // 2
+    return [HarnessProcess(count - half, 0, heap), HarnessProcess(half, other, heap)]
 
 
 def run_in_language(
@@ -564,6 +592,7 @@ def run_in_language(
                 parameters.language, study, asked, str(folder), data=str(file), **settings
             )
             # The numbers of the repetitions continue from process to process.
+            rows.begin_process()
             _add_sections(rows, answer, done, closing, columns)
             done += process.repetitions
         if read_files:

@@ -58,12 +58,12 @@ from benchbook.servers.deployment import Deployment, Topology
 from benchbook.studies.cell import (
     CellParameters,
     Count,
-    HarnessProcess,
     Output,
     Repetitions,
     Rows,
     iterate_repetitions,
     order_turns,
+    plan_processes,
     state_parameters,
 )
 from benchbook.studies.cell_database import (
@@ -234,7 +234,9 @@ def run(parameters: Parameters) -> "pd.DataFrame":
             "changes": _make_changes(parameters, data),
             "deletes": _count_deletes(parameters),
         }
-        harness_processes = _plan_processes(parameters)
+        # In an A/A check the same driver begins both processes, with one arm each.
+        second = len(parameters.turns()) // 2
+        harness_processes = plan_processes(parameters, second, parameters.heap)
         return run_mongodb_in_language(
             parameters, "drivers", "single", wide, head, harness_processes
         )[0].frame()
@@ -264,19 +266,6 @@ def _generate_data(parameters: Parameters) -> Dataset:
     return parameters.own_records() or players.generate_players(
         parameters.n, parameters.seed, attributes=parameters.attributes
     )
-
-
-def _plan_processes(parameters: Parameters) -> list[HarnessProcess]:
-    """Return the harness' processes of a cell, each with its repetitions and the side that begins.
-
-    In an A/A check the same driver begins both, with one arm each.
-    """
-    second = len(parameters.turns()) // 2
-    count, heap = parameters.repetitions, parameters.heap
-    if parameters.process != "together" or count == 1:
-        return [HarnessProcess(count, secrets.choice([0, second]), heap)]
-    half = count // 2
-    return [HarnessProcess(count - half, 0, heap), HarnessProcess(half, second, heap)]
 
 
 def _make_changes(parameters: Parameters, data: Dataset) -> list[Record]:

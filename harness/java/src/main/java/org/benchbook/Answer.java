@@ -4,7 +4,7 @@ import java.util.List;
 import org.json.JSONArray;
 import org.json.JSONObject;
 
-/** The answer, a repetition at a time. */
+/** The answer, which is printed one repetition at a time. */
 public final class Answer {
     private final Contract contract;
     private final int repetitions;
@@ -15,8 +15,8 @@ public final class Answer {
         this.repetitions = repetitions;
     }
 
-    /** Names the libraries that did the work, with their versions. */
-    public void driver(String driver) {
+    /** Sets the libraries that do the work, with their versions. */
+    public void setDriver(String driver) {
         this.driver = driver;
     }
 
@@ -24,20 +24,22 @@ public final class Answer {
         return repetitions;
     }
 
-    public void repetition(int number, List<Section> sections) {
+    /** Prints a repetition's sections. */
+    public void printRepetition(int number, List<Section> sections) {
         JSONArray written = new JSONArray();
         sections.forEach(section -> written.put(section.json()));
         contract.print(new JSONObject().put("repetition", number).put("sections", written));
     }
 
+    /** Prints the last line, which says that the answer is complete. */
     void close() {
-        String runtime = System.getProperty("java.vm.name") + " " + System.getProperty("java.runtime.version");
-        long heap = Runtime.getRuntime().maxMemory();
+        String machine = System.getProperty("java.vm.name");
+        String runtime = machine + " " + System.getProperty("java.runtime.version");
         contract.print(new JSONObject()
                 .put("closed", true)
                 .put("repetitions", repetitions)
                 .put("driver", driver)
                 .put("runtime", runtime)
-                .put("heap_limit", heap));
+                .put("heap_limit", Runtime.getRuntime().maxMemory()));
     }
 }

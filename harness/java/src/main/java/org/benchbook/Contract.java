@@ -5,7 +5,11 @@ import java.io.PrintStream;
 import org.json.JSONObject;
 import org.json.JSONTokener;
 
-/** What is asked and answered, as contract.schema.json has it: whoever asks checks both, for a check here would warm the JVM up. */
+/**
+ * Reads the request and prints the answer, as contract.schema.json describes both.
+ *
+ * <p>The library checks both. A check here would warm the JVM up.
+ */
 final class Contract {
     private final PrintStream lines;
 
@@ -22,7 +26,10 @@ final class Contract {
         lines.flush();
     }
 
-    void error(Throwable error) {
-        print(new JSONObject().put("error", new JSONObject().put("type", error.getClass().getName()).put("message", String.valueOf(error.getMessage()))));
+    void printError(Throwable error) {
+        JSONObject description = new JSONObject()
+                .put("type", error.getClass().getName())
+                .put("message", String.valueOf(error.getMessage()));
+        print(new JSONObject().put("error", description));
     }
 }

@@ -11,70 +11,72 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * This process' processor time, the compiler's and collector's threads too.
+ * A reading of this process' CPU time, with that of the compiler's and collector's threads.
  *
- * <p>All of it is exact to the nanosecond, from the scheduler's clock of each thread; how it splits into user and system time
- * the kernel keeps in hundredths of a second, as OperatingSystemMXBean keeps the whole. Threads that have ended count with
- * what was last read of them.
+ * <p>The total is exact to the nanosecond, from the scheduler's clock of each thread. The kernel
+ * splits it into user and system time in hundredths of a second, as OperatingSystemMXBean has it. A
+ * thread that has ended counts with its last reading.
  *
  * @param total nanoseconds since the process' start
- * @param user its part in user mode, in ticks
- * @param system its part in the kernel, in ticks
+ * @param user user time, in ticks
+ * @param system system time, in ticks
  */
 public record Cpu(long total, long user, long system) {
     private static final String SOURCE = "/proc/PID/task/*/schedstat";
-    private static final String SPLIT = SOURCE + ", split as in /proc/PID/stat";
+    private static final String SPLIT_SOURCE = SOURCE + ", split as in /proc/PID/stat";
     private static final File TASKS = new File("/proc/self/task");
-    private static final Path OWN = Path.of("/proc/thread-self/schedstat");
-    private static final Map<String, Long> READ = new HashMap<>();
-    private static final byte[] TOLD = new byte[64];
+    private static final Path THREAD_STATISTICS = Path.of("/proc/thread-self/schedstat");
+    private static final Map<String, Long> TIMES = new HashMap<>();
+    private static final byte[] BUFFER = new byte[64];
 
-    /** Returns what the process has used so far. */
-    public static synchronized Cpu now() throws IOException {
-        long[] ticks = Proc.ticks(); // brings the clock of the thread that asks up to date, too
+    /** Reads what the process has used so far. */
+    public static synchronized Cpu read() throws IOException {
+        // This also brings the clock of the reading thread up to date.
+        long[] ticks = Proc.readTicks();
         String[] threads = TASKS.list();
         if (threads == null) {
             throw new IOException(TASKS + " cannot be listed");
         }
         for (String thread : threads) {
             try (FileInputStream file = new FileInputStream(TASKS + "/" + thread + "/schedstat")) {
-                READ.put(thread, processorTime(file.read(TOLD)));
+                TIMES.put(thread, parseTime(file.read(BUFFER)));
             } catch (IOException ended) {
-                // while they were read
+                // The thread ended while the others were read.
             }
         }
-        return new Cpu(READ.values().stream().mapToLong(Long::longValue).sum(), ticks[0], ticks[1]);
+        long total = TIMES.values().stream().mapToLong(Long::longValue).sum();
+        return new Cpu(total, ticks[0], ticks[1]);
     }
 
-    /** Returns for how long the thread that asks has run or waited for a processor, in nanoseconds. */
-    public static long busy() throws IOException {
-        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() + schedstat(OWN)[1];
+    /** Returns the nanoseconds in which the calling thread ran or waited for a processor. */
+    public static long readBusyTime() throws IOException {
+        long running = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+        String[] numbers = Files.readString(THREAD_STATISTICS).split(" ");
+        return running + Long.parseLong(numbers[1]);
     }
 
-    /** Returns the time used since an earlier reading, exact, and its user and system parts, either good to two ticks. */
-    public List<Value> since(Cpu before, String role) {
+    /** Returns the values between an earlier reading and this one; user and system to two ticks. */
+    public List<Value> listValuesSince(Cpu before, String role) {
         double whole = total - before.total;
-        long inUser = user - before.user;
-        long inSystem = system - before.system;
-        double share = inUser + inSystem == 0 ? 1 : (double) inUser / (inUser + inSystem);
+        long userTicks = user - before.user;
+        long systemTicks = system - before.system;
+        double share = 1;
+        if (userTicks + systemTicks > 0) {
+            share = (double) userTicks / (userTicks + systemTicks);
+        }
+        double resolution = 2 * Proc.TICK;
         return List.of(
                 new Value(role, "cpu_total", whole, "ns", SOURCE, 1),
-                new Value(role, "cpu_user", whole * share, "ns", SPLIT, 2 * Proc.TICK),
-                new Value(role, "cpu_system", whole * (1 - share), "ns", SPLIT, 2 * Proc.TICK));
+                new Value(role, "cpu_user", whole * share, "ns", SPLIT_SOURCE, resolution),
+                new Value(role, "cpu_system", whole * (1 - share), "ns", SPLIT_SOURCE, resolution));
     }
 
-    /** Returns the first number of what was told, in so many bytes: cheaper than a text's, in a JVM that is cold. */
-    private static long processorTime(int length) {
+    /** Returns the first number in the buffer. In a cold JVM this is cheaper than to parse text. */
+    private static long parseTime(int length) {
         long nanoseconds = 0;
-        for (int place = 0; place < length && TOLD[place] != ' '; place++) {
-            nanoseconds = 10 * nanoseconds + TOLD[place] - '0';
+        for (int place = 0; place < length && BUFFER[place] != ' '; place++) {
+            nanoseconds = 10 * nanoseconds + BUFFER[place] - '0';
         }
         return nanoseconds;
-    }
-
-    /** Returns a thread's time on a processor and in the queue for one, in nanoseconds. */
-    private static long[] schedstat(Path file) throws IOException {
-        String[] told = Files.readString(file).split(" ");
-        return new long[] {Long.parseLong(told[0]), Long.parseLong(told[1])};
     }
 }

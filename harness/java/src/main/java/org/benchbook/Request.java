@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import org.json.JSONObject;
 
-/** What was asked. */
+/** A request, as contract.schema.json describes it. */
 public record Request(JSONObject json) {
     public String study() {
         return json.getString("study");
@@ -20,21 +20,30 @@ public record Request(JSONObject json) {
         return json.getJSONObject("parameters");
     }
 
-    /** Returns the processor that a server is to have for itself, where there are enough of them. */
-    public OptionalInt serverProcessor() {
-        return json.has("processors") ? OptionalInt.of(json.getJSONArray("processors").getInt(1)) : OptionalInt.empty();
+    /** Returns the number of the turn that begins. */
+    public int first() {
+        return json.optInt("first", 0);
     }
 
-    /** Returns what goes before a server's command, so that it starts at a machine of its own; nothing where it has none. */
+    /** Returns the server's own processor, if there are enough processors. */
+    public OptionalInt serverProcessor() {
+        if (!json.has("processors")) {
+            return OptionalInt.empty();
+        }
+        return OptionalInt.of(json.getJSONArray("processors").getInt(1));
+    }
+
+    /** Returns the command that starts the server's command in its network; empty without one. */
     public List<String> serverCommand() {
-        return Optional.ofNullable(json.optJSONObject("server"))
-                .map(server -> server.getJSONArray("command").toList().stream().map(Object::toString).toList())
+        return server()
+                .map(server -> server.getJSONArray("command").toList().stream())
+                .map(words -> words.map(Object::toString).toList())
                 .orElse(List.of());
     }
 
-    /** Returns the address on which a server is to listen: the loopback's, unless it has a machine of its own. */
+    /** Returns the address on which the server listens: its network's, else the loopback's. */
     public String serverAddress() {
-        return Optional.ofNullable(json.optJSONObject("server")).map(server -> server.getString("address")).orElse("127.0.0.1");
+        return server().map(server -> server.getString("address")).orElse("127.0.0.1");
     }
 
     public Path data() {
@@ -43,5 +52,9 @@ public record Request(JSONObject json) {
 
     public Path folder() {
         return Path.of(json.getString("folder"));
+    }
+
+    private Optional<JSONObject> server() {
+        return Optional.ofNullable(json.optJSONObject("server"));
     }
 }

@@ -5,11 +5,11 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Properties;
 
-/** The versions of the libraries in this jar, as the build wrote them down. */
+/** The versions of the libraries in this jar, which the build writes. */
 public final class Versions {
     private Versions() {}
 
-    public static String of(String library) {
+    public static String find(String library) {
         Properties versions = new Properties();
         try (InputStream file = Versions.class.getResourceAsStream("/versions.properties")) {
             versions.load(file);

@@ -35,7 +35,10 @@ public final class Bookstore1 {
 
         @Override
         public boolean equals(Object other) {
-            return other instanceof Book book && id.equals(book.id) && title.equals(book.title) && author.equals(book.author);
+            return other instanceof Book book
+                    && id.equals(book.id)
+                    && title.equals(book.title)
+                    && author.equals(book.author);
         }
 
         @Override
@@ -44,16 +47,16 @@ public final class Bookstore1 {
         }
     }
 
-    /** Returns what builds the bookstore of a file anew at each call, from texts read once. */
-    static Supplier<Object> builder(Path file) throws IOException {
-        List<JSONObject> given = Given.books(file);
+    /** Returns a function that builds the bookstore of a file anew; it reads the file once. */
+    static Supplier<Object> makeBuilder(Path file) throws IOException {
+        List<JSONObject> records = BookFile.read(file);
         return () -> {
             Bookstore1 bookstore = new Bookstore1();
-            for (JSONObject one : given) {
+            for (JSONObject record : records) {
                 Book book = new Book();
-                book.id = one.getString("id");
-                book.title = one.getString("title");
-                book.author = one.getString("author");
+                book.id = record.getString("id");
+                book.title = record.getString("title");
+                book.author = record.getString("author");
                 bookstore.books.add(book);
             }
             return bookstore;

@@ -58,7 +58,7 @@ public final class Bookstore2 {
         }
     }
 
-    /** Its author; the identifier is an XML attribute. */
+    /** The author of a book; the identifier is an XML attribute. */
     @XmlAccessorType(XmlAccessType.FIELD)
     @XmlType(propOrder = {"name", "age", "bornOn"})
     @JsonPropertyOrder({"id", "name", "age", "born_on"})
@@ -88,23 +88,23 @@ public final class Bookstore2 {
         }
     }
 
-    /** Returns what builds the bookstore of a file anew at each call, from texts read once. */
-    static Supplier<Object> builder(Path file) throws IOException {
-        List<JSONObject> given = Given.books(file);
+    /** Returns a function that builds the bookstore of a file anew; it reads the file once. */
+    static Supplier<Object> makeBuilder(Path file) throws IOException {
+        List<JSONObject> records = BookFile.read(file);
         return () -> {
             Bookstore2 bookstore = new Bookstore2();
-            given.forEach(one -> bookstore.books.add(book(one)));
+            records.forEach(record -> bookstore.books.add(makeBook(record)));
             return bookstore;
         };
     }
 
-    private static Book book(JSONObject given) {
+    private static Book makeBook(JSONObject record) {
         Book book = new Book();
-        book.id = given.getString("id");
-        book.pages = given.getInt("pages");
-        book.publishedOn = new Date(given.getLong("published_on"));
-        book.title = given.getString("title");
-        JSONObject author = given.getJSONObject("author");
+        book.id = record.getString("id");
+        book.pages = record.getInt("pages");
+        book.publishedOn = new Date(record.getLong("published_on"));
+        book.title = record.getString("title");
+        JSONObject author = record.getJSONObject("author");
         book.author = new Author();
         book.author.id = author.getString("id");
         book.author.name = author.getString("name");

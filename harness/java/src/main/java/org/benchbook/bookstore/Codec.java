@@ -2,14 +2,9 @@ package org.benchbook.bookstore;
 
 import java.io.File;
 
-/** An object to a file or bytes and back, as the library's users would call it. */
+/** Writes an object to a file or bytes, and reads it, as the library's users call it. */
 interface Codec {
-    String name();
-
-    String format();
-
-    String version();
-
+    /** Writes a file. */
     Object write(Object bookstore, File file) throws Exception;
 
     Object read(File file) throws Exception;

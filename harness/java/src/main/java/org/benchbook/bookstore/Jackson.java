@@ -4,28 +4,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.File;
 import java.io.IOException;
 
-/** Jackson's databind, one mapper, compact. */
+/** Jackson's databind: one mapper, compact output. */
 final class Jackson implements Codec {
     private final ObjectMapper mapper = new ObjectMapper();
     private final Class<?> type;
 
     Jackson(Class<?> type) {
         this.type = type;
-    }
-
-    @Override
-    public String name() {
-        return "jackson";
-    }
-
-    @Override
-    public String format() {
-        return "json";
-    }
-
-    @Override
-    public String version() {
-        return "jackson " + mapper.version();
     }
 
     @Override

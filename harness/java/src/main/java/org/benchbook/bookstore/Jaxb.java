@@ -6,9 +6,12 @@ import jakarta.xml.bind.Marshaller;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
-import org.benchbook.Versions;
 
-/** JAXB's reference implementation, one context, formatted output; a marshaller a document, for they are cheap and no two threads may share one. */
+/**
+ * JAXB's reference implementation: one context, formatted output.
+ *
+ * <p>Each document has a new marshaller. They are cheap, and two threads must not share one.
+ */
 final class Jaxb implements Codec {
     private final JAXBContext context;
 
@@ -17,23 +20,8 @@ final class Jaxb implements Codec {
     }
 
     @Override
-    public String name() {
-        return "jaxb";
-    }
-
-    @Override
-    public String format() {
-        return "xml";
-    }
-
-    @Override
-    public String version() {
-        return "jaxb-runtime " + Versions.of("jaxb");
-    }
-
-    @Override
     public Object write(Object bookstore, File file) throws JAXBException {
-        marshaller().marshal(bookstore, file);
+        makeMarshaller().marshal(bookstore, file);
         return null;
     }
 
@@ -45,7 +33,7 @@ final class Jaxb implements Codec {
     @Override
     public byte[] encode(Object bookstore) throws JAXBException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        marshaller().marshal(bookstore, bytes);
+        makeMarshaller().marshal(bookstore, bytes);
         return bytes.toByteArray();
     }
 
@@ -54,7 +42,7 @@ final class Jaxb implements Codec {
         return context.createUnmarshaller().unmarshal(new ByteArrayInputStream(document));
     }
 
-    private Marshaller marshaller() throws JAXBException {
+    private Marshaller makeMarshaller() throws JAXBException {
         Marshaller marshaller = context.createMarshaller();
         marshaller.setProperty(Marshaller.JAXB_FORMATTED_OUTPUT, true);
         return marshaller;

@@ -7,13 +7,16 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.util.Map;
 import javax.xml.transform.stream.StreamSource;
-import org.benchbook.Versions;
 import org.eclipse.persistence.jaxb.JAXBContextFactory;
 
-/** JSON by JAXB's binding, which EclipseLink MOXy can: one context, compact output, a marshaller a document. */
+/**
+ * JSON by JAXB's binding, which EclipseLink MOXy implements: one context, compact output.
+ *
+ * <p>Each document has a new marshaller.
+ */
 final class Moxy implements Codec {
-    private static final Map<String, Object> JSON =
-            Map.of("eclipselink.media-type", "application/json", "eclipselink.json.include-root", false);
+    private static final Map<String, Object> JSON = Map.of(
+            "eclipselink.media-type", "application/json", "eclipselink.json.include-root", false);
 
     private final JAXBContext context;
     private final Class<?> type;
@@ -21,21 +24,6 @@ final class Moxy implements Codec {
     Moxy(Class<?> type) throws JAXBException {
         this.type = type;
         context = JAXBContextFactory.createContext(new Class<?>[] {type}, JSON);
-    }
-
-    @Override
-    public String name() {
-        return "moxy";
-    }
-
-    @Override
-    public String format() {
-        return "json";
-    }
-
-    @Override
-    public String version() {
-        return "moxy " + Versions.of("moxy");
     }
 
     @Override

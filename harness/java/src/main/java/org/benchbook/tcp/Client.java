@@ -5,23 +5,25 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.concurrent.Callable;
 import org.json.JSONObject;
 
-/** The client's side of a trial, in the transports of the Python language; each connection begins with the secret. */
+/**
+ * The client's side of a trial, with the same transports as in Python.
+ *
+ * <p>Each connection begins with the secret.
+ */
 record Client(InetSocketAddress server, byte[] secret, String codec, String transport) {
-    private static final int BATCH = 1 << 16;
+    private static final int BATCH_BYTES = 1 << 16;
 
-    /** Objects as the connection's turn comes: encoded then, or before. */
+    /** The encoded objects of one connection. */
     interface Objects {
+        /** Returns the next object; null after the last. */
         byte[] next() throws Exception;
     }
 
-    /** The connections of a trial, which are open and admitted before its clock starts; the first one controls it. */
-    record Opened(List<Line> lines) implements AutoCloseable {
+    /** A trial's connections, which are open before its clock starts; the first controls it. */
+    record Connections(List<Line> lines) implements AutoCloseable {
         @Override
         public void close() throws IOException {
             for (Line line : lines) {
@@ -30,61 +32,69 @@ record Client(InetSocketAddress server, byte[] secret, String codec, String tran
         }
     }
 
-    /** Opens what a trial of so many streams needs; a connection an object is opened by the trial itself. */
-    Opened open(int streams) throws IOException {
-        int joining = streams > 1 && !transport.equals("connection") ? streams : 0;
+    /** Opens a trial's connections. With one per object, the trial itself opens those. */
+    Connections open(int streams) throws IOException {
+        int joining = 0;
+        if (streams > 1 && !transport.equals("connection")) {
+            joining = streams;
+        }
         List<Line> lines = new ArrayList<>();
         for (int i = 0; i <= joining; i++) {
-            lines.add(Line.to(server, secret));
+            lines.add(Line.connect(server, secret));
         }
-        return new Opened(lines);
+        return new Connections(lines);
     }
 
     /** Sends each connection's objects and returns the server's report. */
-    JSONObject trial(Opened opened, List<Objects> streams, boolean check) throws Exception {
+    JSONObject runTrial(Connections connections, List<Objects> streams, boolean check)
+            throws Exception {
         boolean acknowledge = transport.equals("acknowledged") || transport.equals("connection");
-        Line control = opened.lines().get(0);
-        JSONObject order = new JSONObject().put("codec", codec).put("acknowledge", acknowledge).put("check", check);
-        control.send(Line.message(Line.START, order));
-        byte[] join = Line.message(Line.JOIN, new JSONObject().put("trial", control.expect(Line.READY).fields().getInt("trial")));
-        boolean joining = streams.size() > 1 || transport.equals("connection");
-        long sent = joining ? inThreads(join, opened.lines(), streams) : told(control, streams.get(0));
-        control.send(Line.message(Line.END, new JSONObject().put("objects", sent)));
-        return control.expect(Line.REPORT).fields();
-    }
-
-    private long inThreads(byte[] join, List<Line> lines, List<Objects> streams) throws Exception {
-        ExecutorService threads = Executors.newFixedThreadPool(streams.size());
-        try {
-            List<Future<Long>> parts = new ArrayList<>();
-            for (int i = 0; i < streams.size(); i++) {
-                Objects stream = streams.get(i);
-                Line line = transport.equals("connection") ? null : lines.get(1 + i);
-                parts.add(threads.submit(() -> line == null ? aConnectionEach(join, stream) : joined(line, join, stream)));
-            }
-            long sent = 0;
-            for (Future<Long> part : parts) {
-                sent += part.get();
-            }
-            return sent;
-        } catch (ExecutionException error) {
-            throw error.getCause() instanceof Exception cause ? cause : error;
-        } finally {
-            threads.shutdownNow();
+        Line control = connections.lines().get(0);
+        JSONObject order = new JSONObject()
+                .put("codec", codec)
+                .put("acknowledge", acknowledge)
+                .put("check", check);
+        control.send(Line.makeMessage(Line.START, order));
+        int number = control.expect(Line.READY).parseFields().getInt("trial");
+        byte[] join = Line.makeMessage(Line.JOIN, new JSONObject().put("trial", number));
+        long sent;
+        if (streams.size() > 1 || transport.equals("connection")) {
+            sent = sendInThreads(join, connections.lines(), streams);
+        } else {
+            sent = sendObjects(control, streams.get(0));
         }
+        control.send(Line.makeMessage(Line.END, new JSONObject().put("objects", sent)));
+        return control.expect(Line.REPORT).parseFields();
     }
 
-    private long joined(Line line, byte[] join, Objects objects) throws Exception {
-        try (line) { // the server counts what it has brought when it is closed
+    private long sendInThreads(byte[] join, List<Line> lines, List<Objects> streams)
+            throws Exception {
+        List<Callable<Long>> tasks = new ArrayList<>();
+        for (int i = 0; i < streams.size(); i++) {
+            Objects stream = streams.get(i);
+            if (transport.equals("connection")) {
+                tasks.add(() -> sendOverNewConnections(join, stream));
+            } else {
+                Line line = lines.get(1 + i);
+                tasks.add(() -> joinAndSend(line, join, stream));
+            }
+        }
+        return Threads.sum(tasks);
+    }
+
+    private long joinAndSend(Line line, byte[] join, Objects objects) throws Exception {
+        // The server counts the objects when the connection is closed.
+        try (line) {
             line.send(join);
-            return told(line, objects);
+            return sendObjects(line, objects);
         }
     }
 
-    private long aConnectionEach(byte[] join, Objects objects) throws Exception {
+    private long sendOverNewConnections(byte[] join, Objects objects) throws Exception {
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            try (Line line = Line.to(server, Line.joined(secret, join, Line.frame(Line.OBJECT, data)))) {
+            byte[] all = Line.concatenate(secret, join, Line.makeFrame(Line.OBJECT, data));
+            try (Line line = Line.connect(server, all)) {
                 line.expect(Line.ACK);
             }
             count++;
@@ -92,20 +102,23 @@ record Client(InetSocketAddress server, byte[] secret, String codec, String tran
         return count;
     }
 
-    /** Sends objects; when the connection breaks, throws what the server had to say, if anything. */
-    private long told(Line line, Objects objects) throws Exception {
+    /** Sends objects; if the connection breaks, throws the server's error, if there is one. */
+    private long sendObjects(Line line, Objects objects) throws Exception {
         try {
-            return transport.equals("batched") ? batched(line, objects) : framed(line, objects);
+            if (transport.equals("batched")) {
+                return sendBatches(line, objects);
+            }
+            return sendFrames(line, objects);
         } catch (IOException error) {
             line.expect(Line.ERROR);
             throw error;
         }
     }
 
-    private long framed(Line line, Objects objects) throws Exception {
+    private long sendFrames(Line line, Objects objects) throws Exception {
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            line.send(Line.frame(Line.OBJECT, data));
+            line.send(Line.makeFrame(Line.OBJECT, data));
             if (transport.equals("acknowledged")) {
                 line.expect(Line.ACK);
             }
@@ -114,13 +127,13 @@ record Client(InetSocketAddress server, byte[] secret, String codec, String tran
         return count;
     }
 
-    private static long batched(Line line, Objects objects) throws Exception {
-        ByteArrayOutputStream batch = new ByteArrayOutputStream(BATCH * 2);
+    private static long sendBatches(Line line, Objects objects) throws Exception {
+        ByteArrayOutputStream batch = new ByteArrayOutputStream(BATCH_BYTES * 2);
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            batch.write(Line.frame(Line.OBJECT, data));
+            batch.write(Line.makeFrame(Line.OBJECT, data));
             count++;
-            if (batch.size() >= BATCH) {
+            if (batch.size() >= BATCH_BYTES) {
                 line.send(batch.toByteArray());
                 batch.reset();
             }

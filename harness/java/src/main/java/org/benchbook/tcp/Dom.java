@@ -7,7 +7,7 @@ import javax.xml.XMLConstants;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.w3c.dom.Element;
 
-/** A tree of the document by a new factory an object, then field by field. */
+/** DOM: a tree of the document, with a new factory for each object, then field by field. */
 final class Dom extends Codec.Jaxb {
     Dom() throws JAXBException {}
 
@@ -16,24 +16,25 @@ final class Dom extends Codec.Jaxb {
         DocumentBuilderFactory factory = DocumentBuilderFactory.newInstance();
         factory.setFeature(XMLConstants.FEATURE_SECURE_PROCESSING, true);
         factory.setFeature("http://apache.org/xml/features/disallow-doctype-decl", true);
-        Element root = factory.newDocumentBuilder().parse(new ByteArrayInputStream(document)).getDocumentElement();
+        ByteArrayInputStream bytes = new ByteArrayInputStream(document);
+        Element root = factory.newDocumentBuilder().parse(bytes).getDocumentElement();
         Person person = new Person();
-        person.setId(text(root, "_id"));
-        person.setName(text(root, "name"));
-        person.setEmail(text(root, "email"));
-        person.setPhone(text(root, "phone"));
-        person.setStreet(text(root, "street"));
-        person.setCity(text(root, "city"));
-        person.setCountry(text(root, "country"));
-        person.setBornOn(LocalDate.parse(text(root, "born_on")));
-        person.setAge(Integer.parseInt(text(root, "age")));
-        person.setHeight(Double.parseDouble(text(root, "height")));
-        person.setChildren(Integer.parseInt(text(root, "children")));
-        person.setActive(Boolean.parseBoolean(text(root, "active")));
+        person.setId(readText(root, "_id"));
+        person.setName(readText(root, "name"));
+        person.setEmail(readText(root, "email"));
+        person.setPhone(readText(root, "phone"));
+        person.setStreet(readText(root, "street"));
+        person.setCity(readText(root, "city"));
+        person.setCountry(readText(root, "country"));
+        person.setBornOn(LocalDate.parse(readText(root, "born_on")));
+        person.setAge(Integer.parseInt(readText(root, "age")));
+        person.setHeight(Double.parseDouble(readText(root, "height")));
+        person.setChildren(Integer.parseInt(readText(root, "children")));
+        person.setActive(Boolean.parseBoolean(readText(root, "active")));
         return person;
     }
 
-    private static String text(Element root, String name) {
+    private static String readText(Element root, String name) {
         return root.getElementsByTagName(name).item(0).getTextContent();
     }
 }

@@ -14,7 +14,11 @@ import java.util.stream.Stream;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** A connection that carries frames, as the Python language's: one byte of kind, four of length, the payload. */
+/**
+ * A connection that carries frames: one byte of kind, four of length, and the payload.
+ *
+ * <p>Python's protocol has the same frames.
+ */
 final class Line implements AutoCloseable {
     static final int START = 1;
     static final int READY = 2;
@@ -25,13 +29,14 @@ final class Line implements AutoCloseable {
     static final int REPORT = 7;
     static final int ERROR = 8;
     static final int SECRET_BYTES = 16;
-    static final int LIMIT = 1 << 20;
-    static final int PATIENCE_MS = 60_000;
-    private static final int HEADER = 5;
+    static final int MAX_PAYLOAD_BYTES = 1 << 20;
+    static final int TIMEOUT_MS = 60_000;
+    private static final int HEADER_BYTES = 5;
+    private static final int BUFFER_BYTES = 1 << 18;
 
-    /** What came; null stands for an orderly end. */
+    /** A received frame. */
     record Frame(int kind, byte[] payload) {
-        JSONObject fields() throws IOException {
+        JSONObject parseFields() throws IOException {
             try {
                 return new JSONObject(new String(payload, StandardCharsets.UTF_8));
             } catch (JSONException error) {
@@ -46,30 +51,36 @@ final class Line implements AutoCloseable {
 
     Line(Socket socket) throws IOException {
         this.socket = socket;
-        socket.setTcpNoDelay(true); // what is sent together is the transport's decision and not the kernel's
-        socket.setSoTimeout(PATIENCE_MS);
-        in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), 1 << 18));
+        // The transport decides what is sent together, not the kernel.
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(TIMEOUT_MS);
+        in = new DataInputStream(new BufferedInputStream(socket.getInputStream(), BUFFER_BYTES));
         out = socket.getOutputStream();
     }
 
-    /** Connects, and says the server's secret and what is to follow it in the same send. */
-    static Line to(InetSocketAddress server, byte[] secret) throws IOException {
+    /** Connects, and sends the server's secret and what may follow it in the same send. */
+    static Line connect(InetSocketAddress server, byte[] secret) throws IOException {
         Line line = new Line(new Socket(server.getAddress(), server.getPort()));
         line.send(secret);
         return line;
     }
 
-    static byte[] frame(int kind, byte[] payload) {
-        return ByteBuffer.allocate(HEADER + payload.length).put((byte) kind).putInt(payload.length).put(payload).array();
+    static byte[] makeFrame(int kind, byte[] payload) {
+        return ByteBuffer.allocate(HEADER_BYTES + payload.length)
+                .put((byte) kind)
+                .putInt(payload.length)
+                .put(payload)
+                .array();
     }
 
-    static byte[] message(int kind, JSONObject fields) {
-        return frame(kind, fields.toString().getBytes(StandardCharsets.UTF_8));
+    static byte[] makeMessage(int kind, JSONObject fields) {
+        return makeFrame(kind, fields.toString().getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Returns frames to be sent at once. */
-    static byte[] joined(byte[]... frames) {
-        ByteBuffer all = ByteBuffer.allocate(Stream.of(frames).mapToInt(frame -> frame.length).sum());
+    /** Returns frames as one array, to be sent at once. */
+    static byte[] concatenate(byte[]... frames) {
+        int size = Stream.of(frames).mapToInt(frame -> frame.length).sum();
+        ByteBuffer all = ByteBuffer.allocate(size);
         Stream.of(frames).forEach(all::put);
         return all.array();
     }
@@ -78,6 +89,7 @@ final class Line implements AutoCloseable {
         out.write(frames);
     }
 
+    /** Returns the next frame; null when the other side has closed the connection in order. */
     Frame read() throws IOException {
         int kind = in.read();
         if (kind < 0) {
@@ -85,8 +97,10 @@ final class Line implements AutoCloseable {
         }
         try {
             int size = in.readInt();
-            if (size < 0 || size > LIMIT) {
-                throw new IOException("a frame of " + Integer.toUnsignedString(size) + " bytes is over the limit of " + LIMIT);
+            if (size < 0 || size > MAX_PAYLOAD_BYTES) {
+                String bytes = Integer.toUnsignedString(size);
+                String limit = " bytes is over the limit of " + MAX_PAYLOAD_BYTES;
+                throw new IOException("a frame of " + bytes + limit);
             }
             byte[] payload = new byte[size];
             in.readFully(payload);
@@ -96,17 +110,18 @@ final class Line implements AutoCloseable {
         }
     }
 
-    /** Returns the next frame, which is of a kind; throws what the other side reports instead. */
+    /** Returns the next frame, which must have a kind; throws the error that the server reports. */
     Frame expect(int kind) throws IOException {
         Frame frame = read();
         if (frame == null) {
             throw new IOException("the server closed the connection");
         }
         if (frame.kind() == ERROR) {
-            throw new IOException(frame.fields().getString("what"));
+            throw new IOException(frame.parseFields().getString("what"));
         }
         if (frame.kind() != kind) {
-            throw new IOException("the server answered with a frame of kind " + frame.kind() + ", not " + kind);
+            String answer = "the server answered with a frame of kind ";
+            throw new IOException(answer + frame.kind() + ", not " + kind);
         }
         return frame;
     }

@@ -12,11 +12,22 @@ import jakarta.xml.bind.annotation.adapters.XmlJavaTypeAdapter;
 import java.time.LocalDate;
 import org.json.JSONObject;
 
-/** The object that is sent: a bean, for java.beans.XMLDecoder knows nothing else, with the names of the other languages. */
+/**
+ * The object that is sent, with the field names of the other languages.
+ *
+ * <p>It is a bean, because java.beans.XMLDecoder reads nothing else.
+ */
 @XmlRootElement(name = "record")
 @XmlAccessorType(XmlAccessType.FIELD)
-@JsonPropertyOrder({"_id", "name", "email", "phone", "street", "city", "country", "born_on", "age", "height", "children", "active"})
-@JsonAutoDetect(fieldVisibility = Visibility.ANY, getterVisibility = Visibility.NONE, isGetterVisibility = Visibility.NONE, setterVisibility = Visibility.NONE)
+@JsonPropertyOrder({
+    "_id", "name", "email", "phone", "street", "city",
+    "country", "born_on", "age", "height", "children", "active"
+})
+@JsonAutoDetect(
+        fieldVisibility = Visibility.ANY,
+        getterVisibility = Visibility.NONE,
+        isGetterVisibility = Visibility.NONE,
+        setterVisibility = Visibility.NONE)
 public final class Person {
     @XmlElement(name = "_id")
     @JsonProperty("_id")
@@ -39,27 +50,40 @@ public final class Person {
     private int children;
     private boolean active;
 
-    /** Returns the person of a line that another language wrote. */
-    static Person of(JSONObject given) {
+    /** Returns the person of a line that the library wrote. */
+    static Person parse(JSONObject record) {
         Person person = new Person();
-        person.id = given.getString("_id");
-        person.name = given.getString("name");
-        person.email = given.getString("email");
-        person.phone = given.getString("phone");
-        person.street = given.getString("street");
-        person.city = given.getString("city");
-        person.country = given.getString("country");
-        person.bornOn = LocalDate.parse(given.getString("born_on"));
-        person.age = given.getInt("age");
-        person.height = given.getDouble("height");
-        person.children = given.getInt("children");
-        person.active = given.getBoolean("active");
+        person.id = record.getString("_id");
+        person.name = record.getString("name");
+        person.email = record.getString("email");
+        person.phone = record.getString("phone");
+        person.street = record.getString("street");
+        person.city = record.getString("city");
+        person.country = record.getString("country");
+        person.bornOn = LocalDate.parse(record.getString("born_on"));
+        person.age = record.getInt("age");
+        person.height = record.getDouble("height");
+        person.children = record.getInt("children");
+        person.active = record.getBoolean("active");
         return person;
     }
 
-    /** Returns all that it holds: two persons are equal when these are. */
-    String told() {
-        return String.join("\n", id, name, email, phone, street, city, country, String.valueOf(bornOn), String.valueOf(age), String.valueOf(height), String.valueOf(children), String.valueOf(active));
+    /** Returns all fields as one text. Two persons are equal if their texts are. */
+    String joinFields() {
+        return String.join(
+                "\n",
+                id,
+                name,
+                email,
+                phone,
+                street,
+                city,
+                country,
+                String.valueOf(bornOn),
+                String.valueOf(age),
+                String.valueOf(height),
+                String.valueOf(children),
+                String.valueOf(active));
     }
 
     public String getId() {

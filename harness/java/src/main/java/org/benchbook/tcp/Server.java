@@ -18,106 +18,116 @@ import org.json.JSONException;
 import org.json.JSONObject;
 
 /**
- * The multi-threaded server: a thread a connection, decoding on receipt and discarding.
+ * The multi-threaded server: a thread per connection decodes each object and discards it.
  *
- * <p>The first line of its standard input is the secret that each connection must say first, and the codecs of all that it
- * will decode, in JSON; they are made before the first trial, whose clock so holds none. It ends with its standard input.
+ * <p>The first line of its standard input is JSON with the secret of all connections and the names
+ * of the codecs. They are made before the first trial, so that no clock includes it. The server
+ * ends when its standard input does.
  */
 public final class Server {
+    private static final int BACKLOG = 1024;
+
     private final Map<String, Codec> codecs = new HashMap<>();
     private final byte[] secret;
     private final Map<Integer, Trial> trials = new ConcurrentHashMap<>();
-    private final AtomicInteger numbers = new AtomicInteger();
+    private final AtomicInteger lastNumber = new AtomicInteger();
 
     private Server(JSONObject order) throws Exception {
         for (Object name : order.getJSONArray("codecs")) {
-            codecs.put((String) name, Codec.of((String) name));
+            codecs.put((String) name, Codec.make((String) name));
         }
         secret = HexFormat.of().parseHex(order.getString("secret"));
     }
 
-    /** Listens on a free port of the address that its order names, or of the loopback, and prints which. */
+    /** Listens on a free port of its address, by default the loopback's, and prints the port. */
     public static void main(String[] arguments) throws Exception {
-        BufferedReader owner = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        BufferedReader owner =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         JSONObject order = new JSONObject(owner.readLine());
         Server server = new Server(order);
-        daemon(() -> await(owner));
-        try (ServerSocket socket = new ServerSocket(0, 1024, InetAddress.getByName(order.optString("address", "127.0.0.1")))) {
+        startDaemon(() -> endWith(owner));
+        InetAddress address = InetAddress.getByName(order.optString("address", "127.0.0.1"));
+        try (ServerSocket socket = new ServerSocket(0, BACKLOG, address)) {
             System.out.println(socket.getLocalPort());
             while (true) {
                 Socket connection = socket.accept();
-                daemon(() -> server.attend(connection));
+                startDaemon(() -> server.serve(connection));
             }
         }
     }
 
-    private static void daemon(Runnable work) {
+    private static void startDaemon(Runnable work) {
         Thread thread = new Thread(work);
         thread.setDaemon(true);
         thread.start();
     }
 
-    private static void await(BufferedReader owner) {
+    private static void endWith(BufferedReader owner) {
         try {
             owner.read();
-        } catch (IOException gone) {
-            // as good as its end
+        } catch (IOException ended) {
+            // A broken input is the end, too.
         }
         Runtime.getRuntime().halt(0);
     }
 
-    private void attend(Socket connection) {
+    private void serve(Socket connection) {
         try (connection) {
-            connection.setSoTimeout(Line.PATIENCE_MS);
-            if (MessageDigest.isEqual(connection.getInputStream().readNBytes(secret.length), secret)) {
-                talk(new Line(connection));
+            connection.setSoTimeout(Line.TIMEOUT_MS);
+            byte[] received = connection.getInputStream().readNBytes(secret.length);
+            if (MessageDigest.isEqual(received, secret)) {
+                answerFrames(new Line(connection));
             }
-        } catch (IOException gone) {
-            // the client went away, or is none: nobody is to be told
+        } catch (IOException ended) {
+            // The client is gone, or is not ours: there is nobody to answer.
         }
     }
 
-    private void talk(Line line) throws IOException {
+    private void answerFrames(Line line) throws IOException {
         try {
             for (Frame frame = line.read(); frame != null; frame = line.read()) {
-                converse(line, frame);
+                answerFrame(line, frame);
             }
         } catch (IOException error) {
-            line.send(Line.message(Line.ERROR, new JSONObject().put("what", String.valueOf(error.getMessage()))));
+            JSONObject reason = new JSONObject().put("what", String.valueOf(error.getMessage()));
+            line.send(Line.makeMessage(Line.ERROR, reason));
         }
     }
 
-    private void converse(Line line, Frame first) throws IOException {
+    private void answerFrame(Line line, Frame first) throws IOException {
         if (first.kind() == Line.START) {
-            control(line, first.fields());
+            runTrial(line, first.parseFields());
         } else if (first.kind() == Line.JOIN) {
-            Trial trial = trials.get(first.fields().optInt("trial"));
+            Trial trial = trials.get(first.parseFields().optInt("trial"));
             if (trial == null) {
                 throw new IOException("there is no such trial to join");
             }
             trial.join();
-            if (receive(line, trial) != null) {
-                throw new IOException("only objects come on a connection that has joined");
+            if (receiveObjects(line, trial) != null) {
+                throw new IOException("a connection that has joined a trial sends objects only");
             }
         } else {
-            throw new IOException("a trial is started or joined first; a frame of kind " + first.kind() + " came");
+            String reason = "a trial is started or joined first; a frame of kind ";
+            throw new IOException(reason + first.kind() + " came");
         }
     }
 
-    private void control(Line line, JSONObject order) throws IOException {
-        int number = numbers.incrementAndGet();
+    private void runTrial(Line line, JSONObject order) throws IOException {
+        int number = lastNumber.incrementAndGet();
         try {
             Trial trial = new Trial(codecs, order);
             trials.put(number, trial);
-            line.send(Line.message(Line.READY, new JSONObject().put("trial", number)));
-            Frame last = receive(line, trial);
+            line.send(Line.makeMessage(Line.READY, new JSONObject().put("trial", number)));
+            Frame last = receiveObjects(line, trial);
             if (last == null) {
                 return;
             }
             if (last.kind() != Line.END) {
-                throw new IOException("objects and the end signal are expected; a frame of kind " + last.kind() + " came");
+                String reason = "objects and the end signal are expected; a frame of kind ";
+                throw new IOException(reason + last.kind() + " came");
             }
-            line.send(Line.message(Line.REPORT, trial.finish(last.fields().getLong("objects"))));
+            long objects = last.parseFields().getLong("objects");
+            line.send(Line.makeMessage(Line.REPORT, trial.finish(objects)));
         } catch (IOException error) {
             throw error;
         } catch (JSONException error) {
@@ -129,8 +139,8 @@ public final class Server {
         }
     }
 
-    /** Decodes objects until something else comes, and returns that. */
-    private static Frame receive(Line line, Trial trial) throws IOException {
+    /** Decodes objects until another frame comes, and returns that. */
+    private static Frame receiveObjects(Line line, Trial trial) throws IOException {
         long count = 0;
         try {
             while (true) {
@@ -138,16 +148,17 @@ public final class Server {
                 if (frame == null || frame.kind() != Line.OBJECT) {
                     return frame;
                 }
-                trial.take(frame.payload());
+                trial.decode(frame.payload());
                 count++;
                 if (trial.acknowledge) {
-                    line.send(Line.frame(Line.ACK, new byte[0]));
+                    line.send(Line.makeFrame(Line.ACK, new byte[0]));
                 }
             }
         } catch (IOException error) {
-            IOException told = new IOException("object " + count + ": " + error.getMessage(), error);
-            trial.fail(told);
-            throw told;
+            IOException failure =
+                    new IOException("object " + count + ": " + error.getMessage(), error);
+            trial.fail(failure);
+            throw failure;
         } finally {
             trial.add(count);
         }

@@ -1,6 +1,7 @@
 package org.benchbook.tcp;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayList;
@@ -15,12 +16,16 @@ import org.benchbook.Value;
 import org.json.JSONArray;
 import org.json.JSONObject;
 
-/** What the server knows of one trial: its clock, what it has received, and what went wrong; made by the thread that receives. */
+/**
+ * The server's state of one trial: its clock, the received objects, and the first error.
+ *
+ * <p>The thread that receives the start command makes it.
+ */
 final class Trial {
     final boolean acknowledge;
     private final Codec codec;
     private final boolean check;
-    private volatile boolean joined;
+    private volatile boolean hasJoined;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Cpu cpu;
@@ -30,94 +35,107 @@ final class Trial {
     private long digest;
     private IOException error;
 
-    /** Starts the clock, last of all; the codecs are those that the server has made before. */
+    /** Starts the clock, as its last step. The server has made the codecs before. */
     Trial(Map<String, Codec> codecs, JSONObject order) throws IOException {
         codec = codecs.get(order.getString("codec"));
         if (codec == null) {
-            throw new IOException("not a start command: the server was given no codec " + order.getString("codec"));
+            String reason = "not a start command: the server was given no codec ";
+            throw new IOException(reason + order.getString("codec"));
         }
         acknowledge = order.getBoolean("acknowledge");
         check = order.getBoolean("check");
-        cpu = Cpu.now();
-        busy = Cpu.busy();
+        cpu = Cpu.read();
+        busy = Cpu.readBusyTime();
         start = System.nanoTime();
     }
 
-    /** Decodes one object, and discards it unless this is a check. */
-    void take(byte[] document) throws IOException {
+    /** Decodes one object; in a check adds its hash to the digest, otherwise discards it. */
+    void decode(byte[] document) throws IOException {
         try {
             Person person = codec.decode(document);
             if (check) {
-                long mark = fingerprint(person);
-                locked(() -> digest += mark);
+                long hash = computeHash(person);
+                change(() -> digest += hash);
             }
         } catch (Exception | LinkageError | StackOverflowError failure) {
             throw new IOException("it cannot be decoded: " + failure, failure);
         }
     }
 
-    /** Says that objects come on other connections than the one that started the trial. */
+    /** Marks that objects come on other connections than the one that started the trial. */
     void join() {
-        joined = true;
+        hasJoined = true;
     }
 
-    /** Counts what one connection has brought. */
+    /** Counts the objects of one connection. */
     void add(long objects) {
-        locked(() -> received += objects);
+        change(() -> received += objects);
     }
 
-    /** Keeps the first error, for the reply to the end signal. */
+    /** Keeps the first error, for the answer to the end signal. */
     void fail(IOException failure) {
-        locked(() -> error = error == null ? failure : error);
+        change(() -> {
+            if (error == null) {
+                error = failure;
+            }
+        });
     }
 
-    /** Stops the clock when all objects are here, and returns the report. */
+    /** Stops the clock when all objects have come, and returns the report. */
     JSONObject finish(long objects) throws IOException, InterruptedException {
         lock.lock();
         try {
-            long patience = TimeUnit.MILLISECONDS.toNanos(Line.PATIENCE_MS);
-            while (error == null && received < objects && patience > 0) {
-                patience = changed.awaitNanos(patience);
+            long left = TimeUnit.MILLISECONDS.toNanos(Line.TIMEOUT_MS);
+            while (error == null && received < objects && left > 0) {
+                left = changed.awaitNanos(left);
             }
             long elapsed = System.nanoTime() - start;
             if (error != null) {
                 throw error;
             }
             if (received != objects) {
-                throw new IOException(received + " objects were received, " + objects + " were sent");
+                String counts = received + " objects were received, " + objects + " were sent";
+                throw new IOException(counts);
             }
             JSONArray values = new JSONArray();
-            readings(elapsed).forEach(value -> values.put(value.json()));
-            return new JSONObject().put("values", values).put("objects", received).put("digest", Long.toString(digest));
+            listValues(elapsed).forEach(value -> values.put(value.json()));
+            return new JSONObject()
+                    .put("values", values)
+                    .put("objects", received)
+                    .put("digest", Long.toString(digest));
         } finally {
             lock.unlock();
         }
     }
 
-    private List<Value> readings(long elapsed) throws IOException {
-        long idle = Math.max(0, elapsed - (Cpu.busy() - busy));
-        List<Value> values = new ArrayList<>(Cpu.now().since(cpu, "server"));
-        values.add(new Value("server", "wall_time", elapsed, "ns", "System.nanoTime, from start to end signal", 1));
+    private List<Value> listValues(long elapsed) throws IOException {
+        long idle = Math.max(0, elapsed - (Cpu.readBusyTime() - busy));
+        List<Value> values = new ArrayList<>(Cpu.read().listValuesSince(cpu, "server"));
+        String clock = "System.nanoTime, from start to end signal";
+        values.add(new Value("server", "wall_time", elapsed, "ns", clock, 1));
         int processors = Runtime.getRuntime().availableProcessors();
-        String capacity = "the same, times " + processors + " processors that the server may use";
-        values.add(new Value("server", "cpu_capacity", (double) elapsed * processors, "ns", capacity, processors));
-        if (!joined) { // with several connections there are as many threads, which wait for each other too
-            values.add(new Value("server", "idle_time", idle, "ns", "clock less the thread's CPU time and run delay", 1));
+        double capacity = (double) elapsed * processors;
+        String source = "the same, times " + processors + " processors that the server may use";
+        values.add(new Value("server", "cpu_capacity", capacity, "ns", source, processors));
+        // Several connections have several threads, which wait for each other, too.
+        if (!hasJoined) {
+            String waiting = "clock less the thread's CPU time and run delay";
+            values.add(new Value("server", "idle_time", idle, "ns", waiting, 1));
         }
-        values.add(Proc.rss("server"));
+        values.add(Proc.readRss("server"));
         return values;
     }
 
-    /** Returns 64 bits of all that a person holds; they can be added up in any order. */
-    static long fingerprint(Person person) throws Exception {
-        byte[] hash = MessageDigest.getInstance("SHA-256").digest(person.told().getBytes(StandardCharsets.UTF_8));
-        return java.nio.ByteBuffer.wrap(hash).getLong();
+    /** Returns a person's hash of 64 bits. The sum of hashes is the same in any order. */
+    static long computeHash(Person person) throws Exception {
+        byte[] text = person.joinFields().getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(text)).getLong();
     }
 
-    private void locked(Runnable change) {
+    private void change(Runnable action) {
         lock.lock();
         try {
-            change.run();
+            action.run();
             changed.signalAll();
         } finally {
             lock.unlock();
