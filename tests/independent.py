@@ -69,6 +69,8 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "heap": ("default", "64m"),
     "binary_log": ("needed", "always"),
     "network": ("none",),
+    "commit": ("each", "later"),
+    "load": ("each", "bulk"),
     "keys": ("paper", "short", "long", "nested"),
     "batch": ("all", 50000),
     "constraints": ("on", "off"),
@@ -80,6 +82,8 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "case": (1, 2),
     "topology": ("single", "replicated"),
 }
+# Parameters of a study that the file may not have, because they came later: all at the default.
+LATER = {"crud": ("commit", "load")}
 LANGUAGES = {
     **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
     **dict.fromkeys(("mongoclient", "mongoose"), "node"),
@@ -171,8 +175,14 @@ def load_repetitions() -> pd.DataFrame:
     """Return the repetitions of finished cells with the pass that their block is."""
     columns = dict.fromkeys([*OF_CELL, *OF_ROW, *OF_VALUE, *list_parameters()])
     file = REFERENCE / "repetitions.parquet"
-    has_checks = "checked" in pq.read_schema(file).names
-    rows = pd.read_parquet(file, columns=[*columns, *["checked"] * has_checks])
+    stored = pq.read_schema(file).names
+    has_checks = "checked" in stored
+    read = [name for name in [*columns, "checked"] if name in stored]
+    rows = pd.read_parquet(file, columns=read).reindex(columns=[*read, *(columns.keys() - {*read})])
+    for study, names in LATER.items():
+        for name in names:
+            is_older = rows["study"].eq(study) & rows[name].isna()
+            rows[name] = rows[name].astype(object).mask(is_older, DEFAULTS[name][0])
     # An experimental adapter counts once it has been checked on a server.
     is_experimental = rows["database"].str.partition("+")[0].isin(EXPERIMENTAL)
     rows = rows[~is_experimental | (rows["checked"].notna() if has_checks else False)]

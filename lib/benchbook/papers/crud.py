@@ -41,6 +41,8 @@ PAPER_LEVELS: Final[dict[str, str | int]] = {
     "article_index": False,
     "durability": "default",
     "binary_log": "needed",
+    "commit": "each",
+    "load": "each",
     "network": "none",
     "cell_database": SINGLE_LEVEL,
 }

@@ -37,7 +37,7 @@ LATER_MEAN_COLUMNS: Final = ("own_processors", "checked")
 LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {
     "bookstore": {"network": "none"},
     "tcp": {"network": "none"},
-    "crud": {"network": "none", "arrays": "json"},
+    "crud": {"network": "none", "arrays": "json", "commit": "each", "load": "each"},
     "replication": {"network": "none"},
 }
 """Parameters that a study did not always have, each with the level of its older rows."""
