@@ -88,7 +88,10 @@ LANGUAGES = {
     **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
     **dict.fromkeys(("mongoclient", "mongoose"), "node"),
 }
-BESIDE = {"format": "codec", "codec": "format", "metric": "process", "process": "metric"}
+BESIDE = {
+    **{"format": "codec", "codec": "format", "metric": "process", "process": "metric"},
+    **{"database": "commit", "commit": "database"},
+}
 EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}
 COUNTED = {
     "size",
@@ -594,9 +597,9 @@ def names_claim(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
     at = reason.get("at", {}).items()
     # No row of the committed run says that a role had a processor to itself.
     none_own = {"own_processors": 0}
-    return all(
-        any((none_own | side.settings).get(name) in list_levels(level) for side in sides.values())
-        for name, level in at
+    return any(
+        all((none_own | side.settings).get(name) in list_levels(level) for name, level in at)
+        for side in sides.values()
     )
 
 

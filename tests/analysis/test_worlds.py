@@ -162,6 +162,29 @@ def test_a_block_that_has_both_kinds_gives_the_one_in_turns() -> None:
     assert (row.blocks, row.in_turn, row.estimate) == (5, 5, pytest.approx(0.8))
 
 
+@pytest.mark.parametrize(
+    ("commits", "expected"), [(["each"], "not comparable"), (["each", "later"], "holds")]
+)
+def test_couchdb_at_commit_later_is_compared_with_another_database_as_it_is(
+    commits: list[str], expected: str
+) -> None:
+    couchdb = _name_database("couchdb")
+    rows = [cell(2e6, study="crud", **couchdb, commit=commit) for commit in commits]
+    rows.append(cell(1e6, study="crud", **_name_database(MONGODB), commit="each"))
+    syncs = NotComparable(
+        claims=("crud.it",), at={"database": "couchdb", "commit": "each"}, why="w", remedy="r"
+    )
+    sides = {"a": {"database": "couchdb"}, "b": {"database": MONGODB}}
+    at, quantity = {"commit": ["later", "each"]}, TIME | {"metric": "elapsed_time"}
+    stated = state(id="crud.it", claimed="more", quantity=quantity, at=at, **sides)
+    verdict, row = judge(stated.model_copy(update={"not_comparable": (syncs,)}), *rows)
+    assert (verdict.verdict, row.blocks) == (expected, 5)
+
+
+def _name_database(name: str) -> dict[str, str]:
+    return {"database": name, "cell_database": name, "topology": "single"}
+
+
 def test_both_estimates_are_named_where_their_intervals_do_not_overlap() -> None:
     # 0.80 (0.77 to 0.83) and 0.60 (0.58 to 0.62).
     turns, others = databases(0.8, 0.01, in_turn=True), databases(0.6, 0.01, 10)

@@ -84,7 +84,8 @@ class Configuration:
 
 def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
     """Return the configuration of one of a cell's rows."""
-    levels = load_study(study).Parameters.read_levels(row)
+    model = load_study(study).Parameters
+    levels = model.read_levels(row)
     stated = {name: row[name] for name in (*ROW_COLUMNS, "arm") if isinstance(row.get(name), str)}
     # Where both formats alternate, the row's own format counts.
     own = {name: level for name, level in stated.items() if name in ROW_LEVELS}
@@ -93,7 +94,7 @@ def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
         if levels[name] != own[name]:
             alternating[name] = levels[name]
     settings = {**stated, **levels, **own}
-    cell = write_levels(levels)
+    cell = write_levels(model.drop_later_levels(levels))
     is_unchecked = bool(row.get("is_unchecked"))
     return Configuration(
         study, row["language"], tuple(levels), settings, alternating, cell, is_unchecked

@@ -556,8 +556,9 @@ def _find_varying(terms: Iterable[Settings]) -> frozenset[str]:
         for name, level in one.items():
             if any(other.get(name) != level for other in settings):
                 varying.add(name)
-    # A codec writes one format, a process reads one metric: these may vary together.
-    for linked in ({"format", "codec"}, {"metric", "process"}):
+    # A codec writes one format, a process reads one metric, a database has its commits: these may
+    # vary together.
+    for linked in ({"format", "codec"}, {"metric", "process"}, {"database", "commit"}):
         if varying & linked:
             varying |= linked
     return frozenset(varying)

@@ -25,7 +25,7 @@ from benchbook.analysis.claims import Claim, MeasuredClaim, UnmeasuredClaim, for
 from benchbook.analysis.published import Terms
 from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination, find_deployment, list_own_products
+from benchbook.grid.cells import Combination, find_deployment, list_own_products, read_commit
 from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -44,7 +44,7 @@ from benchbook.studies.cell import write_levels
 from benchbook.text.number_format import format_count
 
 LeverKind: TypeAlias = Literal[
-    "product", "language", "namespaces", "delay", "processors", "network", "containers"
+    "product", "language", "namespaces", "delay", "processors", "network", "containers", "commit"
 ]
 NoAnswer: TypeAlias = Literal["experimental adapter", "not comparable", "not in the profile"]
 """Why nothing lets a machine answer a comparison: of a claim's, the first of these counts."""
@@ -99,6 +99,7 @@ class Lever:
             "namespaces": "root or user namespaces",
             "delay": "the kernel's netem",
             "network": "a processor for each role",
+            "commit": "a server's own programs with libeatmydata",
         }
         return titles.get(self.kind, "a container engine")
 
@@ -120,6 +121,7 @@ class Machine:
     has_namespaces: bool  # for emulated networks
     has_delay: bool  # in emulated networks
     has_containers: bool
+    commits_later: bool = False  # whether servers of ``commit: later`` start
 
     def list_needs(self, cell: Cell) -> frozenset[Lever]:
         """Return the levers without which a cell does not run here."""
@@ -128,6 +130,8 @@ class Machine:
         for product in (cell.product, *list_own_products(cell.study, cell.parameters)):
             if product != "none" and (product, cell.topology, is_in_network) not in self.servers:
                 needs.add(Lever("product", product))
+        if read_commit(cell.parameters) == "later" and not self.commits_later:
+            needs.add(Lever("commit"))
         if cell.parameters.language not in self.languages:
             needs.add(Lever("language", cell.parameters.language))
         if is_in_network:
@@ -295,6 +299,8 @@ def read_machine() -> Machine:
             # Some servers cannot be in a network, such as those at an address.
             if not has_namespaces or not launcher.find_placement_fault(server, RATE_NETWORK):
                 servers.add((product, topology, True))
+    # Of all products, only CouchDB can commit later.
+    couchdb = launcher.find_server("couchdb")
     languages = {"python"}
     for language in harness.LANGUAGES[1:]:
         if isinstance(harness.find_harness(language), harness.Harness):
@@ -306,6 +312,8 @@ def read_machine() -> Machine:
         has_namespaces=has_namespaces,
         has_delay=networks.find_network_fault(DELAY_NETWORK) is None,
         has_containers=_has_container_engine(),
+        commits_later=isinstance(couchdb, AvailableServer)
+        and launcher.find_commit_fault(couchdb, "later") is None,
     )
 
 
@@ -328,7 +336,8 @@ def load_durations() -> dict[Combination, float]:
     durations: dict[Combination, list[float]] = {}
     for row in rows.to_dict("records"):
         study = str(row["study"])
-        levels = load_study(study).Parameters.read_levels(row)
+        model = load_study(study).Parameters
+        levels = model.drop_later_levels(model.read_levels(row))
         durations.setdefault((study, write_levels(levels)), []).append(row["took_s"])
     return {combination: median(seconds) for combination, seconds in durations.items()}
 

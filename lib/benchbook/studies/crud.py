@@ -313,7 +313,7 @@ def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list
     }
     name, *others = parameters.databases()
     first = stack.enter_context(
-        open_database(name, parameters.topology, parameters.network, **options)
+        open_database(name, parameters.topology, parameters.network, parameters.commit, **options)
     )
     databases = [first]
     for other in others:
