@@ -560,3 +560,33 @@ def test_arrays_of_a_users_records_are_tables(
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):
     with pytest.raises(ValidationError, match=error):
         crud.Parameters(**wrong)
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("database", ["postgresql+relational", "mysql+relational"])
+def test_tables_with_and_without_constraints_alternate_on_the_same_servers(
+    database: Any, topology: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    seen = []
+
+    def noting(adapter: Adapter) -> None:
+        create = adapter.create
+        adapter.create = lambda *args, **named: (  # type: ignore[method-assign]
+            seen.append(adapter.options.constraints),
+            create(*args, **named),
+        )
+
+    tamper(monkeypatch, noting)
+    parameters = crud.Parameters(
+        **SMALL, database=database, topology=topology, constraints="on/off", delete="each"
+    )
+    skip_without(*crud.deployment(parameters))
+    announce(*crud.deployment(parameters))
+    frame = crud.run(parameters)
+    assert set(frame["constraints"]) == {"on/off"}
+    for level, rows in frame.groupby("own_level"):
+        assert level in ("on", "off")
+        for repetition in range(2):
+            assert list_outputs(rows, repetition) == crud.expected(parameters)
+    # A, B, B, A.
+    assert seen in ([True, False, False, True], [False, True, True, False])

@@ -45,6 +45,7 @@ PAPER_LEVELS: Final[dict[str, str | int]] = {
     "load": "each",
     "network": "none",
     "cell_database": SINGLE_LEVEL,
+    "cell_constraints": SINGLE_LEVEL,
 }
 TIME_TABLES: Final = {
     place.key[0]: (place.operation[0], str(place.at["topology"]))

@@ -28,10 +28,14 @@ from benchbook.results.schema import (
     name_parameter_column,
 )
 
-LATER_COLUMNS: Final = (("versions", "machine", "boot"), ("own_processors", "checked"))
+LATER_COLUMNS: Final = (
+    ("versions", "machine", "boot"),
+    ("own_processors", "checked"),
+    ("own_level",),
+)
 """Columns that results did not always have; those of one tuple came together, the oldest first."""
 
-LATER_MEAN_COLUMNS: Final = ("own_processors", "checked")
+LATER_MEAN_COLUMNS: Final = ("own_processors", "checked", "own_level")
 """The later columns that block means have, too; the others are of a run."""
 
 LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {

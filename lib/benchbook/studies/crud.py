@@ -30,7 +30,8 @@ MySQL and MariaDB index the comments' article on their own, because it is a fore
 
 A pair such as ``database: mongodb/postgresql+relational`` alternates in one process: a repetition
 of one, then one of the other, each on its own running servers. So both have the same process; which
-one begins is drawn at random for each cell.
+one begins is drawn at random for each cell. With ``constraints: on/off`` the tables with and
+without constraints alternate on the same servers.
 """
 
 import os
@@ -120,7 +121,7 @@ class Parameters(CellParameters):
     comments_per_article: Literal[10, 100, "all"] = "all"
     calls: Literal["single", "bulk"] = "single"
     delete: Literal["all", "each"] = "all"
-    constraints: Literal["on", "off"] = "on"
+    constraints: Literal["on", "off", "on/off"] = "on"
     arrays: catalogue.Arrays = "json"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
@@ -162,9 +163,9 @@ class Parameters(CellParameters):
     def _check_levels(self, database: str) -> None:
         """Raise ValueError when a level is not for a database."""
         is_relational = database.endswith("+relational")
-        if self.constraints == "off" and not is_relational:
+        if self.constraints != "on" and not is_relational:
             raise ValueError(
-                f"constraints: off is for relational databases;"
+                f"constraints: {self.constraints} is for relational databases;"
                 f" {database} has no constraints to drop"
             )
         if self.arrays == "table" and not (is_relational and self.dataset_file):
@@ -197,6 +198,8 @@ class Parameters(CellParameters):
     @override
     def variants(self) -> list[dict[str, str]]:
         databases = self.databases()
+        if self.constraints == "on/off":
+            return [{"own_level": level} for level in ("on", "off")]
         if len(databases) == 1:
             return super().variants()
         return [{"database": database} for database in databases]
@@ -287,6 +290,9 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         for repetition in iterate_repetitions(parameters.repetitions):
             for database in order_turns(databases, first + repetition):
                 columns = {**database.columns(data), "topology": parameters.topology}
+                if parameters.constraints == "on/off":
+                    has_constraints = database.adapter.options.constraints
+                    columns["own_level"] = "on" if has_constraints else "off"
                 add = partial(rows.add, repetition, **columns)
                 idle = [other for other in databases if other is not database]
                 try:
@@ -303,11 +309,11 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
 
 def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list[CellDatabase]:
-    """Return the cell's database, or both of a pair; the stack closes them."""
+    """Return the cell's database, or both that alternate; the stack closes them."""
     options: dict[str, Any] = {
         "durability": parameters.durability,
         "binary_log": parameters.binary_log == "always",
-        "constraints": parameters.constraints == "on",
+        "constraints": parameters.constraints != "off",
         "arrays": parameters.arrays,
         "index": (_find_group_field(schema),) if parameters.article_index else (),
     }
@@ -316,6 +322,11 @@ def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list
         open_database(name, parameters.topology, parameters.network, parameters.commit, **options)
     )
     databases = [first]
+    if parameters.constraints == "on/off":
+        # The same servers and sessions; each repetition makes the tables anew.
+        options |= {"constraints": False, "session_owner": first.adapter}
+        without = catalogue.open_adapter(name, first.deployment, **options)
+        databases.append(CellDatabase(stack.enter_context(without), first.deployment))
     for other in others:
         opened = _open_other_database(first, other, parameters.topology, **options)
         databases.append(stack.enter_context(opened))
