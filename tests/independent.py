@@ -45,7 +45,7 @@ NUMBERS = ("estimate", "low", "high")
 
 # Columns of the committed file.
 OF_CELL = ("study", "language", "host", "block", "cell_id")
-OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm")
+OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm", "own_level")
 OF_VALUE = (
     "operation",
     "role",
@@ -82,6 +82,8 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "case": (1, 2),
     "topology": ("single", "replicated"),
 }
+# Parameters whose levels may take turns in a cell, as "on/off"; `own_level` is the row's.
+TURNS = {"constraints", "keys"}
 # Parameters of a study that the file may not have, because they came later: all at the default.
 LATER = {"crud": ("commit", "load")}
 LANGUAGES = {
@@ -224,6 +226,8 @@ def load_configurations() -> dict[str, list[Configuration]]:
         if row["arm"] != "a" or parameters["arm"] != "a":
             continue
         own = {name: row[name] for name in OF_ROW if isinstance(row[name], str)}
+        level = own.pop("own_level", None)
+        own |= {name: level for name in TURNS if "/" in str(parameters.get(name))}
         key = (row["study"], row["language"], json.dumps(parameters, sort_keys=True), *own.items())
         if key not in found:
             both = own.keys() & parameters.keys()
@@ -339,7 +343,8 @@ def choose_sides(
         defaultdict(dict)
     )
     for (name, at), one in itertools.product(wanted.items(), of_study):
-        if one.language != language:
+        # Levels of a parameter that take turns are read where they are compared only.
+        if one.language != language or (one.in_turn.keys() & TURNS) - apart:
             continue
         for rank, quantity in _rank_quantities(one, at):
             group = groups[one.common(apart), one.turns(apart)]
@@ -356,7 +361,8 @@ def choose_sides(
     nearest = min(map(distance, groups.values()))
     pooled: dict[str, dict[Any, Side]] = {}
     alternate: dict[str, bool] = {}
-    for (common, _), group in sorted(groups.items(), key=lambda item: item[0][1] == "[]"):
+    by_turns = sorted(groups.items(), key=lambda item: -len(json.loads(item[0][1])))
+    for (common, _), group in by_turns:
         if distance(group) == nearest:
             sides = {name: _side(one, quantity) for name, (_, one, quantity) in group.items()}
             before = pooled.setdefault(common, sides)
