@@ -179,9 +179,9 @@ def test_a_new_parameter_column_and_default_change_nothing(
         '        ("boot", pa.string()),\n',
         '        ("boot", pa.string()),\n        ("dummy_column", pa.string()),\n',
     )
-    groups = re.search(r"^LATER_COLUMNS: .*\)$", additions.read_text(), re.MULTILINE)
+    groups = re.search(r"(?ms)^LATER_COLUMNS: .*?^\)$", additions.read_text())
     assert groups
-    change(additions, groups[0], f'{groups[0][:-1]}, ("dummy_column",))')
+    change(additions, groups[0], f'{groups[0][:-1]}    ("dummy_column",),\n)')
     # A default.
     change(tmp_path / "notebooks" / "04_crud.ipynb", '"n: int = 1000', '"n: int = 500')
     accept = [sys.executable, "-m", "tools.versions", "accept", "crud"]

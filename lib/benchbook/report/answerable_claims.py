@@ -9,7 +9,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from statistics import median
@@ -35,7 +34,6 @@ from benchbook.results.views import fetch_frame
 from benchbook.runner.undecided_claims import iterate_planned_means
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Topology, list_roles
-from benchbook.servers.errors import ServerError
 from benchbook.servers.networks import Network
 from benchbook.servers.programs import AvailableServer
 from benchbook.studies import harness
@@ -299,8 +297,6 @@ def read_machine() -> Machine:
             # Some servers cannot be in a network, such as those at an address.
             if not has_namespaces or not launcher.find_placement_fault(server, RATE_NETWORK):
                 servers.add((product, topology, True))
-    # Of all products, only CouchDB can commit later.
-    couchdb = launcher.find_server("couchdb")
     languages = {"python"}
     for language in harness.LANGUAGES[1:]:
         if isinstance(harness.find_harness(language), harness.Harness):
@@ -311,9 +307,8 @@ def read_machine() -> Machine:
         processors=_count_processors(),
         has_namespaces=has_namespaces,
         has_delay=networks.find_network_fault(DELAY_NETWORK) is None,
-        has_containers=_has_container_engine(),
-        commits_later=isinstance(couchdb, AvailableServer)
-        and launcher.find_commit_fault(couchdb, "later") is None,
+        has_containers=containers.has_engine(),
+        commits_later=launcher.can_commit_later("couchdb"),
     )
 
 
@@ -599,10 +594,3 @@ def _count_processors() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return psutil.cpu_count() or 1
-
-
-def _has_container_engine() -> bool:
-    with suppress(ServerError):
-        containers.find_engine()
-        return True
-    return False

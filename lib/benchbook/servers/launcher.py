@@ -275,6 +275,12 @@ def find_commit_fault(server: AvailableServer, commit: str) -> str | None:
     return None
 
 
+def can_commit_later(product: str) -> bool:
+    """Return whether a product's servers can be started here with ``commit: later``."""
+    server = find_server(product)
+    return isinstance(server, AvailableServer) and find_commit_fault(server, "later") is None
+
+
 def provide_servers(
     product: str,
     topology: Topology,
