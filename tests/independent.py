@@ -45,7 +45,7 @@ NUMBERS = ("estimate", "low", "high")
 
 # Columns of the committed file.
 OF_CELL = ("study", "language", "host", "block", "cell_id")
-OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm")
+OF_ROW = ("database", "topology", "model", "driver", "codec", "format", "arm", "own_level")
 OF_VALUE = (
     "operation",
     "role",
@@ -57,7 +57,7 @@ OF_VALUE = (
     "state",
     "started_at",
 )
-LATER = ("checked", "turn")  # older rows have none
+LATER_COLUMNS = ("checked", "turn")  # older rows have none
 # Parameters among the columns of every study; the others are in the data dictionary.
 PARAMETERS = ("n", "topology", "transport", "durability", "repetitions", "seed")
 MIXED = ("batch", "comments_per_article")  # levels are numbers as well as texts: the file has texts
@@ -70,6 +70,8 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "heap": ("default", "64m"),
     "binary_log": ("needed", "always"),
     "network": ("none",),
+    "commit": ("each", "later"),
+    "load": ("each", "bulk"),
     "keys": ("paper", "short", "long", "nested"),
     "batch": ("all", 50000),
     "constraints": ("on", "off"),
@@ -81,11 +83,18 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "case": (1, 2),
     "topology": ("single", "replicated"),
 }
+# Parameters whose levels may take turns in a cell, as "on/off"; `own_level` is the row's.
+TURNS = {"constraints", "keys"}
+# Parameters of a study that the file may not have, because they came later: all at the default.
+LATER = {"crud": ("commit", "load")}
 LANGUAGES = {
     **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
     **dict.fromkeys(("mongoclient", "mongoose"), "node"),
 }
-BESIDE = {"format": "codec", "codec": "format", "metric": "process", "process": "metric"}
+BESIDE = {
+    **{"format": "codec", "codec": "format", "metric": "process", "process": "metric"},
+    **{"database": "commit", "commit": "database"},
+}
 EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}
 COUNTED = {
     "size",
@@ -172,9 +181,13 @@ def load_repetitions() -> pd.DataFrame:
     """Return the repetitions of finished cells with the pass that their block is."""
     columns = dict.fromkeys([*OF_CELL, *OF_ROW, *OF_VALUE, *list_parameters()])
     file = REFERENCE / "repetitions.parquet"
-    names = pq.read_schema(file).names
-    later = [name for name in ("checked", "turn") if name in names]
-    rows = pd.read_parquet(file, columns=[*columns, *later]).reindex(columns=[*columns, *LATER])
+    stored = pq.read_schema(file).names
+    read = [name for name in [*columns, *LATER_COLUMNS] if name in stored]
+    rows = pd.read_parquet(file, columns=read).reindex(columns=[*columns, *LATER_COLUMNS])
+    for study, names in LATER.items():
+        for name in names:
+            is_older = rows["study"].eq(study) & rows[name].isna()
+            rows[name] = rows[name].astype(object).mask(is_older, DEFAULTS[name][0])
     # An experimental adapter counts once it has been checked on a server.
     is_experimental = rows["database"].str.partition("+")[0].isin(EXPERIMENTAL)
     rows = rows[~is_experimental | rows["checked"].notna()]
@@ -248,6 +261,8 @@ def load_configurations() -> dict[str, list[Configuration]]:
         if row["arm"] != "a" or parameters["arm"] != "a":
             continue
         own = {name: row[name] for name in OF_ROW if isinstance(row[name], str)}
+        level = own.pop("own_level", None)
+        own |= {name: level for name in TURNS if "/" in str(parameters.get(name))}
         key = (row["study"], row["language"], json.dumps(parameters, sort_keys=True), *own.items())
         if key not in found:
             both = own.keys() & parameters.keys()
@@ -363,7 +378,8 @@ def choose_sides(
         defaultdict(dict)
     )
     for (name, at), one in itertools.product(wanted.items(), of_study):
-        if one.language != language:
+        # Levels of a parameter that take turns are read where they are compared only.
+        if one.language != language or (one.in_turn.keys() & TURNS) - apart:
             continue
         for rank, quantity in _rank_quantities(one, at):
             group = groups[one.common(apart), one.turns(apart)]
@@ -380,7 +396,8 @@ def choose_sides(
     nearest = min(map(distance, groups.values()))
     pooled: dict[str, dict[Any, Side]] = {}
     alternate: dict[str, bool] = {}
-    for (common, _), group in sorted(groups.items(), key=lambda item: item[0][1] == "[]"):
+    by_turns = sorted(groups.items(), key=lambda item: -len(json.loads(item[0][1])))
+    for (common, _), group in by_turns:
         if distance(group) == nearest:
             sides = {name: _side(one, quantity) for name, (_, one, quantity) in group.items()}
             before = pooled.setdefault(common, sides)
@@ -621,9 +638,9 @@ def names_claim(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
     at = reason.get("at", {}).items()
     # No row of the committed run says that a role had a processor to itself.
     none_own = {"own_processors": 0}
-    return all(
-        any((none_own | side.settings).get(name) in list_levels(level) for side in sides.values())
-        for name, level in at
+    return any(
+        all((none_own | side.settings).get(name) in list_levels(level) for name, level in at)
+        for side in sides.values()
     )
 
 

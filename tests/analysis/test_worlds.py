@@ -162,6 +162,61 @@ def test_a_block_that_has_both_kinds_gives_the_one_in_turns() -> None:
     assert (row.blocks, row.in_turn, row.estimate) == (5, 5, pytest.approx(0.8))
 
 
+def constraints(ratio: float, first_block: int = 0, *, in_turn: bool = False) -> pd.DataFrame:
+    """Return blocks with constraints and without, in turns or in cells of their own."""
+    sides = []
+    for level, factor in (("on", ratio), ("off", 1.0)):
+        stated = {"constraints": "on/off", "own_level": level} if in_turn else {}
+        levels = {"constraints": level, **_name_database(POSTGRESQL), **stated}
+        sides.append(cell(1e6 * factor, 0.0, first_block, study="crud", **levels))
+    return pd.concat(sides)
+
+
+def test_constraints_in_turns_and_apart_are_pooled() -> None:
+    sides = {"a": {"constraints": "on"}, "b": {"constraints": "off"}}
+    quantity = TIME | {"metric": "elapsed_time"}
+    at = {"database": POSTGRESQL}
+    claim = state(id="crud.it", claimed="more", quantity=quantity, at=at, **sides)
+    _, row = judge(claim, constraints(1.2, in_turn=True), constraints(1.2, 10))
+    assert (row.blocks, row.in_turn, row.estimate) == (10, 5, pytest.approx(1.2))
+    # A block that has both gives the one in turns.
+    _, row = judge(claim, constraints(1.2), constraints(1.5, in_turn=True))
+    assert (row.blocks, row.in_turn, row.estimate) == (5, 5, pytest.approx(1.5))
+
+
+def test_cells_whose_constraints_take_turns_are_read_for_constraints_only() -> None:
+    rows = [cell(1e6, study="crud", **_name_database(MONGODB))]
+    apart = cell(2e6, study="crud", constraints="on", **_name_database(POSTGRESQL))
+    rows[0]["constraints"] = "on"
+    claim = state_databases(at={"constraints": "on"})
+    _, row = judge(claim, *rows, apart, constraints(9.0, 10, in_turn=True))
+    assert (row.blocks, row.estimate) == (5, pytest.approx(0.5))
+    assert judge(claim, *rows, constraints(9.0, in_turn=True))[1].stands == "not run"
+
+
+@pytest.mark.parametrize(
+    ("commits", "expected"), [(["each"], "not comparable"), (["each", "later"], "holds")]
+)
+def test_couchdb_at_commit_later_is_compared_with_another_database_as_it_is(
+    commits: list[str], expected: str
+) -> None:
+    couchdb = _name_database("couchdb")
+    rows = [cell(2e6, study="crud", **couchdb, commit=commit) for commit in commits]
+    rows.append(cell(1e6, study="crud", **_name_database(MONGODB), commit="each"))
+    syncs = NotComparable(
+        claims=("crud.it",), at={"database": "couchdb", "commit": "each"}, why="w", remedy="r"
+    )
+    sides = {"a": {"database": "couchdb"}, "b": {"database": MONGODB}}
+    at, quantity = {"commit": ["later", "each"]}, TIME | {"metric": "elapsed_time"}
+    stated = state(id="crud.it", claimed="more", quantity=quantity, at=at, **sides)
+    verdict, row = judge(stated.model_copy(update={"not_comparable": (syncs,)}), *rows)
+    assert (verdict.verdict, row.blocks) == (expected, 5)
+
+
+def _name_database(name: str) -> dict[str, str]:
+    return {"database": name, "cell_database": name, "topology": "single"}
+
+
 def test_both_estimates_are_named_where_their_intervals_do_not_overlap() -> None:
     # 0.80 (0.77 to 0.83) and 0.60 (0.58 to 0.62).
     turns, others = databases(0.8, 0.01, in_turn=True), databases(0.6, 0.01, 10)

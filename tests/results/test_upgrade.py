@@ -163,12 +163,12 @@ def test_a_new_parameter_column_and_default_change_nothing(
         path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
     # A parameter, with the level at which it was not there.
-    parameters = '    dummy: Literal["no", "yes"] = "yes"\n    added: ClassVar = {"dummy": "no"}\n'
+    parameter = '    dummy: Literal["no", "yes"] = "yes"\n'
     study = library / "studies" / "crud.py"
     first = re.search(r"^    database: .*\n", study.read_text(), re.MULTILINE)
     assert first
-    change(study, "from typing import", "from typing import ClassVar\nfrom typing import")
-    change(study, first[0], first[0] + parameters)
+    change(study, first[0], first[0] + parameter)
+    change(study, "added: ClassVar = {", 'added: ClassVar = {"dummy": "no", ')
     additions = library / "results" / "additions.py"
     change(additions, '"arrays": "json"', '"arrays": "json", "dummy": "no"')
     grid_file = tmp_path / "papermill_params" / "crud.yaml"
@@ -179,7 +179,7 @@ def test_a_new_parameter_column_and_default_change_nothing(
         '        ("boot", pa.string()),\n',
         '        ("boot", pa.string()),\n        ("dummy_column", pa.string()),\n',
     )
-    groups = re.search(r"^LATER_COLUMNS: .*?^\)$", additions.read_text(), re.MULTILINE | re.DOTALL)
+    groups = re.search(r"(?ms)^LATER_COLUMNS: .*?^\)$", additions.read_text())
     assert groups
     change(additions, groups[0], f'{groups[0][:-1]}    ("dummy_column",),\n)')
     # A default.

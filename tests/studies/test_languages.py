@@ -282,13 +282,14 @@ def java_tcp(codec: str, **more: Any) -> tcp.Parameters:
     return tcp.Parameters(language="java", json_codec="jackson", xml_codec=xml, **more)
 
 
-def list_orders(rows: pd.DataFrame, *columns: str) -> list[list[Any]]:
-    """Return the turns of each repetition of a cell of `bookstore` in the order of their starts."""
-    turns = rows.query("operation == 'marshal' and metric == 'wall_time'")
-    orders = []
-    for _, some in turns.sort_values("started_at").groupby("repetition"):
-        orders.append(list(some[[*columns]].itertuples(index=False, name=None)))
-    return orders
+def list_orders(rows: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """Return each repetition's sides, as the levels of some columns, in their order."""
+    starts = rows.groupby(["repetition", *names])["started_at"].min().sort_values(kind="stable")
+    orders: dict[int, list[Any]] = {}
+    for repetition, *side in starts.index:
+        orders.setdefault(repetition, []).append(side[0] if len(names) == 1 else tuple(side))
+    assert sorted(orders) == [*range(len(orders))]
+    return [orders[repetition] for repetition in sorted(orders)]
 
 
 @pytest.mark.usefixtures("java")
@@ -297,20 +298,22 @@ def test_each_format_begins_one_of_a_java_cells_two_processes(
     repetitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = []
-    run_in_language = bookstore.run_in_language
+    run_cell = harness.run_cell
 
-    def note_process(parameters: bookstore.Parameters, *rest: Any, **more: Any) -> Any:
-        processes.append((more["first"], parameters.repetitions))
-        return run_in_language(parameters, *rest, **more)
+    def note_process(language: str, study: str, asked: Any, *rest: Any, **more: Any) -> Any:
+        processes.append((more["first"], asked["repetitions"]))
+        return run_cell(language, study, asked, *rest, **more)
 
-    monkeypatch.setattr(bookstore, "run_in_language", note_process)
+    monkeypatch.setattr(harness, "run_cell", note_process)
     parameters = bookstore.Parameters(language="java", n=3, repetitions=repetitions)
     rows = bookstore.run(parameters)
     half = repetitions // 2
     assert processes == [(0, repetitions - half), (1, half)]
     assert sorted(rows["repetition"].unique()) == [*range(repetitions)]
     assert set(rows["repetitions"]) == {repetitions}
-    xml_first, json_first = [("xml",), ("json",)], [("json",), ("xml",)]
+    begun = rows[rows["turn"].eq(1)].groupby("repetition")["format"].unique().map(list)
+    assert list(begun) == (repetitions - half) * [["xml"]] + half * [["json"]]
+    xml_first, json_first = ["xml", "json"], ["json", "xml"]
     first = [xml_first, json_first][: repetitions - half]
     assert list_orders(rows, "format") == first + [json_first, xml_first][:half]
     starts = rows.groupby("repetition")["started_at"].min()
@@ -325,7 +328,7 @@ def test_chance_decides_which_format_begins_a_java_cell_of_one_repetition(
     monkeypatch.setattr(cell.secrets, "choice", lambda turns: turns[drawn])
     rows = bookstore.run(bookstore.Parameters(language="java", n=3, repetitions=1))
     ((first, _),) = list_orders(rows, "format")
-    assert first == (begins,)
+    assert first == begins
 
 
 @pytest.mark.usefixtures("java")
@@ -333,7 +336,7 @@ def test_a_java_cell_of_one_format_has_one_process() -> None:
     parameters = bookstore.Parameters(
         language="java", n=3, repetitions=3, process="apart", format="json"
     )
-    assert list_orders(bookstore.run(parameters), "format") == 3 * [[("json",)]]
+    assert list_orders(bookstore.run(parameters), "format") == 3 * [["json"]]
 
 
 @pytest.mark.usefixtures("java")
@@ -526,16 +529,6 @@ def test_a_cell_in_node_delivers_the_studys_values(
     if calls == "bulk":
         for _, part in rows.groupby(["driver", "arm", "repetition"]):
             check_means(part)
-
-
-def list_orders(rows: pd.DataFrame, *names: str) -> list[list[Any]]:
-    """Return each repetition's sides, as the levels of some columns, in their order."""
-    starts = rows.groupby(["repetition", *names])["started_at"].min().sort_values(kind="stable")
-    orders: dict[int, list[Any]] = {}
-    for repetition, *side in starts.index:
-        orders.setdefault(repetition, []).append(side[0] if len(names) == 1 else tuple(side))
-    assert sorted(orders) == [*range(len(orders))]
-    return [orders[repetition] for repetition in sorted(orders)]
 
 
 @pytest.mark.usefixtures("node")

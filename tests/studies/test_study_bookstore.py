@@ -102,6 +102,20 @@ def test_longer_keys_make_more_markup_with_the_same_values(json_codec, xml_codec
     )
 
 
+def test_short_and_long_keys_alternate_in_one_process():
+    frame = run(keys="short/long", repetitions=2)
+    assert set(frame["keys"]) == {"short/long"}
+    order = frame[frame["metric"] == "size"].drop_duplicates(["repetition", "own_level", "format"])
+    turns = list(zip(order["own_level"], order["format"], strict=True))
+    assert turns[:4] == turns[4:][::-1] and len({*turns}) == 4
+    # Each document is as in a cell of its own.
+    for level, rows in frame.groupby("own_level"):
+        apart = run(keys=level, repetitions=2)
+        first = rows[rows["repetition"] == 0]
+        assert pivot_sizes(first).equals(pivot_sizes(apart[apart["repetition"] == 0]))
+        assert set(rows["dataset_sha256"]) == set(apart["dataset_sha256"])
+
+
 @pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("json", "etree")])
 def test_one_more_level_makes_more_markup_with_the_same_books(json_codec, xml_codec):
     chosen = {"json_codec": json_codec, "xml_codec": xml_codec}

@@ -212,6 +212,23 @@ def test_a_pairs_second_database_is_measured_after_the_firsts_replica_is_lost(
         )
 
 
+@pytest.mark.parametrize("database", STORES)
+def test_only_select_is_timed_after_loading_in_bulk(database: Any, announce: Announce):
+    frame = ran(announce, database=database, load="bulk", delete="each")
+    assert set(frame["operation"]) == {"select"}
+    assert set(frame["count"]) == {30}
+
+
+def test_a_wrong_load_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    def leaves_one_out(adapter: Adapter) -> None:
+        insert = adapter.insert_many
+        adapter.insert_many = lambda records: insert(records[1:])  # type: ignore[method-assign]
+
+    tamper(monkeypatch, leaves_one_out)
+    with pytest.raises(WrongContentsError, match="primary after load: 1 of 30 records are missing"):
+        ran(announce, database="mongodb", load="bulk")
+
+
 def test_the_mapper_stores_the_same_records(announce: Announce):
     ran(announce, database="mongodb+mongoengine", repetitions=1, delete="each")
 
@@ -512,6 +529,9 @@ def test_arrays_of_a_users_records_are_tables(
             "arrays: table is for relational databases and own",
         ),
         ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
+        ({"commit": "later"}, "commit: later is for couchdb; mongodb takes commit: each"),
+        ({"load": "bulk", "topology": "replicated"}, "load: bulk times select only"),
+        ({"load": "bulk", "language": "node"}, "load: bulk times select only"),
         (
             {"database": "mysql+json", "topology": "replicated", "binary_log": "always"},
             "for a single MySQL",
@@ -540,3 +560,33 @@ def test_arrays_of_a_users_records_are_tables(
 def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):
     with pytest.raises(ValidationError, match=error):
         crud.Parameters(**wrong)
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("database", ["postgresql+relational", "mysql+relational"])
+def test_tables_with_and_without_constraints_alternate_on_the_same_servers(
+    database: Any, topology: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    seen = []
+
+    def noting(adapter: Adapter) -> None:
+        create = adapter.create
+        adapter.create = lambda *args, **named: (  # type: ignore[method-assign]
+            seen.append(adapter.options.constraints),
+            create(*args, **named),
+        )
+
+    tamper(monkeypatch, noting)
+    parameters = crud.Parameters(
+        **SMALL, database=database, topology=topology, constraints="on/off", delete="each"
+    )
+    skip_without(*crud.deployment(parameters))
+    announce(*crud.deployment(parameters))
+    frame = crud.run(parameters)
+    assert set(frame["constraints"]) == {"on/off"}
+    for level, rows in frame.groupby("own_level"):
+        assert level in ("on", "off")
+        for repetition in range(2):
+            assert list_outputs(rows, repetition) == crud.expected(parameters)
+    # A, B, B, A.
+    assert seen in ([True, False, False, True], [False, True, True, False])

@@ -193,14 +193,10 @@ def find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str
     A reason holds where some term has one of the levels of each of its settings.
     """
     for stated in claim.not_comparable:
-        applies = True
-        for name, setting in stated.at.items():
-            found: set[object] = {one.settings.get(name) for one in means.values()}
-            if name == "own_processors":
-                found = {one.own_processors for one in means.values()}
-            applies &= not found.isdisjoint(list_levels(setting))
-        if applies:
-            return f"{stated.why}; {stated.remedy}"
+        for one in means.values():
+            levels = {**one.settings, "own_processors": one.own_processors}
+            if all(levels.get(name) in list_levels(at) for name, at in stated.at.items()):
+                return f"{stated.why}; {stated.remedy}"
     return ""
 
 

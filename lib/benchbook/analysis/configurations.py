@@ -12,14 +12,21 @@ import pandas as pd
 
 from benchbook.analysis.claims import ROW_COLUMNS
 from benchbook.analysis.published import CellSettings
-from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
+from benchbook.results.schema import (
+    ALTERNATING_COLUMNS,
+    TURN_PARAMETERS,
+    name_parameter_column,
+)
 from benchbook.studies.catalogue import load_study
 from benchbook.studies.cell import write_levels
 
 ROW_LEVELS: Final = ("database", "topology", *ALTERNATING_COLUMNS)
 """Columns whose level in a row counts; the parameter may name several levels, as ``both``."""
 
-ALTERNATING_SETTINGS: Final = tuple(name_parameter_column(name) for name in ALTERNATING_COLUMNS)
+ALTERNATING_SETTINGS: Final = (
+    *(name_parameter_column(name) for name in ALTERNATING_COLUMNS),
+    *(f"cell_{name}" for name in TURN_PARAMETERS),
+)
 """Settings that name all levels that alternate in a cell, such as both formats: ``cell_format``."""
 
 SINGLE_LEVEL: Final = "alone"
@@ -41,7 +48,14 @@ class Configuration:
     @property
     def alternating_settings(self) -> dict[str, Any]:
         """The parameters with several levels, under the names of their columns: ``cell_format``."""
-        return {name_parameter_column(name): level for name, level in self.alternating.items()}
+        return {f"cell_{name}": level for name, level in self.alternating.items()}
+
+    def has_other_turns(self, compared: Collection[str]) -> bool:
+        """Return whether levels take turns that are only measured to be compared with each other.
+
+        Its cell is read where these are compared, and nowhere else.
+        """
+        return any(name not in compared for name in TURN_PARAMETERS if name in self.alternating)
 
     def select_settings(self, varying: Iterable[str], columns: Iterable[str] = ()) -> CellSettings:
         """Return the settings that compared configurations must share.
@@ -84,7 +98,8 @@ class Configuration:
 
 def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
     """Return the configuration of one of a cell's rows."""
-    levels = load_study(study).Parameters.read_levels(row)
+    model = load_study(study).Parameters
+    levels = model.read_levels(row)
     stated = {name: row[name] for name in (*ROW_COLUMNS, "arm") if isinstance(row.get(name), str)}
     # Where both formats alternate, the row's own format counts.
     own = {name: level for name, level in stated.items() if name in ROW_LEVELS}
@@ -92,8 +107,11 @@ def read_configuration(study: str, row: Mapping[Any, Any]) -> Configuration:
     for name in {*ALTERNATING_COLUMNS} & own.keys() & levels.keys() - {"arm"}:
         if levels[name] != own[name]:
             alternating[name] = levels[name]
+    for name in TURN_PARAMETERS:
+        if "/" in str(levels.get(name)):
+            alternating[name], own[name] = levels[name], row["own_level"]
     settings = {**stated, **levels, **own}
-    cell = write_levels(levels)
+    cell = write_levels(model.drop_later_levels(levels))
     is_unchecked = bool(row.get("is_unchecked"))
     return Configuration(
         study, row["language"], tuple(levels), settings, alternating, cell, is_unchecked

@@ -66,7 +66,8 @@ class _Candidate:
     """A configuration that has what a term asks for."""
 
     shared_settings: str  # JSON of what all terms must have in common
-    turns: str  # the levels that take turns in its cell, of the settings that terms differ in
+    # The levels that take turns in its cell, of the settings that terms differ in.
+    turns: tuple[str, ...]
     rank: tuple[int, ...]  # the lower, the nearer to what was asked and to the defaults
     numbers: list[int]  # of the configurations, which differ in `FREE_PARAMETERS` only
     quantity: QuantityKey
@@ -245,6 +246,8 @@ class StudyMeans:
         groups: dict[tuple[str, str], dict[str, list[int]]] = {}
         settings: dict[tuple[str, str], CellSettings] = {}
         for number, configuration in enumerate(self.configurations):
+            if configuration.has_other_turns({by, *varying}):
+                continue
             shared = configuration.select_settings({by, *varying, "repetitions"}, ROW_LEVELS)
             key = configuration.language, json.dumps(shared, sort_keys=True, default=str)
             settings[key] = shared
@@ -307,7 +310,7 @@ class StudyMeans:
         # The best candidate of each term, by what candidates have in common, and by the levels that
         # take turns in their cells.
         varying = _find_varying(wanted.values())
-        matches: dict[tuple[str, str], dict[Term, _Candidate]] = {}
+        matches: dict[tuple[str, tuple[str, ...]], dict[Term, _Candidate]] = {}
         for term, settings in wanted.items():
             for candidate in self._list_candidates(language, settings, varying):
                 match = matches.setdefault((candidate.shared_settings, candidate.turns), {})
@@ -321,11 +324,11 @@ class StudyMeans:
         # Of the matches with most terms those nearest to the defaults.
         nearest = min(map(_rank_match, matches.values()))
         alike: dict[str, list[dict[Term, _Candidate]]] = {}
-        for (shared_settings, turns), match in matches.items():
+        # Cells in which more levels take turns come first.
+        by_turns = sorted(matches.items(), key=lambda item: -len(item[0][1]))
+        for (shared_settings, _), match in by_turns:
             if _rank_match(match) == nearest:
-                group = alike.setdefault(shared_settings, [])
-                # Cells without turns come last.
-                group.insert(0 if turns else len(group), match)
+                alike.setdefault(shared_settings, []).append(match)
 
         # The means of each group; of several groups, one that has an interval, and other levels
         # that alternate in its cells.
@@ -376,14 +379,16 @@ class StudyMeans:
             configuration = self.configurations[number]
             if configuration.language != language or any(number not in one for one in ranks):
                 continue
+            if configuration.has_other_turns(varying):
+                continue
             # Terms that take turns in a process are compared within such cells, and pooled with
             # terms that have a process each.
             turns = sorted(varying & configuration.alternating.keys())
             shared = {**configuration.select_settings(varying | {*FREE_PARAMETERS})}
             for name in turns:
-                del shared[name_parameter_column(name)]
+                del shared[f"cell_{name}"]
             shared_settings = json.dumps(shared, default=str)
-            turn_settings = ", ".join(str(configuration.alternating[name]) for name in turns)
+            turn_settings = tuple(str(configuration.alternating[name]) for name in turns)
             # The level that is named first, then the quantity, then the nearest to the defaults.
             level_ranks = [one[number] for one in ranks]
             distance = configuration.measure_distance({*named, *FREE_PARAMETERS})
@@ -449,7 +454,7 @@ class StudyMeans:
         # Rows that are equal in these columns are of one configuration.
         fields = load_study(self.study).Parameters.model_fields
         parameters = [name_parameter_column(name) for name in fields]
-        names = dict.fromkeys(["language", *parameters, *ROW_COLUMNS, "arm"])
+        names = dict.fromkeys(["language", *parameters, *ROW_COLUMNS, "arm", "own_level"])
         cell_columns = [name for name in names if name in self.means]
 
         # The language with most rows comes first.
@@ -556,8 +561,9 @@ def _find_varying(terms: Iterable[Settings]) -> frozenset[str]:
         for name, level in one.items():
             if any(other.get(name) != level for other in settings):
                 varying.add(name)
-    # A codec writes one format, a process reads one metric: these may vary together.
-    for linked in ({"format", "codec"}, {"metric", "process"}):
+    # A codec writes one format, a process reads one metric, a database has its commits: these may
+    # vary together.
+    for linked in ({"format", "codec"}, {"metric", "process"}, {"database", "commit"}):
         if varying & linked:
             varying |= linked
     return frozenset(varying)

@@ -20,7 +20,6 @@ from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
 from benchbook.analysis.study_means import MatchedMeans, StudyMeans
 from benchbook.explorer.text import label_factor, label_side
-from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
 
 _IN_OTHER_UNIT: Final = {
@@ -133,7 +132,7 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
 
 def _group_turns(rows: Iterable[MatchedMeans], by: str) -> list[list[MatchedMeans]]:
     """Return means with equal settings together; those in which levels took turns come first."""
-    cell_level = name_parameter_column(by)
+    cell_level = f"cell_{by}"
     groups: dict[str, list[MatchedMeans]] = {}
     for row in rows:
         in_turn = _has_turns(row, by)
@@ -147,7 +146,7 @@ def _group_turns(rows: Iterable[MatchedMeans], by: str) -> list[list[MatchedMean
 
 def _has_turns(row: MatchedMeans, by: str) -> bool:
     """Return whether the compared levels took turns in one process."""
-    return by in ALTERNATING_COLUMNS and name_parameter_column(by) in row.settings
+    return f"cell_{by}" in row.settings
 
 
 def _pool_rows(rows: Sequence[MatchedMeans], by: str, levels: Sequence[str]) -> MatchedMeans:

@@ -30,10 +30,11 @@ from benchbook.studies.cell import CellParameters
 Combination: TypeAlias = tuple[str, str]
 """A study and its parameters as JSON: a cell in any block, of any version of the code."""
 
-DeploymentKey: TypeAlias = tuple[str, Topology, str]
-"""Product, topology and network. Cells that share them run one after another on the same servers.
+DeploymentKey: TypeAlias = tuple[str, Topology, str, str]
+"""Product, topology, network and commit.
 
-The product of a cell without servers is ``none``.
+Cells that share them run one after another on the same servers. The product of a cell without
+servers is ``none``.
 """
 
 
@@ -75,7 +76,7 @@ class Cell:
     def deployment(self) -> DeploymentKey:
         """What it runs on. A cell without servers makes its network itself."""
         network = networks.NO_NETWORK if self.product == "none" else self.network
-        return self.product, self.topology, network
+        return self.product, self.topology, network, read_commit(self.parameters)
 
     @property
     def combination(self) -> Combination:
@@ -108,7 +109,8 @@ class Cell:
 class SkippedCells:
     """Cells that a plan leaves out, and why."""
 
-    # A product, a network (``network lan-100m``), a language (``language java``), or a count.
+    # A product, a network (``network lan-100m``), ``commit later``, a language (``language java``),
+    # or a count.
     what: str
     studies: tuple[str, ...]
     why: str
@@ -376,7 +378,7 @@ class Platform:
 def find_platform(study: str, parameters: CellParameters) -> Platform:
     """Return the servers of a cell, and its language's harness."""
     product, topology = find_deployment(study, parameters)
-    platform = find_server(product, topology, read_network(parameters))
+    platform = find_server(product, topology, read_network(parameters), read_commit(parameters))
     for other in list_own_products(study, parameters):
         second = find_server(other, topology)
         missing = platform.missing or second.missing
@@ -392,6 +394,11 @@ def find_platform(study: str, parameters: CellParameters) -> Platform:
 def read_network(parameters: CellParameters) -> str:
     """Return the network of a cell; ``none`` for a study that has no such parameter."""
     return getattr(parameters, "network", networks.NO_NETWORK)
+
+
+def read_commit(parameters: CellParameters) -> str:
+    """Return when the servers of a cell sync what they write; ``each`` is as they do."""
+    return getattr(parameters, "commit", "each")
 
 
 def find_deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
@@ -410,8 +417,13 @@ def list_own_products(study: str, parameters: CellParameters) -> Sequence[str]:
 
 
 @cache
-def find_server(product: str, topology: Topology, network: str = networks.NO_NETWORK) -> Platform:
-    """Return the server that would be used, in that network."""
+def find_server(
+    product: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
+) -> Platform:
+    """Return the server that would be used, in that network, with its commits now or later."""
     # A cell without a database starts a server of its own in a network.
     servers = 1 if product == "none" else len(list_roles(topology))
     shortage = networks.find_shortage(network, 1 + servers)
@@ -421,11 +433,12 @@ def find_server(product: str, topology: Topology, network: str = networks.NO_NET
     if isinstance(server, MissingServer):
         return Platform("missing", missing=server.why)
     fault = shortage or launcher.find_placement_fault(server, network)
+    fault = fault or launcher.find_commit_fault(server, commit)
     return Platform(write_server_version(server), fault)
 
 
 def name_missing(study: str, parameters: CellParameters) -> str:
-    """Return the missing product, network or language of a cell."""
+    """Return the missing product, network, commit or language of a cell."""
     first, topology = find_deployment(study, parameters)
     for product in (first, *list_own_products(study, parameters)):
         if find_server(product, topology).missing:
@@ -433,6 +446,9 @@ def name_missing(study: str, parameters: CellParameters) -> str:
     network = read_network(parameters)
     if find_server(first, topology, network).missing:
         return f"network {network}"
+    commit = read_commit(parameters)
+    if find_server(first, topology, network, commit).missing:
+        return f"commit {commit}"
     return f"language {parameters.language}"
 
 

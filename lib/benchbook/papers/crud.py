@@ -41,8 +41,11 @@ PAPER_LEVELS: Final[dict[str, str | int]] = {
     "article_index": False,
     "durability": "default",
     "binary_log": "needed",
+    "commit": "each",
+    "load": "each",
     "network": "none",
     "cell_database": SINGLE_LEVEL,
+    "cell_constraints": SINGLE_LEVEL,
 }
 TIME_TABLES: Final = {
     place.key[0]: (place.operation[0], str(place.at["topology"]))

@@ -9,7 +9,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from statistics import median
@@ -25,7 +24,7 @@ from benchbook.analysis.claims import Claim, MeasuredClaim, UnmeasuredClaim, for
 from benchbook.analysis.published import Terms
 from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination, find_deployment, list_own_products
+from benchbook.grid.cells import Combination, find_deployment, list_own_products, read_commit
 from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -35,7 +34,6 @@ from benchbook.results.views import fetch_frame
 from benchbook.runner.undecided_claims import iterate_planned_means
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Topology, list_roles
-from benchbook.servers.errors import ServerError
 from benchbook.servers.networks import Network
 from benchbook.servers.programs import AvailableServer
 from benchbook.studies import harness
@@ -44,7 +42,7 @@ from benchbook.studies.cell import write_levels
 from benchbook.text.number_format import format_count
 
 LeverKind: TypeAlias = Literal[
-    "product", "language", "namespaces", "delay", "processors", "network", "containers"
+    "product", "language", "namespaces", "delay", "processors", "network", "containers", "commit"
 ]
 NoAnswer: TypeAlias = Literal["experimental adapter", "not comparable", "not in the profile"]
 """Why nothing lets a machine answer a comparison: of a claim's, the first of these counts."""
@@ -99,6 +97,7 @@ class Lever:
             "namespaces": "root or user namespaces",
             "delay": "the kernel's netem",
             "network": "a processor for each role",
+            "commit": "a server's own programs with libeatmydata",
         }
         return titles.get(self.kind, "a container engine")
 
@@ -120,6 +119,7 @@ class Machine:
     has_namespaces: bool  # for emulated networks
     has_delay: bool  # in emulated networks
     has_containers: bool
+    commits_later: bool = False  # whether servers of ``commit: later`` start
 
     def list_needs(self, cell: Cell) -> frozenset[Lever]:
         """Return the levers without which a cell does not run here."""
@@ -128,6 +128,8 @@ class Machine:
         for product in (cell.product, *list_own_products(cell.study, cell.parameters)):
             if product != "none" and (product, cell.topology, is_in_network) not in self.servers:
                 needs.add(Lever("product", product))
+        if read_commit(cell.parameters) == "later" and not self.commits_later:
+            needs.add(Lever("commit"))
         if cell.parameters.language not in self.languages:
             needs.add(Lever("language", cell.parameters.language))
         if is_in_network:
@@ -305,7 +307,8 @@ def read_machine() -> Machine:
         processors=_count_processors(),
         has_namespaces=has_namespaces,
         has_delay=networks.find_network_fault(DELAY_NETWORK) is None,
-        has_containers=_has_container_engine(),
+        has_containers=containers.has_engine(),
+        commits_later=launcher.can_commit_later("couchdb"),
     )
 
 
@@ -328,7 +331,8 @@ def load_durations() -> dict[Combination, float]:
     durations: dict[Combination, list[float]] = {}
     for row in rows.to_dict("records"):
         study = str(row["study"])
-        levels = load_study(study).Parameters.read_levels(row)
+        model = load_study(study).Parameters
+        levels = model.drop_later_levels(model.read_levels(row))
         durations.setdefault((study, write_levels(levels)), []).append(row["took_s"])
     return {combination: median(seconds) for combination, seconds in durations.items()}
 
@@ -590,10 +594,3 @@ def _count_processors() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return psutil.cpu_count() or 1
-
-
-def _has_container_engine() -> bool:
-    with suppress(ServerError):
-        containers.find_engine()
-        return True
-    return False

@@ -32,17 +32,18 @@ LATER_COLUMNS: Final = (
     ("versions", "machine", "boot"),
     ("own_processors", "checked"),
     ("turn",),
+    ("own_level",),
 )
 """Columns that results did not always have; those of one tuple came together, the oldest first."""
 
-LATER_MEAN_COLUMNS: Final = ("own_processors", "checked")
+LATER_MEAN_COLUMNS: Final = ("own_processors", "checked", "own_level")
 """The later columns that block means have, too; the others are of a run."""
 
 LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {
     "bookstore": {"network": "none"},
     "tcp": {"network": "none"},
     "drivers": {"heap": "default"},
-    "crud": {"network": "none", "arrays": "json"},
+    "crud": {"network": "none", "arrays": "json", "commit": "each", "load": "each"},
     "replication": {"network": "none"},
 }
 """Parameters that a study did not always have, each with the level of its older rows."""

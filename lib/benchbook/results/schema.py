@@ -75,6 +75,7 @@ CELLS: Final = pa.schema(
         # apart, are the same.
         ("language", pa.string()),
         ("arm", pa.string()),
+        ("own_level", pa.string()),
         ("database", pa.string()),
         ("database_version", pa.string()),
         ("image", pa.string()),
@@ -112,8 +113,17 @@ CELLS: Final = pa.schema(
 )
 """What the runner knows of a cell. `build_schema` adds a column for each further parameter."""
 
-ALTERNATING_COLUMNS: Final = ("database", "driver", "model", "format", "codec", "arm")
+ALTERNATING_COLUMNS: Final = (
+    *("database", "driver", "model", "format", "codec", "arm"),
+    "own_level",
+)
 """Columns whose levels may alternate within a cell: each row has its own level."""
+
+TURN_PARAMETERS: Final = ("constraints", "keys")
+"""Parameters whose levels may take turns in a cell, which then names both, as ``on/off``.
+
+The column ``own_level`` has the row's own level; it is empty in other cells.
+"""
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """The columns of every study's files: each value beside its cell."""

@@ -25,7 +25,7 @@ class BlockDeployment(AbstractContextManager["BlockDeployment"]):
     Parameters
     ----------
     place
-        The product (``none``: no servers), its topology and its network.
+        The product (``none``: no servers), its topology, its network and when it commits.
     fork_server
         Forks the kernels of the block.
     """
@@ -66,12 +66,12 @@ class BlockDeployment(AbstractContextManager["BlockDeployment"]):
             self.fork_server.start()
             with ExitStack() as up:
                 up.callback(setattr, self, "_running", None)
-                product, topology, network = self._place
+                product, topology, network, commit = self._place
                 if product == "none":
                     self._running = RunningServers(NO_DEPLOYMENT, lambda: None, lambda: None)
                 else:
                     self._running = up.enter_context(
-                        launcher.provide_servers(product, topology, network)
+                        launcher.provide_servers(product, topology, network, commit)
                     )
                 # A user's servers get a database of ours, which is dropped at the end.
                 try:

@@ -100,6 +100,14 @@ class NoEngineError(ServerError):
     """No container engine can be used; the message has the reason and the remedy."""
 
 
+def has_engine() -> bool:
+    """Return whether a container engine answers here."""
+    with suppress(NoEngineError):
+        find_engine()
+        return True
+    return False
+
+
 def find_engine() -> ContainerEngine:
     """Return the container engine to use; `NoEngineError` when there is none."""
     socket = os.environ.get(CONTAINERS_VARIABLE) or os.environ.get("DOCKER_HOST", "")

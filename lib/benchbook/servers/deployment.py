@@ -86,6 +86,11 @@ class Deployment:
         return str(self.settings.get("network", "none"))
 
     @property
+    def commit(self) -> str:
+        """When its servers sync what they write: as they do (``each``), or ``later``."""
+        return str(self.settings.get("commit", "each"))
+
+    @property
     def is_given(self) -> bool:
         """Whether its servers are a user's, at given addresses."""
         return self.settings.get("source") == "address"

@@ -205,6 +205,8 @@ class Fleet:
         """They listen here: this machine's loopback, or their own address in a network."""
         self.place: Place | None = None
         """Their place in a network, which the caller has entered."""
+        self.commits_later = False
+        """Whether a write is answered before it is on the disk, and files are synced later."""
 
     def make_folder(self, name: str) -> Path:
         """Return a folder that only the servers' user can read, new or from before."""

@@ -43,6 +43,7 @@ from benchbook.servers.programs import (
     AvailableServer,
     MissingServer,
     find_startable,
+    find_unsynced_library,
     find_version_fault,
 )
 
@@ -137,13 +138,17 @@ class RunningServers:
 
 
 def start_servers(
-    product: str, topology: Topology, network: str = networks.NO_NETWORK
+    product: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
 ) -> RunningServers:
     """Start servers on 127.0.0.1, in temporary folders, which end with this process.
 
     A ``replicated`` pair is a primary and a replica that follows it asynchronously. In a
     ``bidirectional`` pair both take writes, and each follows the other. In a network each server
-    has its own network namespace and listens there; a client must enter its place, too.
+    has its own network namespace and listens there; a client must enter its place, too. With
+    ``commit: later`` servers answer before a write is on the disk.
 
     Raises
     ------
@@ -157,7 +162,7 @@ def start_servers(
     installed = find_startable(product, topology)
     if isinstance(installed, MissingServer):
         raise ServerError(installed.why)
-    fault = find_placement_fault(installed, network)
+    fault = find_placement_fault(installed, network) or find_commit_fault(installed, commit)
     if fault:
         raise ServerError(fault)
     # Open the network, and start the servers in it; what fails undoes all of that.
@@ -166,6 +171,8 @@ def start_servers(
             networks.open_network(network, ("client", *list_roles(topology)))
         )
         fleets = _make_fleets(installed, topology, emulated, undo)
+        for fleet in fleets.values():
+            fleet.commits_later = commit == "later"
 
         def run_at(role: Role, function: Callable[..., T], *arguments: object) -> T:
             with emulated.enter(role):
@@ -184,6 +191,8 @@ def start_servers(
     settings = _describe_source(installed, fleets["primary"])
     if network != networks.NO_NETWORK:
         settings["network"] = network
+    if commit != "each":
+        settings["commit"] = commit
     deployment = _describe_deployment(product, topology, urls, infos, settings)
     nodes = []
     for node in deployment.nodes:
@@ -252,8 +261,31 @@ def find_placement_fault(server: AvailableServer, network: str) -> str | None:
     return None
 
 
+def find_commit_fault(server: AvailableServer, commit: str) -> str | None:
+    """Return why a server cannot commit later; None when it can, or need not."""
+    if commit == "each":
+        return None
+    if server.source in ("address", "container"):
+        return (
+            f"commit: {commit}: {server.product}'s own programs are started for it on this machine,"
+            f" and here it is in a container or at an address"
+        )
+    if find_unsynced_library() is None:
+        return f"commit: {commit}: no libeatmydata here: install it (Debian: libeatmydata1)"
+    return None
+
+
+def can_commit_later(product: str) -> bool:
+    """Return whether a product's servers can be started here with ``commit: later``."""
+    server = find_server(product)
+    return isinstance(server, AvailableServer) and find_commit_fault(server, "later") is None
+
+
 def provide_servers(
-    product: str, topology: Topology, network: str = networks.NO_NETWORK
+    product: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
 ) -> RunningServers:
     """Return the servers at given addresses, else start some.
 
@@ -263,8 +295,9 @@ def provide_servers(
     _check_topology(product, topology)
     urls = read_given_urls(product, topology)
     if urls is None:
-        return start_servers(product, topology, network)
-    fault = find_placement_fault(AvailableServer(product, "", "address", {}), network)
+        return start_servers(product, topology, network, commit)
+    given = AvailableServer(product, "", "address", {})
+    fault = find_placement_fault(given, network) or find_commit_fault(given, commit)
     if fault:
         raise ServerError(fault)
     # Ask each server now, and again whenever a cell has failed.
@@ -288,7 +321,10 @@ def provide_servers(
 
 @contextmanager
 def open_deployment(
-    database: str, topology: Topology, network: str = networks.NO_NETWORK
+    database: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
 ) -> Iterator[Deployment]:
     """Yield servers for a database: the runner's, else given ones, else new ones for this time.
 
@@ -306,26 +342,30 @@ def open_deployment(
     # The runner's.
     announced = load_deployment()
     if announced is not None:
-        _check_announced(announced, product, topology, network)
+        _check_announced(announced, product, topology, network, commit)
         with networks.enter_place(announced.places.get("client")):
             yield announced
         return
     # Given ones, or new ones.
     with (
-        provide_servers(product, topology, network) as running,
+        provide_servers(product, topology, network, commit) as running,
         networks.enter_place(running.deployment.places.get("client")),
     ):
         yield running.deployment
 
 
-def _check_announced(announced: Deployment, product: str, topology: Topology, network: str) -> None:
+def _check_announced(
+    announced: Deployment, product: str, topology: Topology, network: str, commit: str
+) -> None:
     """Raise `ServerError` when the runner's deployment is not the one that a cell asks for."""
-    asked = (product, topology, network)
-    if (announced.product, announced.topology, announced.network) == asked:
+    asked = (product, topology, network, commit)
+    if (announced.product, announced.topology, announced.network, announced.commit) == asked:
         return
     what = f"announces {announced.topology} {announced.product}, not {topology} {product}"
     if network != announced.network:
         what += f", and network {announced.network}, not {network}"
+    if commit != announced.commit:
+        what += f", and commit: {announced.commit}, not {commit}"
     file = os.environ[DEPLOYMENT_VARIABLE]
     raise ServerError(f"{DEPLOYMENT_VARIABLE} ({file}) {what}: unset it to start servers here")
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from ctypes.util import find_library
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -66,6 +67,12 @@ def make_server_environment(home: Path | None = None) -> dict[str, str]:
     """Return the whole environment of servers, in the one locale that is on every machine."""
     # mongod does not start when the locale is not installed.
     return processes.make_environment(home, LC_ALL="C")
+
+
+@cache
+def find_unsynced_library() -> str | None:
+    """Return libeatmydata, with which a program's syncs do nothing; None if it is not installed."""
+    return find_library("eatmydata")
 
 
 def name_image_variable(product: str) -> str:

@@ -116,7 +116,8 @@ class Parameters(FormatParameters):
         written one after the other as one document.
     keys
         ``short`` and ``long`` write case 1 as records with field names of one letter or about
-        thirty; ``nested`` has the author's name one level deeper.
+        thirty; ``nested`` has the author's name one level deeper. With ``short/long`` both
+        documents alternate, each in both formats.
     process
         ``warm``, only in Java, is steady state in memory: JMH warms up for 5 s, a repetition is one
         of its iterations of 1 s, and its value is the mean of all its round trips.
@@ -130,7 +131,7 @@ class Parameters(FormatParameters):
 
     language: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
-    keys: Literal["paper", "short", "long", "nested"] = "paper"
+    keys: Literal["paper", "short", "long", "nested", "short/long"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
     json_codec: Literal[JsonName, "jackson", "moxy"] = "orjson"
     xml_codec: Literal[XmlName, "jaxb"] = "lxml"
@@ -155,6 +156,8 @@ class Parameters(FormatParameters):
                     f"keys: {self.keys} is for language: python and case: 1,"
                     " not for own records (dataset_file)"
                 )
+        if self.keys == "short/long" and self.network != networks.NO_NETWORK:
+            raise ValueError(f"keys: {self.keys} takes network: {networks.NO_NETWORK}")
         if self.case != 1 and self.dataset_file:
             raise ValueError("case: 2 is not for own records (dataset_file)")
         if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING_CODECS:
@@ -181,6 +184,22 @@ class Parameters(FormatParameters):
                 f"network: {self.network} is for language: python (--set language=python);"
                 " language: java sends nothing"
             )
+
+    @override
+    def variants(self) -> list[dict[str, str]]:
+        formats = super().variants()
+        if self.keys != "short/long":
+            return formats
+        levels = ("short", "long")
+        return [{**kind, "own_level": level} for level, kind in product(levels, formats)]
+
+    @override
+    def codecs(self) -> list[str]:
+        return [variant["codec"] for variant in super().variants()]
+
+    def split_keys(self) -> list[Self]:
+        """Return the parameters of each document that the cell has."""
+        return [self.model_copy(update={"keys": keys}) for keys in self.keys.split("/")]
 
     def file(self, folder: Path, name: str, codec: Codec) -> Path | None:
         """Return the path of a codec's file in a folder; None when the sink is memory."""
@@ -244,27 +263,32 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     Another language's harness fails for the same reason, with
     `benchbook.studies.harness.LanguageError`.
     """
-    document = build_object(parameters)
-    digest = hashlib.sha256(document.json()).hexdigest()
-    about: Columns = {"dataset": dataset(parameters), "dataset_sha256": digest}
+    levels = parameters.split_keys()
+    documents = [build_object(level) for level in levels]
+    abouts = [_describe_document(*each) for each in zip(levels, documents, strict=True)]
+    if len(levels) > 1:
+        for level, about in zip(levels, abouts, strict=True):
+            about["own_level"] = level.keys
     if parameters.language != "python":
-        return _run_in_language(parameters, about, document.json())
+        return _run_in_language(parameters, abouts[0], documents[0].json())
     rows = Rows()
     with ExitStack() as stack:
-        trips = _open_trips(parameters, document, stack)
-        turns = list(product(parameters.aa_arms(), trips))
+        trips: list[tuple[int, RoundTrip]] = []
+        for place, (level, document) in enumerate(zip(levels, documents, strict=True)):
+            trips += [(place, trip) for trip in _open_trips(level, document, stack)]
+        turns = [(arm, *trip) for arm, trip in product(parameters.aa_arms(), trips)]
         first = secrets.randbelow(2)
         # What a first use costs must not be in only one arm of an A/A check.
         if len(turns) > len(trips):
-            for _, trip in order_turns(turns, first):
-                trip.measure(document.build())
+            for _, place, trip in order_turns(turns, first):
+                trip.measure(documents[place].build())
         for repetition in iterate_repetitions(parameters.repetitions):
-            thing = document.build()
-            for arm, trip in order_turns(turns, first + repetition):
+            things = [document.build() for document in documents]
+            for arm, place, trip in order_turns(turns, first + repetition):
                 started_at = datetime.now(UTC)
-                readings_by_operation = trip.measure(thing)
+                readings_by_operation = trip.measure(things[place])
                 columns: Columns = {
-                    **about,
+                    **abouts[place],
                     **arm,
                     "format": trip.codec.format,
                     "codec": trip.codec.name,
@@ -272,10 +296,22 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 }
                 for operation, readings in readings_by_operation.items():
                     rows.add(repetition, operation, readings, parameters.n, **columns)
-    thing = document.build()
+    # Each document's markup, in each format.
+    frame = rows.frame()
     loaded = [codecs.load_codec(name) for name in parameters.codecs()]
-    documents: dict[str, bytes] = {codec.format: document.encoder(codec)(thing) for codec in loaded}
-    return _add_markup(rows.frame(), documents)
+    for document, about in zip(documents, abouts, strict=True):
+        thing = document.build()
+        encoded: dict[str, bytes] = {
+            codec.format: document.encoder(codec)(thing) for codec in loaded
+        }
+        frame = _add_markup(frame, about, encoded)
+    return frame
+
+
+def _describe_document(parameters: Parameters, document: "BookstoreObject[Any]") -> Columns:
+    """Return the columns that say which records a document has."""
+    digest = hashlib.sha256(document.json()).hexdigest()
+    return {"dataset": dataset(parameters), "dataset_sha256": digest}
 
 
 def _open_trips(
@@ -330,7 +366,7 @@ def _run_in_language(parameters: Parameters, about: Columns, data: bytes) -> "pd
         read_files=read,
         processes=plan_processes(parameters, len(parameters.turns()) - 1),
     )
-    return _add_markup(rows.frame(), documents)
+    return _add_markup(rows.frame(), about, documents)
 
 
 def count_markup_bytes(document: bytes, format: str) -> int:
@@ -388,12 +424,18 @@ def _count_json_bytes(document: bytes) -> int:
         return sum(measure(parse(line)) for line in document.split(b"\n"))
 
 
-def _add_markup(rows: "pd.DataFrame", documents: Mapping[str, bytes]) -> "pd.DataFrame":
-    """Return the rows, with a row of the markup's bytes for each size of a format's document."""
+def _add_markup(
+    rows: "pd.DataFrame", about: Columns, documents: Mapping[str, bytes]
+) -> "pd.DataFrame":
+    """Return the rows, with a row of the markup's bytes for each size of a format's document.
+
+    Of several documents it adds those of the one in `about`.
+    """
     # Imported here, because it is slow to import and a plan does not need it.
     import pandas as pd
 
-    sizes = rows[rows["metric"].eq("size") & rows["format"].isin(documents)]
+    is_of_document = rows["dataset"].eq(about["dataset"]) & rows["format"].isin(documents)
+    sizes = rows[rows["metric"].eq("size") & is_of_document]
     markup_sizes = {
         kind: float(count_markup_bytes(document, kind)) for kind, document in documents.items()
     }

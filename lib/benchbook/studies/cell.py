@@ -227,15 +227,17 @@ class CellParameters(yaml_file.StrictModel):
         return cls(**{name: names[name] for name in cls.model_fields})
 
     def list_identifying_levels(self) -> dict[str, Any]:
-        """Return the levels that tell the cell from others.
+        """Return the levels that tell the cell from others."""
+        return self.drop_later_levels(self.model_dump(mode="json"))
 
-        A later parameter is not among them at the level at which it was not there.
-        """
-        levels = self.model_dump(mode="json")
-        for name, level in self.added.items():
-            if levels[name] == level:
-                del levels[name]
-        return levels
+    @classmethod
+    def drop_later_levels(cls, levels: Mapping[str, Any]) -> dict[str, Any]:
+        """Return levels without later parameters at the level at which they were not there."""
+        kept = dict(levels)
+        for name, level in cls.added.items():
+            if kept.get(name) == level:
+                del kept[name]
+        return kept
 
     def as_json(self) -> str:
         """Return the levels as JSON, by which a plan identifies the cell."""

@@ -238,19 +238,30 @@ def _is_refusal(error: AdapterError) -> bool:
 
 @contextmanager
 def open_database(
-    database: str, topology: Topology, network: str = networks.NO_NETWORK, **options: Any
+    database: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
+    /,
+    **options: Any,
 ) -> Iterator[CellDatabase]:
     """Open a database on a new deployment; options as of `catalogue.open_adapter`."""
-    with open_databases([database], topology, network, **options) as (opened,):
+    with open_databases([database], topology, network, commit, **options) as (opened,):
         yield opened
 
 
 @contextmanager
 def open_databases(
-    names: Sequence[str], topology: Topology, network: str = networks.NO_NETWORK, **options: Any
+    names: Sequence[str],
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
+    /,
+    **options: Any,
 ) -> Iterator[list[CellDatabase]]:
     """Open databases of one product on the session's deployment, all on the first one's clients."""
-    with use_deployment(names[0], topology, network) as deployment, ExitStack() as stack:
+    with ExitStack() as stack:
+        deployment = stack.enter_context(use_deployment(names[0], topology, network, commit))
         databases: list[CellDatabase] = []
         for name in names:
             first = databases[0].adapter if databases else None
@@ -263,13 +274,16 @@ def open_databases(
 
 @contextmanager
 def use_deployment(
-    database: str, topology: Topology, network: str = networks.NO_NETWORK
+    database: str,
+    topology: Topology,
+    network: str = networks.NO_NETWORK,
+    commit: str = "each",
 ) -> Iterator[Deployment]:
     """Yield the session's deployment; at the end remove the cell's database from a user's server.
 
     A deployment that a runner started is cleaned by the runner, when all its cells have ended.
     """
-    with launcher.open_deployment(database, topology, network) as deployment:
+    with launcher.open_deployment(database, topology, network, commit) as deployment:
         if load_deployment() is not None:
             yield deployment
             return

@@ -17,12 +17,21 @@ A single server of MySQL from 8.0 on flushes a binary log at each commit by defa
 did not, and MariaDB does not. So a log is written when a replica reads it (``binary_log: needed``),
 or as MySQL does by default (``always``).
 
+CouchDB 1.5 answered before a write was on the disk, and synced once a second; today's CouchDB syncs
+each commit (``commit: each``). With ``commit: later`` its server runs without syncs of its own, and
+its files are synced once a second.
+
+With ``load: bulk`` only select is timed: the comments are inserted in bulk before it, and not
+updated. With ``load: each`` it reads what single inserts and updates left, so the two are never
+compared with each other.
+
 MySQL and MariaDB index the comments' article on their own, because it is a foreign key. There
 ``article_index: false`` has an effect only without constraints.
 
 A pair such as ``database: mongodb/postgresql+relational`` alternates in one process: a repetition
 of one, then one of the other, each on its own running servers. So both have the same process; which
-one begins is drawn at random for each cell.
+one begins is drawn at random for each cell. With ``constraints: on/off`` the tables with and
+without constraints alternate on the same servers.
 """
 
 import os
@@ -34,7 +43,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import model_validator
 from typing_extensions import override
@@ -112,14 +121,18 @@ class Parameters(CellParameters):
     comments_per_article: Literal[10, 100, "all"] = "all"
     calls: Literal["single", "bulk"] = "single"
     delete: Literal["all", "each"] = "all"
-    constraints: Literal["on", "off"] = "on"
+    constraints: Literal["on", "off", "on/off"] = "on"
     arrays: catalogue.Arrays = "json"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
+    commit: Literal["each", "later"] = "each"
+    load: Literal["each", "bulk"] = "each"
     network: NetworkName = networks.NO_NETWORK
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 50
+
+    added: ClassVar = {"commit": "each", "load": "each"}
 
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
@@ -132,6 +145,10 @@ class Parameters(CellParameters):
             )
         if self.language == "node" and self.database != "mongodb":
             raise ValueError(f"language: node takes database: mongodb, not {self.database}")
+        if self.load == "bulk" and (self.topology, self.language) != ("single", "python"):
+            raise ValueError(
+                "load: bulk times select only: it takes topology: single and language: python"
+            )
         if self.dataset_file and self.comments_per_article != "all":
             raise ValueError(
                 f"comments_per_article: {self.comments_per_article} is not for own records"
@@ -146,9 +163,9 @@ class Parameters(CellParameters):
     def _check_levels(self, database: str) -> None:
         """Raise ValueError when a level is not for a database."""
         is_relational = database.endswith("+relational")
-        if self.constraints == "off" and not is_relational:
+        if self.constraints != "on" and not is_relational:
             raise ValueError(
-                f"constraints: off is for relational databases;"
+                f"constraints: {self.constraints} is for relational databases;"
                 f" {database} has no constraints to drop"
             )
         if self.arrays == "table" and not (is_relational and self.dataset_file):
@@ -160,6 +177,8 @@ class Parameters(CellParameters):
             raise ValueError(
                 f"database: {database} has no durability to choose; it takes durability: default"
             )
+        if self.commit == "later" and database != "couchdb":
+            raise ValueError(f"commit: later is for couchdb; {database} takes commit: each")
         has_log = name_product(database) == "mysql" and self.topology == "single"
         if self.binary_log == "always" and not has_log:
             why = "others write one for a replica alone"
@@ -179,6 +198,8 @@ class Parameters(CellParameters):
     @override
     def variants(self) -> list[dict[str, str]]:
         databases = self.databases()
+        if self.constraints == "on/off":
+            return [{"own_level": level} for level in ("on", "off")]
         if len(databases) == 1:
             return super().variants()
         return [{"database": database} for database in databases]
@@ -231,6 +252,8 @@ class ArraysCheck:
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of each value of a repetition."""
     operations: tuple[str, ...] = (*WRITES, "select")
+    if parameters.load == "bulk":
+        operations = ("select",)
     outputs = {("client", "wall_time")}
     if parameters.topology == "replicated":
         operations = WRITES
@@ -267,6 +290,9 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         for repetition in iterate_repetitions(parameters.repetitions):
             for database in order_turns(databases, first + repetition):
                 columns = {**database.columns(data), "topology": parameters.topology}
+                if parameters.constraints == "on/off":
+                    has_constraints = database.adapter.options.constraints
+                    columns["own_level"] = "on" if has_constraints else "off"
                 add = partial(rows.add, repetition, **columns)
                 idle = [other for other in databases if other is not database]
                 try:
@@ -283,19 +309,24 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
 
 def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list[CellDatabase]:
-    """Return the cell's database, or both of a pair; the stack closes them."""
+    """Return the cell's database, or both that alternate; the stack closes them."""
     options: dict[str, Any] = {
         "durability": parameters.durability,
         "binary_log": parameters.binary_log == "always",
-        "constraints": parameters.constraints == "on",
+        "constraints": parameters.constraints != "off",
         "arrays": parameters.arrays,
         "index": (_find_group_field(schema),) if parameters.article_index else (),
     }
     name, *others = parameters.databases()
     first = stack.enter_context(
-        open_database(name, parameters.topology, parameters.network, **options)
+        open_database(name, parameters.topology, parameters.network, parameters.commit, **options)
     )
     databases = [first]
+    if parameters.constraints == "on/off":
+        # The same servers and sessions; each repetition makes the tables anew.
+        options |= {"constraints": False, "session_owner": first.adapter}
+        without = catalogue.open_adapter(name, first.deployment, **options)
+        databases.append(CellDatabase(stack.enter_context(without), first.deployment))
     for other in others:
         opened = _open_other_database(first, other, parameters.topology, **options)
         databases.append(stack.enter_context(opened))
@@ -380,17 +411,27 @@ class _CrudRepetition:
         measure.wait_until_idle(pids, patience_s=IDLE_TIMEOUT_S)
         # Each operation continues with the records that the one before it left.
         records = self.data.index_by_key()
+        if self.parameters.load == "bulk":
+            self._load_in_bulk(records)
+            self._select(records)
+            return
         self._write("insert", self._prepare_insert(), records)
         changes, update = self._prepare_update(records)
         changed = {key: {**records[key], **change} for key, change in changes.items()}
         self._write("update", update, changed)
-        if self.parameters.topology == "single" and "find" not in adapter.limitations:
+        if self.parameters.topology == "single":
             self._select(changed)
         if self.parameters.delete == "all":
             delete: Callable[[], object] = adapter.delete_all
         else:
             delete = partial(call_each, adapter.delete, changes)
         self._write("delete", delete, {})
+
+    def _load_in_bulk(self, records: Mapping[str, Record]) -> None:
+        """Insert all records, untimed, and wait until the servers are idle again."""
+        self.database.adapter.insert_many(self.data.records)
+        self.database.check(records, "load")
+        measure.wait_until_idle(self.database.pids.values(), patience_s=IDLE_TIMEOUT_S)
 
     def try_records(self) -> None:
         """Write a user's records once, untimed; raises `UnfitError` when they are refused."""
@@ -420,7 +461,12 @@ class _CrudRepetition:
         return changes, partial(_update_each, adapter, changes)
 
     def _select(self, expected: Mapping[str, Record]) -> None:
-        """Time the search of each group's records, and compare what was found."""
+        """Time the search of each group's records, and compare what was found.
+
+        Nothing is timed where the database cannot search.
+        """
+        if "find" in self.database.adapter.limitations:
+            return
         group, find = _find_group_field(self.data.schema), self.database.adapter.find
         groups = list(dict.fromkeys(record[group] for record in self.data.records))
 

@@ -1,7 +1,7 @@
 """The levels in imported results: whether their studies know them, and their cells' parameters."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -19,12 +19,14 @@ _MAX_SHOWN: Final = 40
 def check_levels(table: pa.Table) -> None:
     """Raise `ValueError` at the first row with a level that its study's `Parameters` do not know.
 
-    The column ``environment`` must have JSON objects. Levels of a study that is not installed are
-    not checked.
+    The column ``environment`` must have JSON objects, and each parameter's column a study that has
+    it. Levels of a study that is not installed are not checked.
     """
     if "study" not in table.column_names:
         return
-    of_studies = [_list_known_levels(study) for study in table["study"].unique().to_pylist()]
+    studies = table["study"].unique().to_pylist()
+    _check_columns(table.column_names, studies)
+    of_studies = [_list_known_levels(study) for study in studies]
     checked = {"study", "environment"}.union(*of_studies)
     names = [name for name in table.column_names if name in checked]
     # Equal rows are checked once, at the first of them.
@@ -39,6 +41,18 @@ def check_levels(table: pa.Table) -> None:
         reason = _find_unknown_level(row)
         if reason:
             raise ValueError(f"row {row['row_min']}: {reason}")
+
+
+def _check_columns(names: Iterable[str], studies: Collection[str | None]) -> None:
+    """Raise `ValueError` at a column that none of the studies has."""
+    if not set(STUDIES).issuperset(studies):
+        return
+    known = {*OBSERVATIONS.names}
+    for study in studies:
+        known.update(map(name_parameter_column, load_study(str(study)).Parameters.model_fields))
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"unknown column {_shorten(unknown[0])}")
 
 
 def read_parameters(row: Mapping[str, Any]) -> str:

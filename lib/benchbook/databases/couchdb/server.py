@@ -1,13 +1,18 @@
 """CouchDB: one node per server.
 
-CouchDB syncs every commit (twice: before and after it writes the file's header). Each database has
+CouchDB syncs every commit (twice: before and after it writes the file's header). With ``commit:
+later`` its own syncs do nothing (libeatmydata), and a thread here syncs its files once a second, as
+1.5 did by default; unlike 1.5's syncs, these do not hold up writers. Each database has
 its own replication: the adapter's `create` sets it up, in both directions when the topology is
 ``bidirectional``. So nodes know nothing of each other, and none needs Erlang's distribution, which
 would open two more ports: it is off.
 """
 
+import os
 import secrets
 import signal
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -25,11 +30,12 @@ from benchbook.servers.fleet import (
     USER_NAME,
     Fleet,
     RunAt,
+    ServerProcess,
     await_condition,
     make_password,
     start_roles,
 )
-from benchbook.servers.programs import AvailableServer
+from benchbook.servers.programs import AvailableServer, find_unsynced_library
 
 _OLDEST_MAJOR: Final = 2
 
@@ -193,8 +199,11 @@ def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password
         file = fleet.write_secret(f"{role}-{port}.ini", configuration)
         # CouchDB's program looks for a relative path in its own folder.
         files = ("-couch_ini", "etc/default.ini", file)
-        return ["env", f"COUCHDB_ARGS_FILE={arguments}", installed.programs["couchdb"], *files]
+        return ["env", *variables, installed.programs["couchdb"], *files]
 
+    variables = [f"COUCHDB_ARGS_FILE={arguments}"]
+    if fleet.commits_later:
+        variables.append(f"LD_PRELOAD={find_unsynced_library()}")
     fleet.start_server(role, list_command)
 
 
@@ -217,4 +226,20 @@ def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password
         )
         # Otherwise it writes one line per request.
         node.write_setting("log", "level", "warning")
+    if fleet.commits_later:
+        sync = threading.Thread(
+            target=sync_files, args=(server, fleet.make_folder(role)), daemon=True
+        )
+        sync.start()
     return url
+
+
+def sync_files(server: ServerProcess, folder: Path) -> None:
+    """Sync a server's database files once a second, until it ends."""
+    while server.process.poll() is None:
+        # A file may be removed meanwhile.
+        with suppress(OSError):
+            for path in folder.rglob("*.couch"):
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+        time.sleep(1)
