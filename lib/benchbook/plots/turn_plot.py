@@ -10,7 +10,14 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import select_first_arms
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.labels import LANGUAGES, METRICS
-from benchbook.plots.points import describe_blocks, frame_points, join_points, select_rows
+from benchbook.plots.points import (
+    FrameRow,
+    describe_blocks,
+    frame_points,
+    iterate_rows,
+    join_points,
+    select_rows,
+)
 
 SHOWN_METRICS: Final = ("wall_time", "cpu_time")
 
@@ -19,11 +26,11 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
     """Draw a side's mean in processes that it began over its mean in the others, by n."""
     costs = _list_costs(analysis, study)
     parts = []
-    for place, group in costs.groupby(["n", "operation", "metric", "language"], sort=True):
-        n, operation, metric, language = place
+    for _, group in costs.groupby(["n", "operation", "metric", "language"], sort=True):
+        row: FrameRow = next(iterate_rows(group))
         # One number per block, of all cells of that n.
-        blocks = group.groupby(["machine_day", "begun"])["cost"].mean()
-        found = compute_interval(blocks.to_numpy(), blocks.index.get_level_values("machine_day"))
+        blocks = group.groupby(["machine_day", "begun"])["cost"].mean().reset_index()
+        found = compute_interval(blocks["cost"], blocks["machine_day"].to_numpy())
         mark = {
             "source": "here",
             "value": exponentiate(found.estimate),
@@ -31,9 +38,9 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
             "high": exponentiate(found.high),
             "blocks": found.blocks,
         }
-        level = f"{str(operation).replace('_', ' ')}: {METRICS[metric]}"
-        series = LANGUAGES[language]
-        panel = f"n = {int(n):,}"
+        level = f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}"
+        series = LANGUAGES[row.language]
+        panel = f"n = {int(row.n):,}"
         parts.append(frame_points([mark], panel=panel, level=level, series=series, unit="ratio"))
     points = join_points(*parts)
     rows, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
