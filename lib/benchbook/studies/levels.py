@@ -19,8 +19,8 @@ _MAX_SHOWN: Final = 40
 def check_levels(table: pa.Table) -> None:
     """Raise `ValueError` at the first row with a level that its study's `Parameters` do not know.
 
-    The column ``environment`` must have JSON objects, and each parameter's column a study that has
-    it. Levels of a study that is not installed are not checked.
+    The column ``environment`` must have JSON objects, and each parameter's column some study that
+    has it. Levels of a study that is not installed are not checked.
     """
     if "study" not in table.column_names:
         return
@@ -44,12 +44,13 @@ def check_levels(table: pa.Table) -> None:
 
 
 def _check_columns(names: Iterable[str], studies: Collection[str | None]) -> None:
-    """Raise `ValueError` at a column that none of the studies has."""
+    """Raise `ValueError` at a column that no study has, unless one is not installed here."""
     if not set(STUDIES).issuperset(studies):
         return
     known = {*OBSERVATIONS.names}
-    for study in studies:
-        known.update(map(name_parameter_column, load_study(str(study)).Parameters.model_fields))
+    # Files may have the empty columns of studies that they have no rows of.
+    for study in STUDIES:
+        known.update(map(name_parameter_column, load_study(study).Parameters.model_fields))
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"unknown column {_shorten(unknown[0])}")
