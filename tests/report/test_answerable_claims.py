@@ -216,10 +216,10 @@ def test_a_reason_by_own_processors_is_answered_by_a_network_with_some(
     )
     shared: tuple[Claim, ...] = (claim.model_copy(update={"not_comparable": (reason,)}),)
     monkeypatch.setattr(answerable_claims, "load_claims", lambda: shared)
-    answers = find_answers("decide", REFERENCE, {})
+    answers = find_answers("quick", REFERENCE, {})
     assert answers.now.claims == ()
     assert [(row.levers, row.claims) for row in answers.added] == [((PROCESSOR_EACH,), (claim.id,))]
-    alone = find_answers("decide", replace(REFERENCE, processors=1), {})
+    alone = find_answers("quick", replace(REFERENCE, processors=1), {})
     levers = (PROCESSOR_EACH, Lever("processors", processors=2))
     assert [row.levers for row in alone.added] == [levers]
 

@@ -19,7 +19,7 @@ from benchbook import codecs, grid, paths
 from benchbook.datasets import blog, books, persons, players
 from benchbook.servers.deployment import Topology
 from benchbook.sockets.client import Processors
-from benchbook.studies import bookstore, cell, crud, drivers, harness, tcp
+from benchbook.studies import bookstore, crud, drivers, harness, language_cell, tcp
 from shared_servers import Announce, list_outputs, skip_without_language
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -325,7 +325,7 @@ def test_each_format_begins_one_of_a_java_cells_two_processes(
 def test_chance_decides_which_format_begins_a_java_cell_of_one_repetition(
     drawn: int, begins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell.secrets, "choice", lambda turns: turns[drawn])
+    monkeypatch.setattr(language_cell.secrets, "choice", lambda turns: turns[drawn])
     rows = bookstore.run(bookstore.Parameters(language="java", n=3, repetitions=1))
     ((first, _),) = list_orders(rows, "format")
     assert first == begins

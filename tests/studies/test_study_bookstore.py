@@ -15,7 +15,7 @@ from benchbook.datasets.books import KEYS
 from benchbook.schema import AnyBookstore
 from benchbook.sockets.protocol import WireError
 from benchbook.studies import bookstore
-from benchbook.studies.cell import plan_processes
+from benchbook.studies.language_cell import plan_processes
 from shared_servers import needs_root
 from user_files import FILES
 

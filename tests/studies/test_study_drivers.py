@@ -18,9 +18,9 @@ from benchbook.datasets import players
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies import drivers
-from benchbook.studies.cell import plan_processes
 from benchbook.studies.cell_database import WrongContentsError
 from benchbook.studies.harness import LanguageError
+from benchbook.studies.language_cell import plan_processes
 from shared_servers import Announce, list_outputs, skip_without_language, tamper
 from user_files import FILES
 

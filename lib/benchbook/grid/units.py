@@ -53,7 +53,13 @@ UNITS: Final = {
     "measure": Unit(
         (
             *("measure/__init__.py", "measure/meters.py", "measure/timing.py"),
-            *("studies/cell.py", "studies/harness.py", "studies/levels.py", "schema.py"),
+            *(
+                "studies/cell.py",
+                "studies/language_cell.py",
+                "studies/harness.py",
+                "studies/levels.py",
+                "schema.py",
+            ),
             *("servers/deployment.py", "servers/processes.py"),
             *("runner/kernel.py", "runner/notebook.py", "runner/block_deployment.py"),
         ),

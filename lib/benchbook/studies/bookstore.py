@@ -65,10 +65,9 @@ from benchbook.studies.cell import (
     Rows,
     iterate_repetitions,
     order_turns,
-    plan_processes,
-    run_in_language,
     state_parameters,
 )
+from benchbook.studies.language_cell import plan_processes, run_in_language
 
 if TYPE_CHECKING:
     import pandas as pd

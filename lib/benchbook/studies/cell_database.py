@@ -24,7 +24,12 @@ from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Deployment, Role, Topology, load_deployment
 from benchbook.studies import harness
-from benchbook.studies.cell import CellParameters, Columns, HarnessProcess, Rows, run_in_language
+from benchbook.studies.cell import (
+    CellParameters,
+    Columns,
+    Rows,
+)
+from benchbook.studies.language_cell import HarnessProcess, run_in_language
 
 T = TypeVar("T")
 

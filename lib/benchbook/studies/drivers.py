@@ -63,7 +63,6 @@ from benchbook.studies.cell import (
     Rows,
     iterate_repetitions,
     order_turns,
-    plan_processes,
     state_parameters,
 )
 from benchbook.studies.cell_database import (
@@ -73,6 +72,7 @@ from benchbook.studies.cell_database import (
     open_databases,
     run_mongodb_in_language,
 )
+from benchbook.studies.language_cell import plan_processes
 from benchbook.studies.update import (
     UpdateCheck,
     change_text,
@@ -300,23 +300,23 @@ def _measure_turn(
     count = len(records)
     database.empty(data.schema)
 
-    inserted = _Section.time(calls["insert"])
+    inserted = TimedCall.time(calls["insert"])
     add("insert", inserted.readings, count, started_at=inserted.started_at)
 
-    found = _Section.time(calls["find"])
+    found = TimedCall.time(calls["find"])
     add("find", found.readings, count, started_at=found.started_at)
     database.compare(found.result, records, "find")
     # Otherwise the records would be freed while another operation is timed.
     del found
 
     # All updates are one section, whose values are long enough to be exact.
-    updated = _Section.time(calls["update"])
+    updated = TimedCall.time(calls["update"])
     readings = _average_calls([updated.readings], len(changes))
     add("update", readings, count, started_at=updated.started_at)
     database.check(records, "update", changes[-1])
 
     # The native driver refills the collection before each delete but the first.
-    deleted: list[_Section] = []
+    deleted: list[TimedCall] = []
     owner = database.adapter
     refill: Any = catalogue.open_adapter("mongodb", database.deployment, session_owner=owner)
     with refill as native:
@@ -324,14 +324,14 @@ def _measure_turn(
         for number in range(_count_deletes(parameters)):
             if number > 0:
                 native.insert_many(data.records)
-            deleted.append(_Section.time(calls["delete"]))
+            deleted.append(TimedCall.time(calls["delete"]))
             database.check({}, "delete")
     readings = _average_calls([section.readings for section in deleted], len(deleted))
     add("delete", readings, count, started_at=deleted[0].started_at)
 
 
 @dataclass(frozen=True)
-class _Section:
+class TimedCall:
     """One timed section: its start (UTC), the action's result and the readings."""
 
     started_at: datetime

@@ -232,7 +232,7 @@ def run_cell(
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell in another language, in a process that ends with this one; return its answer.
 
-    ``harness/contract.schema.json`` describes the parameters, but for `heap`: the largest heap of
+    ``harness/contract.schema.json`` describes the parameters, except `heap`: the largest heap of
     Node.js, as ``64m``.
 
     Raises

@@ -73,9 +73,9 @@ from benchbook.studies.cell import (
     Rows,
     iterate_repetitions,
     order_turns,
-    run_in_language,
     state_parameters,
 )
+from benchbook.studies.language_cell import run_in_language
 
 if TYPE_CHECKING:
     import pandas as pd
