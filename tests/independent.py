@@ -263,7 +263,9 @@ def load_configurations() -> dict[str, list[Configuration]]:
         own = {name: row[name] for name in OF_ROW if isinstance(row[name], str)}
         level = own.pop("own_level", None)
         own |= {name: level for name in TURNS if "/" in str(parameters.get(name))}
-        key = (row["study"], row["language"], json.dumps(parameters, sort_keys=True), *own.items())
+        # Cells that differ in repetitions or in the seed only are pooled.
+        telling = {n: level for n, level in parameters.items() if n not in ("repetitions", "seed")}
+        key = (row["study"], row["language"], json.dumps(telling, sort_keys=True), *own.items())
         if key not in found:
             both = own.keys() & parameters.keys()
             in_turn = {name: parameters[name] for name in both if parameters[name] != own[name]}
