@@ -95,7 +95,7 @@ def pair_blocks(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_turns(means: pd.DataFrame) -> pd.DataFrame:
-    """Return what going first costs, in each block.
+    """Return the cost of going first in each block.
 
     Returns
     -------

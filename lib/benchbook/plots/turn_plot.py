@@ -56,7 +56,7 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
 
 
 def _list_costs(analysis: Analysis, study: str) -> pd.DataFrame:
-    """Return what going first costs in the quiet blocks of a study's times."""
+    """Return the cost of going first in the quiet blocks of a study's times."""
     means = select_rows(analysis.means, study=study, metric=list(SHOWN_METRICS))
     means = select_first_arms(means[~means["noisy"].fillna(False).astype(bool)])
     if "process" in means:
