@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchbook.results import files
 from benchbook.results.files import CellFacts
@@ -111,11 +112,15 @@ def _select_new_cells(
         present = of_cell.get(facts.block)
         same = _find_measurement(facts, of_cell.values())
         if same is not None:
-            # A finished cell stays, unless its file is damaged.
+            # A finished cell stays, unless its file is damaged or lacks operations.
             if not verify_files([same]):
                 new.append((facts, rows))
-            elif not _have_equal_values(files.read_table(same.path), rows):
+                continue
+            here = files.read_table(same.path)
+            if not _have_equal_values(here, rows):
                 other.append((facts, rows))
+            elif len(rows) > len(here):
+                new.append((facts, rows))
         elif present is None or (present.facts.state != "done" and facts.state == "done"):
             new.append((facts, rows))
         elif present.facts.state == facts.state == "done":
@@ -181,9 +186,16 @@ def _rename_host(table: pa.Table, host: str) -> pa.Table:
 
 
 def _have_equal_values(here: pa.Table, given: pa.Table) -> bool:
-    """Return whether two tables of one cell have the same values, in any order."""
+    """Return whether two tables of one cell have the same values, in any order.
+
+    A reference run has only the operations that count: those of both tables are compared.
+    """
     order = [(name, "ascending") for name in VALUES.names]
-    here, given = (table.select(VALUES.names).sort_by(order) for table in (here, given))
+    shared = pa.array({*here["operation"].to_pylist()} & {*given["operation"].to_pylist()})
+    here, given = (
+        table.select(VALUES.names).filter(pc.is_in(table["operation"], shared)).sort_by(order)
+        for table in (here, given)
+    )
     # Two NaN are equal to pandas, not to Arrow.
     return bool(here.equals(given) or here.to_pandas().equals(given.to_pandas()))
 

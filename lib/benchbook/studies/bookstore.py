@@ -8,9 +8,8 @@ timing.
 
 The paper does not say which format goes first, and the first one pays for warming the process up.
 So each format begins a process. In Java a cell has two JVMs: XML begins the first and JSON the
-second, and each does half of the repetitions. In Python, which does not compile while it runs, a
-cell has one process, and chance decides which format begins. The order is reversed in every other
-repetition.
+second, and each does half of the repetitions. In Python a cell has one process, and chance decides
+which format begins. The order is reversed in every other repetition.
 
 A `network` is the scenario of the paper's introduction: services in a local network. The client
 sends the marshalled document to a server over the emulated link, and the server unmarshals it
@@ -21,10 +20,9 @@ connection, which is opened before any clock starts.
 
 The first repetition of a process includes what a library prepares at first use, and is kept. In
 Java that is JAXB's context, and Jackson's mapper with its look at the classes: both are made inside
-the first marshalling. The paper does not say where its program makes them. It says that a process
-creates an object, marshals and unmarshals it in both formats, repeats this, and measures the time
-in each loop. With ``binding: each`` every call makes a new one. Garbage collection stays on, as in
-normal use; with both formats in one process, one may collect the other's garbage.
+the first marshalling. The paper does not say where its program makes them. With ``binding: each``
+every call makes a new one. Garbage collection stays on, as in normal use; with both formats in one
+process, one may collect the other's garbage.
 """
 
 import hashlib
@@ -295,14 +293,11 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 }
                 for operation, readings in readings_by_operation.items():
                     rows.add(repetition, operation, readings, parameters.n, **columns)
-    # Each document's markup, in each format.
     frame = rows.frame()
     loaded = [codecs.load_codec(name) for name in parameters.codecs()]
     for document, about in zip(documents, abouts, strict=True):
         thing = document.build()
-        encoded: dict[str, bytes] = {
-            codec.format: document.encoder(codec)(thing) for codec in loaded
-        }
+        encoded = {codec.format: document.encoder(codec)(thing) for codec in loaded}
         frame = _add_markup(frame, about, encoded)
     return frame
 
