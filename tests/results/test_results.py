@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -435,6 +436,26 @@ def test_a_measurement_whose_values_were_changed_is_refused(
         "measurement, first crud abc.0 of 'lab': one of them was changed; add --as NAME to have "
         "both\n"
     )
+    pd.testing.assert_frame_equal(everything(), before)
+
+
+def test_a_cell_with_more_operations_replaces_one_with_some_of_them(
+    results_folder: Path, tmp_path: Path
+):
+    # As a reference run has them, in which only some operations of an earlier version count.
+    began = datetime(2026, 11, 28, 10, tzinfo=UTC)
+    rows = values("json", "xml")
+    other = rows.assign(operation="another")
+    write_cell(columns(host="lab", cell_started_at=began), pd.concat([rows, other]))
+    whole, part = str(tmp_path / "whole.parquet"), str(tmp_path / "part.parquet")
+    assert cli.main(["results", "export", whole]) == DONE
+    before = everything()
+    table = pq.read_table(whole)
+    pq.write_table(table.filter(pc.not_equal(table["operation"], "another")), part)
+    shutil.rmtree(results_folder)
+    for file, operations in ((part, 1), (whole, 2), (part, 2)):
+        assert cli.main(["results", "import", file]) == DONE
+        assert everything()["operation"].nunique() == operations
     pd.testing.assert_frame_equal(everything(), before)
 
 
