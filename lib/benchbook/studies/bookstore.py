@@ -419,7 +419,7 @@ def _count_json_bytes(document: bytes) -> int:
 
 
 def _add_markup(
-    rows: "pd.DataFrame", about: Columns, documents: Mapping[str, bytes]
+    rows: "pd.DataFrame", about: Columns, documents: Mapping[Any, bytes]
 ) -> "pd.DataFrame":
     """Return the rows, with a row of the markup's bytes for each size of a format's document.
 
