@@ -124,7 +124,7 @@ def test_the_readme_names_each_finding_that_does_not_hold_with_its_ratio(committ
     findings = {claim.finding: claim for claim in reversed(failed)}
     first = [claim for claim in failed if findings[claim.finding] is claim]
     listed = re.findall(r"^- \*\*.*?(?=^- |\n\n)", README, re.MULTILINE | re.DOTALL)
-    assert len(listed) == len(first) < len(failed)
+    assert len(listed) == len(first) > 0
     for claim, said in zip(first, listed, strict=True):
         line = write_line(claim)
         text = " ".join(said.split())
