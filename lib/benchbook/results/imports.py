@@ -112,7 +112,7 @@ def _select_new_cells(
         present = of_cell.get(facts.block)
         same = _find_measurement(facts, of_cell.values())
         if same is not None:
-            # A finished cell stays, unless its file is damaged or lacks operations.
+            # A finished cell stays, unless its file is damaged or has fewer operations.
             if not verify_files([same]):
                 new.append((facts, rows))
                 continue
