@@ -99,7 +99,7 @@ def test_the_results_folder_of_0_3_0_counts_as_pooled_versions_say(
             )
             calls = getattr(parameters, "calls", ""), getattr(parameters, "process", "")
             earlier.add((result.cell.study, *calls, result.operations))
-    # Version 2 of `bookstore` measures all anew, that of `drivers` only updates and deletes in bulk.
+    # Version 2 of `bookstore` measures all anew, that of `drivers` updates and deletes in bulk.
     assert counted == {file.key for file in list_files() if file.facts.study != "bookstore"}
     assert {one for one in earlier if one[-1]} == {
         ("drivers", "bulk", "together", frozenset({"insert", "find"}))

@@ -23,6 +23,7 @@ SHORT_BLOCKS_PER_DAY: Final = 5
 """The same of cells that take at most `SHORT_CELL_S` seconds, as many as an interval needs."""
 
 SHORT_CELL_S: Final = 30.0
+"""Seconds that a short cell takes at most."""
 
 MAX_FORECAST_DAYS: Final = 20
 """The most further machine-days that a forecast looks ahead."""

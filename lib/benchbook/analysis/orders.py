@@ -16,7 +16,8 @@ from benchbook.results.schema import ALTERNATING_COLUMNS
 TURN_MEANS: Final = ("when_first", "when_later")
 """Columns of a side's mean in processes that it began, and in others; NaN where it has none."""
 
-_SIDES: Final = tuple(name for name in MEAN_KEYS if name not in ALTERNATING_COLUMNS)
+_SECTION: Final = tuple(name for name in MEAN_KEYS if name not in ALTERNATING_COLUMNS)
+"""Columns that the sides of a block's quantity share."""
 
 
 def add_turn_means(means: pd.DataFrame) -> pd.DataFrame:
@@ -25,7 +26,7 @@ def add_turn_means(means: pd.DataFrame) -> pd.DataFrame:
     There one process had all sides, and the one that started first began it.
     """
     known = means.reindex(columns=[*means.columns, *(set(TURN_MEANS) - {*means.columns})])
-    sections = [means[name] for name in _SIDES if name in means]
+    sections = [means[name] for name in _SECTION if name in means]
     begun = means["started_at"].groupby(sections, dropna=False, sort=False).transform("min")
     last = means["started_at"].groupby(sections, dropna=False, sort=False).transform("max")
     is_first = means["started_at"].eq(begun)
@@ -50,8 +51,9 @@ def join_orders(means: pd.DataFrame) -> pd.DataFrame:
     if not is_of_pair.any():
         return means
     is_costly = means["operation"].eq("find") | means["metric"].str.startswith("cpu_")
-    begins_once = means[[*TURN_MEANS]].notna().sum(axis=1).eq(1)
-    chosen = is_of_pair & is_costly & begins_once & ~means["noisy"].fillna(False).astype(bool)
+    chosen = (
+        is_of_pair & is_costly & _has_one_turn(means) & ~means["noisy"].fillna(False).astype(bool)
+    )
     for name in ("arm", "cell_arm"):
         if name in means:
             chosen &= means[name].fillna("a").eq("a")
@@ -59,6 +61,11 @@ def join_orders(means: pd.DataFrame) -> pd.DataFrame:
         return means
     joined = pair_blocks(means[chosen])
     return pd.concat([means[~chosen], joined], ignore_index=True)
+
+
+def _has_one_turn(means: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are of a block whose processes the side began all, or none of them."""
+    return means[[*TURN_MEANS]].notna().sum(axis=1).eq(1)
 
 
 def pair_blocks(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,13 +110,13 @@ def compare_turns(means: pd.DataFrame) -> pd.DataFrame:
         One row per block, with the columns of `means` and ``cost``: the mean over sides of the
         logarithm of a side's mean in processes that it began over its mean in the others.
     """
-    chosen = means[[*TURN_MEANS]].notna().sum(axis=1).eq(1)
+    chosen = _has_one_turn(means)
     rows = means
     if chosen.any():
         rows = pd.concat([means[~chosen], pair_blocks(means[chosen])], ignore_index=True)
     rows = rows[rows[[*TURN_MEANS]].gt(0).all(axis=1)]
     rows = rows.assign(cost=np.log(rows["when_first"] / rows["when_later"]))
-    block = [name for name in chain(_SIDES, ("machine_day", "begun")) if name in rows]
+    block = [name for name in chain(_SECTION, ("machine_day", "begun")) if name in rows]
     first = rows.groupby(block, dropna=False, sort=False).first()
     cost = rows.groupby(block, dropna=False, sort=False)["cost"].mean()
     return first.assign(cost=cost).reset_index()

@@ -4,7 +4,6 @@ Begin with ``FIGURES`` and ``TABLES`` at the end. `find_cold_starts` splits sing
 where their times become steady.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -355,10 +354,12 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
     keys = [name for name in MEAN_KEYS if name in rows and name not in ("block", "metric")]
     records: list[dict[str, object]] = []
     for _, cell in rows.groupby(keys, dropna=False, sort=False):
-        blocks: list[NDArray[np.float64]] = []
-        for _, block in cell.groupby("block"):
-            times = block["value"].to_numpy(dtype=float)
-            blocks += np.array_split(times, _count_processes(block.iloc[0]))
+        # A format has another turn in each process of a block; older rows state none.
+        processes = ["block", *(["turn"] if "turn" in cell else [])]
+        blocks = [
+            process["value"].to_numpy(dtype=float)
+            for _, process in cell.groupby(processes, dropna=False)
+        ]
         if min(map(len, blocks)) < MIN_REPETITIONS:
             continue
         record: dict[str, object] = {}
@@ -367,13 +368,6 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
                 record[name] = cell[name].iloc[0]
         records.append(record | _describe_blocks(blocks))
     return pd.DataFrame(records, columns=[*_CELL_COLUMNS, *_STEADY_COLUMNS])
-
-
-def _count_processes(row: "pd.Series[Any]") -> int:
-    """Return how many processes measured a block: in Java two have both formats since version 2."""
-    is_shared = row.get("language") == "java" and row.get("process") == "together"
-    versions = json.loads(row.get("versions") or "{}")
-    return 2 if is_shared and versions.get("bookstore", 1) != 1 else 1
 
 
 def _describe_blocks(blocks: list[NDArray[np.float64]]) -> dict[str, object]:

@@ -297,7 +297,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     loaded = [codecs.load_codec(name) for name in parameters.codecs()]
     for document, about in zip(documents, abouts, strict=True):
         thing = document.build()
-        encoded = {codec.format: document.encoder(codec)(thing) for codec in loaded}
+        encoded: dict[str, bytes] = {one.format: document.encoder(one)(thing) for one in loaded}
         frame = _add_markup(frame, about, encoded)
     return frame
 
@@ -419,7 +419,7 @@ def _count_json_bytes(document: bytes) -> int:
 
 
 def _add_markup(
-    rows: "pd.DataFrame", about: Columns, documents: Mapping[Any, bytes]
+    rows: "pd.DataFrame", about: Columns, documents: Mapping[str, bytes]
 ) -> "pd.DataFrame":
     """Return the rows, with a row of the markup's bytes for each size of a format's document.
 

@@ -24,11 +24,7 @@ from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import containers, launcher, networks
 from benchbook.servers.deployment import Deployment, Role, Topology, load_deployment
 from benchbook.studies import harness
-from benchbook.studies.cell import (
-    CellParameters,
-    Columns,
-    Rows,
-)
+from benchbook.studies.cell import CellParameters, Columns, Rows
 from benchbook.studies.language_cell import HarnessProcess, run_in_language
 
 T = TypeVar("T")
