@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchbook.results.additions import LATER_LEVELS
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import (
     ALTERNATING_COLUMNS,
@@ -64,6 +65,8 @@ def _rows(
     arm = [cell.get(name) for name in ALTERNATING_COLUMNS]
     number = zlib.crc32(repr((study, parameters, arm)).encode())
     identity = f"{number:016x}"
+    later = LATER_LEVELS.get(study, {}).items()
+    columns |= {name: level for name, level in later if name not in parameters}
     noise = np.random.Generator(np.random.PCG64(number))
     for block, repetition in product(range(blocks), range(2)):
         for rank, (operation, role, metric, mean) in enumerate(quantities):

@@ -59,7 +59,7 @@ def test_the_same_run_has_not_changed(run: Analysis) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compared", "factor"), [(run_diff.compare_ratios, 1.5), (run_diff.compare_values, 5)]
+    ("compared", "factor"), [(run_diff.compare_ratios, 2), (run_diff.compare_values, 5)]
 )
 def test_what_got_slower_is_named_and_nothing_else(
     run: Analysis, means: pd.DataFrame, compared: Any, factor: float
@@ -130,11 +130,11 @@ def test_verdicts_that_changed_come_first_with_what_they_were(
     first, change, counts, *_ = capsys.readouterr().out.splitlines()
     assert re.match(r"Verdicts: [1-9]\d* of \d+ claims changed", first)
     assert change.startswith(
-        "  holds -> does not hold: XML takes longer than JSON to be marshalled"
+        "  mostly holds -> does not hold: XML takes longer than JSON to be marshalled"
     )
     assert (
         counts.endswith(" | bookstore.round-trip.xml-slower")
-        and "10 of 10 for -> the opposite; 0 of 10" in counts
+        and "7 of 10 for, 3 open, on one machine-day -> the opposite; 0 of 10" in counts
     )
 
 

@@ -234,7 +234,7 @@ def test_an_interrupted_run_continues_where_it_ended() -> None:
     second.time = first.time + pd.Timedelta(minutes=30)
     run(second)
     keys = [cell.key for cell in (*first.ran, *second.ran)]
-    assert len(keys) == len({*keys}) == 3 * 5
+    assert len(keys) == len({*keys}) == 3 * 6
     assert second.blocks == [1, 2]
 
 

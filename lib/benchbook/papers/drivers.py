@@ -57,6 +57,7 @@ _COMMON_LEVELS: Final = {
     "calls": "bulk",
     "batch": "all",
     "durability": "default",
+    "heap": "default",
 }
 PAPER_LEVELS: Final = {**_COMMON_LEVELS, "document_schema": "required"}
 MEMORY_LEVELS: Final = {**PAPER_LEVELS, "process": "operation"}
