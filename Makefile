@@ -40,8 +40,7 @@ LOCKS := requirements.lock requirements-lessons.lock requirements-dev.lock
 .DEFAULT_GOAL := run
 
 run: setup
-	@status=0; $(BIN)/benchbook run --profile $(PROFILE) || status=$$?; \
-	if [ $$status -le 1 ]; then $(BIN)/benchbook report --profile $(PROFILE) || exit $$?; fi; exit $$status
+	@$(BIN)/benchbook run --profile $(PROFILE) --report
 
 # One worker more than there are processors, because tests wait for servers; at most four, because each has its own servers.
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))

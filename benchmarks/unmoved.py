@@ -46,7 +46,7 @@ def measure_block(checkout: Path, folder: Path, asked: list[str]) -> "pd.Series[
     command = [checkout / ".venv" / "bin" / "benchbook", "run", *asked, "--set", "blocks=1"]
     env = {**os.environ, "BENCHBOOK_RESULTS": str(folder)}
     done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True)
-    if done.returncode != command.DONE:
+    if done.returncode:
         raise RuntimeError(f"{checkout}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
     rows = load_observations()

@@ -571,7 +571,9 @@ def compare(
             if found.blocks == 0:
                 found.stands = "not run"
             elif any(
-                names_claim(reason, claim, sides) for reason in file.get("not_comparable", [])
+                names_claim(reason, claim, sides)
+                and not is_excused(reason, of_study, language, wanted, sides)
+                for reason in file.get("not_comparable", [])
             ):
                 found.stands = "not comparable"
             yield found
@@ -644,6 +646,28 @@ def names_claim(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
         all((none_own | side.settings).get(name) in list_levels(level) for name, level in at)
         for side in sides.values()
     )
+
+
+def is_excused(
+    reason: Levels,
+    of_study: list[Configuration],
+    language: str,
+    wanted: dict[str, Levels],
+    sides: dict[str, Side],
+) -> bool:
+    """Return whether each side with the reason's levels was measured to be below its bound."""
+    if "unless" not in reason:
+        return False
+    bound = reason["unless"]
+    means = []
+    for name, side in sides.items():
+        if not names_claim({**reason, "claims": ["*"]}, {"id": ""}, {name: side}):
+            continue
+        ran = {key: side.settings.get(key, level) for key, level in wanted[name].items()}
+        asked = {**ran, "role": bound["role"], "metric": bound["metric"]}
+        found = choose_sides(of_study, language, {name: asked})
+        means.append(np.mean([*found[name].values.values()]) if found else math.inf)
+    return all(mean < bound["below"] for mean in means)
 
 
 # ---- "A claim"

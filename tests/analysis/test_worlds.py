@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
-from benchbook.analysis.claims import Claim, NotComparable
+from benchbook.analysis.claims import Bound, Claim, NotComparable
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict, judge_claims
 from benchbook.results.files import build_table, infer_schema
@@ -242,3 +242,45 @@ def test_an_objection_to_shared_processors_reads_what_a_cell_had(
     if own_processors is not None:
         rows = rows.assign(own_processors=own_processors)
     assert judge(stated, rows)[0].verdict == expected
+
+
+def replicate(share: float | None) -> pd.DataFrame:
+    """Return a single node's blocks, and those of a pair that takes twice the time.
+
+    `share` is the percentage of the processors' time that was used while the pair was written;
+    None: it is not stored.
+    """
+    about = {"study": "crud", "database": MONGODB, "cell_database": MONGODB}
+    single = cell(1e6, topology="single", cell_topology="single", **about)
+    pair = cell(2e6, topology="replicated", cell_topology="replicated", **about)
+    elapsed = pair.assign(metric="elapsed_time")
+    if share is None:
+        return pd.concat([single, pair, elapsed])
+    used = pair.assign(role="machine", value=share)
+    machine = [
+        used.assign(metric="cpu_user"),
+        used.assign(metric="cpu_system", value=0.0),
+        used.assign(metric="cpu_capacity", value=100.0),
+    ]
+    return pd.concat([single, pair, elapsed, *machine])
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(79.0, "holds"), (80.0, "not comparable"), (95.0, "not comparable"), (None, "not comparable")],
+)
+def test_what_replicating_costs_is_judged_where_processors_were_left(
+    share: float | None, expected: str
+):
+    shared = NotComparable(
+        claims=("crud.it",),
+        at={"topology": "replicated", "own_processors": 0},
+        unless=Bound(role="machine", metric="cpu_percent", below=80),
+        why="all share the processors",
+        remedy="more of them",
+    )
+    sides = {"a": {"topology": "replicated"}, "b": {"topology": "single"}}
+    quantity = TIME | {"metric": "elapsed_time"}
+    claim = state(id="crud.it", claimed="more", quantity=quantity, **sides)
+    verdict, _ = judge(claim.model_copy(update={"not_comparable": (shared,)}), replicate(share))
+    assert verdict.verdict == expected

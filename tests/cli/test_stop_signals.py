@@ -11,12 +11,14 @@ import termios
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import psutil
 import pytest
 
 from benchbook import cli, grid
+from benchbook.cli import results
 from benchbook.cli.command import DONE
 from benchbook.results.folder import write_cell
 from waiting import PATIENCE_S, comes_true, is_gone
@@ -154,3 +156,27 @@ def test_a_command_under_nohup_ends_well_after_a_hang_up(working_folder: Path):
         process.send_signal(signal.SIGHUP)
         process.communicate(timeout=PATIENCE_S)
     assert process.returncode == DONE
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_stop_while_the_thread_of_a_query_starts_leaves_no_query(
+    is_begun: bool,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    class StoppedThread(Thread):
+        def start(self) -> None:
+            if is_begun:
+                super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(results, "Thread", StoppedThread)
+    # Without the interrupt it would take hours.
+    command = [
+        "results",
+        "--sql",
+        "SELECT sum(a.range * b.range) FROM range(1e7::INT) a, range(1e7::INT) b",
+    ]
+    assert cli.main(command) == SIGNALS[signal.SIGINT]
+    assert capsys.readouterr().err.endswith("benchbook: stopped\n")

@@ -3,7 +3,7 @@
 Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, of `docs/method.md`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import isnan
 from typing import NamedTuple
@@ -14,6 +14,7 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans, find_common_settings
 from benchbook.analysis.claims import (
+    Bound,
     Claim,
     Level,
     MeasuredClaim,
@@ -161,7 +162,7 @@ def _compare_claim(
         if not row.blocks and not row.noisy:
             yield replace(row, stands="not run")
             continue
-        objection = find_objection(claim, compared.means) or _find_small_change(row)
+        objection = find_objection(claim, compared, study, language) or _find_small_change(row)
         if objection:
             yield replace(row, stands="not comparable", reason=objection)
         else:
@@ -187,17 +188,37 @@ def _find_small_change(row: Comparison) -> str:
     return f"both changes are below {least}, the page in which V8 takes memory; more records"
 
 
-def find_objection(claim: MeasuredClaim, means: Mapping[str, BlockMeans]) -> str:
-    """Return why these means are not comparable with the paper's; empty if they are.
+def find_objection(
+    claim: MeasuredClaim,
+    compared: ClaimMeans,
+    study: StudyMeans | None = None,
+    language: str = "",
+) -> str:
+    """Return why means are not comparable with the paper's; empty if they are.
 
-    A reason holds where some term has one of the levels of each of its settings.
+    A reason holds where some term has one of the levels of each of its settings. Without a `study`
+    the means are planned, and what only a run can tell is taken as below its bound.
     """
     for stated in claim.not_comparable:
-        for one in means.values():
+        for name, one in compared.means.items():
             levels = {**one.settings, "own_processors": one.own_processors}
-            if all(levels.get(name) in list_levels(at) for name, at in stated.at.items()):
-                return f"{stated.why}; {stated.remedy}"
+            if any(levels.get(name) not in list_levels(at) for name, at in stated.at.items()):
+                continue
+            # The same cells, with another quantity.
+            ran = {each: one.settings.get(each, at) for each, at in compared.wanted[name].items()}
+            if stated.unless and (not study or _is_below(stated.unless, study, language, ran)):
+                continue
+            return f"{stated.why}; {stated.remedy}"
     return ""
+
+
+def _is_below(bound: Bound, study: StudyMeans, language: str, settings: Settings) -> bool:
+    """Return whether a quantity was measured with these settings, and is below its bound."""
+    wanted = {"": {**settings, "role": bound.role, "metric": bound.metric}}
+    measured = study.choose_means(language, wanted).get("")
+    if measured is None or not len(measured.blocks):
+        return False
+    return bool(measured.values.mean() < bound.below)
 
 
 def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:

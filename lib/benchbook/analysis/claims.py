@@ -71,6 +71,14 @@ class Quantity(StrictModel):
     metric: str
 
 
+class Bound(StrictModel):
+    """A quantity of a claim's operation that is below a bound, as the mean of its blocks."""
+
+    role: str
+    metric: str
+    below: float  # in the metric's unit
+
+
 class NotComparable(StrictModel):
     """Why claims cannot be judged with what runs here, stated before the data."""
 
@@ -78,6 +86,8 @@ class NotComparable(StrictModel):
     claims: Annotated[tuple[str, ...], Field(min_length=1)]
     # Only comparisons with a term that has one of these levels; empty: all comparisons.
     at: Settings = {}
+    # Not where this was measured and is below the bound, in the term that has these levels.
+    unless: Bound | None = None
     why: Text
     remedy: Text  # what would make it comparable
 

@@ -35,6 +35,10 @@ SPENT: Final = "run.json"
 """The file in the results' folder that says what the newest run spent its time on."""
 
 
+MIN_WAIT_S: Final = 3.0
+"""Seconds of waiting, in all, of which a summary speaks."""
+
+
 @dataclass(frozen=True)
 class _EarlyEnd:
     """Why a run ended before its work was done, and its exit status."""
@@ -159,7 +163,12 @@ def _print_summary(
 
 
 def _print_flags(summary: Summary, factors: Factors) -> None:
-    """Print how many cells are noisy, and which are timed out."""
+    """Print what was waited for, how many cells are noisy, and which are timed out."""
+    waited_s = summary.spent_s["waiting"]
+    # A wait of a second or two is no news.
+    if waited_s >= MIN_WAIT_S:
+        most = summary.heaviest[1]
+        print(f"It waited {format_duration(waited_s)} for a quiet machine; at the most, {most}.")
     if summary.beside_others:
         count = format_count(summary.beside_others, "cell")
         again = f"; {summary.repeated} measured again" if summary.repeated else ""

@@ -12,9 +12,10 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO, Final
 
 import duckdb
@@ -281,17 +282,30 @@ def _run_query(connection: DuckDBPyConnection, sql: str) -> None:
 
 
 def _run_interruptibly(connection: DuckDBPyConnection, query: Callable[[], None]) -> None:
-    """Run a query in a thread, so that this thread can receive Ctrl-C and interrupt it."""
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(query)
+    """Run a query in a thread, so that this thread can receive Ctrl-C and interrupt it.
+
+    However early or late that comes, the query has ended or never begins when this returns.
+    """
+    running: Future[None] = Future()
+
+    def run() -> None:
+        if not running.set_running_or_notify_cancel():
+            return
         try:
-            running.result()
-        except KeyboardInterrupt:
-            # An interrupt before the query has begun is lost: repeat it.
-            while not running.done():
-                connection.interrupt()
-                wait([running], timeout=0.05)
-            raise
+            query()
+            running.set_result(None)
+        except BaseException as error:
+            running.set_exception(error)
+
+    try:
+        Thread(target=run).start()
+        running.result()
+    except KeyboardInterrupt:
+        # An interrupt between two statements of the query is lost: repeat it.
+        while not running.cancel() and not running.done():
+            connection.interrupt()
+            wait([running], timeout=0.05)
+        raise
 
 
 def _describe_error(error: Exception) -> str:

@@ -2,14 +2,16 @@
 
 import argparse
 import ipaddress
+import os
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from benchbook.cli import output, own_files, selection
-from benchbook.cli.command import DONE, NOTHING_RUNS, UsageError
+from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
 from benchbook.cluster.child_process import HostsError
 from benchbook.files import suite_files
 from benchbook.grid import Cell
@@ -17,10 +19,11 @@ from benchbook.grid.cells import SkippedCells
 from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
 from benchbook.runner.noisy_cells import find_noisy_cells, reopen_noisy_cells
+from benchbook.servers import processes
 from benchbook.text.number_format import format_count, format_duration
 
 if TYPE_CHECKING:
-    from benchbook.runner.progress import Summary
+    from benchbook.runner.progress import Progress, Summary
 
 MAX_TIMEOUT_S: Final = 30 * 86_400
 """The longest time in seconds that a cell can be given: thirty days."""
@@ -42,6 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--noisy", action="store_true", help=text)
     text = "measure noisy cells again, as a run without --noisy does; the less noisy values stay"
     parser.add_argument("--again", action="store_true", help=text)
+    text = "build the report after the first block, and again at the end"
+    parser.add_argument("--report", action="store_true", help=text)
     text = "measure on the workers of a Dask scheduler, such as tls://10.0.0.1:8786 (docs/hosts.md)"
     parser.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "accept a scheduler without TLS: all who can reach it can run any code here"
@@ -51,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Check that the options fit together, and run on this machine or on several.
+    """Check that the options fit together, run, and build the report if it is wanted.
 
     Raises `benchbook.cli.command.UsageError` when they do not.
     """
@@ -66,6 +71,18 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError(f"--until-decided runs on this machine only: {instead}")
     if options.unprotected and not options.scheduler:
         raise UsageError("--unprotected needs --scheduler")
+    status = _run(options)
+    if options.report and status in (DONE, FAILED):
+        # Here, because it is slow to import, and other runs do without.
+        from benchbook.cli.report import write_report
+
+        of_profile = argparse.Namespace(profile=options.profile, reference=False)
+        status = write_report(of_profile) or status
+    return status
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run on this machine or on several."""
     if options.scheduler:
         return _run_on_hosts(options)
     if options.until_decided:
@@ -148,10 +165,35 @@ def _run_cells(
     def work(summary: "Summary") -> None:
         timeout_s = options.timeout or TIMEOUT_S
         with Progress(cells, list_durations()) as progress:
-            patience_s = choose_patience(options)
-            Batch(cells, progress, timeout_s, summary, patience_s=patience_s).run()
+            batch = Batch(
+                cells,
+                progress,
+                timeout_s,
+                summary,
+                patience_s=choose_patience(options),
+                show_first_block=partial(_build_first_report, options, progress),
+            )
+            batch.run()
 
     return execute(options, cells, left_out, work)
+
+
+def _build_first_report(options: argparse.Namespace, progress: "Progress") -> None:
+    """Build the report of the first block, if it is wanted, and print where it is.
+
+    It is built by a process of its own, because what it imports would stay in the runner's memory.
+    """
+    if not options.report:
+        return
+    progress.show_wait("building the first report")
+    command = [*processes.PYTHON, "-m", "benchbook.cli", "report", "--profile", options.profile]
+    built = processes.run_command(command, env=os.environ)
+    page = built.stdout.strip()
+    if built.returncode == DONE:
+        progress.print_line(f"a first report, of one block, so its intervals are open: {page}")
+    else:
+        reason = built.stderr.strip().rpartition("\n")[2]
+        progress.print_line(f"no first report; the run goes on: {reason}")
 
 
 def _run_on_hosts(options: argparse.Namespace) -> int:

@@ -582,7 +582,7 @@ def _find_refusal(claim: MeasuredClaim, compared: ClaimMeans) -> NoAnswer | None
     """Return why a planned comparison cannot be judged; None where it can."""
     if not compared.is_complete:
         return "not in the profile"
-    if find_objection(claim, predict_own_processors(compared.means)):
+    if find_objection(claim, compared._replace(means=predict_own_processors(compared.means))):
         return "not comparable"
     databases = [str(mean.settings.get("database") or "") for mean in compared.means.values()]
     if any(map(is_unchecked, databases)):

@@ -41,6 +41,7 @@ from benchbook.report.merged_run import MergedRun
 from benchbook.report.tables import NotebookOutput, fill_template, render_table
 from benchbook.report.text import (
     describe_aa_checks,
+    describe_progress,
     escape_markdown,
     write_answer,
     write_headlines,
@@ -82,7 +83,10 @@ def show(*parts: str | NotebookOutput) -> None:
 
 
 def show_overview(merged: MergedRun) -> None:
-    """Show A/A checks that differ, the headline of each study, and how many claims hold."""
+    """Show whether the run is over, A/A checks that differ, headlines, and how many claims hold."""
+    progress = describe_progress(merged)
+    if progress:
+        show(progress)
     checks = merged.analysis.aa
     if len(select_differing(checks)):
         show(describe_aa_checks(checks))

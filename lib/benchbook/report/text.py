@@ -17,7 +17,7 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import compute_detectable_ratio
-from benchbook.analysis.intervals import CONFIDENCE
+from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import find_unchecked
 from benchbook.papers import exhibits
@@ -192,6 +192,19 @@ def describe_cells(merged: MergedRun) -> str:
         names = escape_markdown(", ".join(experimental))
         text += f"These adapters are experimental, never run against the product: {names}."
     return text
+
+
+def describe_progress(merged: MergedRun) -> str:
+    """Say that a run is not over and what its intervals are; empty when it is."""
+    left = [cell for cell in merged.cells if cell.state == "todo" and not cell.missing]
+    if not left or merged.is_reference:
+        return ""
+    done = sum(cell.state == "done" for cell in merged.cells)
+    return (
+        f"**This run is not over:** {done:,} of {len(merged.cells):,} cells are done. An interval "
+        f"needs {MIN_BLOCKS} blocks; where there are fewer, what is shown is the mean so far, and "
+        "no claim is judged on it."
+    )
 
 
 def list_absent_products(merged: MergedRun) -> str:

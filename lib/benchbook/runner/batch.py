@@ -119,6 +119,8 @@ class Batch:
     noisy
         Cells whose noisy values another results' folder has, by their key, with the processors
         that others used meanwhile.
+    show_first_block
+        Called after the first block, if others follow.
     """
 
     def __init__(
@@ -130,11 +132,13 @@ class Batch:
         is_time_up: Callable[[], bool] = lambda: False,
         patience_s: float | None = load_monitor.PATIENCE_S,
         noisy: Mapping[str, float] = NO_LOADS,
+        show_first_block: Callable[[], None] = lambda: None,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
         self._timeout_s = timeout_s
         self._is_time_up = is_time_up
+        self._show_first_block = show_first_block
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary or Summary()
         self._monitor = load_monitor.LoadMonitor(progress.show_wait, patience_s)
@@ -163,9 +167,12 @@ class Batch:
 
             # Each block has a fork server that has imported what its cells import.
             runnable = [cell for cell in self._cells if not cell.missing]
-            for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
+            by_block = itertools.groupby(runnable, lambda cell: cell.block)
+            for number, block in enumerate([list(cells) for _, cells in by_block]):
+                if number == 1:
+                    with self.summary.count_time("report"):
+                        self._show_first_block()
                 self._repeats.clear()
-                block = list(cells)
                 modules = set[str]()
                 for cell in block:
                     modules |= list_modules(cell.study, cell.parameters)
@@ -174,6 +181,7 @@ class Batch:
                     self._run_deployments([*self._repeats.values()], fork_server, again=True)
         finally:
             self.summary.spent_s["waiting"] += self._monitor.waited_s
+            self.summary.heaviest = max(self.summary.heaviest, self._monitor.heaviest)
             self.summary.wall_s += time.monotonic() - start
 
     def _run_deployments(

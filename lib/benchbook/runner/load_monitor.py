@@ -52,6 +52,8 @@ class LoadMonitor:
         self._last: Snapshot | None = None
         self._newest: Load | None = None
         self.waited_s = 0.0
+        self.heaviest = (0.0, "")
+        """The processors that others used when it waited for most of them, and that in words."""
 
     def begin_cell(self, own: Collection[int]) -> None:
         """Wait until the machine is quiet, unless it was since the last cell, and begin a cell.
@@ -72,6 +74,7 @@ class LoadMonitor:
             if latest is None:
                 latest = self._read_window(own, _MIN_WINDOW_S)
                 continue
+            self.heaviest = max(self.heaviest, (latest.foreign, str(latest)))
             waited_s = time.monotonic() - start
             self.waited_s = before_s + waited_s
             waited = format_duration(waited_s)

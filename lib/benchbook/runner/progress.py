@@ -20,7 +20,7 @@ from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_duration
 
 TimePart: TypeAlias = Literal[
-    "measured", "study", "servers", "kernels", "notebooks", "writing", "waiting"
+    "measured", "study", "servers", "kernels", "notebooks", "writing", "waiting", "report"
 ]
 """A part of the time that a run takes."""
 
@@ -32,6 +32,7 @@ TIME_PARTS: Final[Mapping[TimePart, str]] = {
     "notebooks": "running notebooks around the study",
     "writing": "checking and writing results",
     "waiting": "waiting for a quiet machine",
+    "report": "building the first report",
 }
 
 Durations = Mapping[Combination, float]
@@ -61,6 +62,7 @@ class Summary:
     noisy: list[Cell] = field(default_factory=list)  # their values were measured under load
     beside_others: int = 0  # how many cells were noisy when they were first measured
     repeated: int = 0  # how many of these were measured again
+    heaviest: tuple[float, str] = (0.0, "")  # as of `LoadMonitor`
     wall_s: float = 0.0
     spent_s: dict[TimePart, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
     """Seconds by part; the rest of `wall_s` is the runner's own."""
@@ -104,6 +106,7 @@ class Summary:
         self.finished |= other.finished
         self.beside_others += other.beside_others
         self.repeated += other.repeated
+        self.heaviest = max(self.heaviest, other.heaviest)
         self.wall_s += other.wall_s
         self.failed.extend(other.failed)
         self.skipped.extend(other.skipped)
@@ -215,7 +218,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
-        self._reported_wait = self._advised = False
+        self._advised = False
         self._bar = Bar(
             # Rich's default is red until the last cell, which looks like a failure.
             BarColumn(bar_width=20, complete_style="blue", finished_style="green"),
@@ -241,20 +244,17 @@ class Progress(AbstractContextManager["Progress"]):
 
     def begin_cell(self, cell: Cell) -> None:
         """Show that a cell, and its deployment if it does not run, is about to start."""
-        self._reported_wait = self._advised = False
+        self._advised = False
         self._draw(f"block {cell.block + 1}: {describe_cell(cell, self._factors)}")
 
     def show_wait(self, reason: str, advice: str = "") -> None:
         """Show that the cell waits and why, and after a long wait what to do.
 
-        It is called again and again. A log has the reason once, and once more with the advice. A
-        terminal prints the advice above its live line, which is too short for it.
+        It is called again and again. The reason is printed once, with the advice; short waits are
+        for the summary.
         """
         if advice and not self._advised:
             self.print_line(f"{reason}; {advice}")
-        elif not self._is_live and not self._reported_wait:
-            self.print_line(reason)
-        self._reported_wait = True
         self._advised = self._advised or bool(advice)
         self._draw(reason)
 

@@ -53,7 +53,7 @@ from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.datasets import blog
 from benchbook.datasets.dataset import Dataset
-from benchbook.measure import time_action
+from benchbook.measure import Meter, make_machine_meters, time_action
 from benchbook.registry.products import is_unsupported
 from benchbook.schema import Record, Schema, UnfitError
 from benchbook.servers import launcher, networks
@@ -95,6 +95,9 @@ if TYPE_CHECKING:
 VERSION = 1
 
 WRITES: Final = ("insert", "update", "delete")
+
+PROCESSOR_METRICS: Final = ("cpu_user", "cpu_system", "cpu_capacity")
+"""What the machine's processors did while a replicated pair was written."""
 
 PAIRS: Final = ("mongodb/postgresql+relational", "mongodb/mysql+relational")
 """Databases that can alternate in one process."""
@@ -258,6 +261,8 @@ def expected(parameters: Parameters) -> set[Output]:
     if parameters.topology == "replicated":
         operations = WRITES
         outputs |= {("replica", "catch_up_time"), ("client", "elapsed_time")}
+        if parameters.language == "python":
+            outputs |= {("machine", metric) for metric in PROCESSOR_METRICS}
     return {(operation, *output) for operation, output in product(operations, outputs)}
 
 
@@ -492,11 +497,18 @@ class _CrudRepetition:
             self.add(operation, time_action(action)[1], count, started_at=started_at)
         else:
             timeout_s = self.parameters.timeout_s
-            times = write_until_replicated(action, self.database.adapter, timeout_s)
-            times.add_to(partial(self.add, operation, count=count, started_at=started_at))
+            write = partial(write_until_replicated, action, self.database.adapter, timeout_s)
+            times, (_, *processors) = time_action(write, _make_processor_meters())
+            add = partial(self.add, operation, count=count, started_at=started_at)
+            times.add_to(add)
+            add(readings=processors)
             if not times.caught_up:
                 self.database.resume(timeout_s)
         self.database.check(expected, operation)
+
+
+def _make_processor_meters() -> list[Meter]:
+    return [meter for meter in make_machine_meters() if meter.metric in PROCESSOR_METRICS]
 
 
 def _update_each(adapter: Adapter, changes: Mapping[str, Record]) -> None:
