@@ -11,11 +11,11 @@ import re
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import BinaryIO, Final
 
 import duckdb
@@ -286,26 +286,34 @@ def _run_interruptibly(connection: DuckDBPyConnection, query: Callable[[], None]
 
     However early or late that comes, the query has ended or never begins when this returns.
     """
-    running: Future[None] = Future()
+    permit, ended = Lock(), Lock()
+    ended.acquire()
+    outcome: list[BaseException | None] = []
 
     def run() -> None:
-        if not running.set_running_or_notify_cancel():
+        if not permit.acquire(blocking=False):
             return
         try:
             query()
-            running.set_result(None)
+            outcome.append(None)
         except BaseException as error:
-            running.set_exception(error)
+            outcome.append(error)
+        finally:
+            ended.release()
 
     try:
-        Thread(target=run).start()
-        running.result()
+        # A daemon: a stop inside `start` can leave it waiting for ever before it runs.
+        Thread(target=run, daemon=True).start()
+        ended.acquire()
     except KeyboardInterrupt:
-        # An interrupt between two statements of the query is lost: repeat it.
-        while not running.cancel() and not running.done():
-            connection.interrupt()
-            wait([running], timeout=0.05)
+        if not permit.acquire(blocking=False):
+            # An interrupt between two statements of the query is lost: repeat it.
+            while not outcome:
+                connection.interrupt()
+                time.sleep(0.05)
         raise
+    if outcome[0]:
+        raise outcome[0]
 
 
 def _describe_error(error: Exception) -> str:

@@ -160,6 +160,8 @@ def connect(
     connection.execute("SET TimeZone = 'UTC'")  # instead of the machine's zone
     # It would be among what a command prints.
     connection.execute("SET enable_progress_bar = false")
+    # An interrupted COPY of DuckDB 2.0 can wait for ever for the threads that write its file.
+    connection.execute("SET async_threads = 0")
     observed = open_table() if rows is None else rows
     names = observed.schema.names
     connection.register(STORED_TABLE, observed)
