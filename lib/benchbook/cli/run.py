@@ -4,6 +4,7 @@ import argparse
 import ipaddress
 import os
 import re
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -76,6 +77,8 @@ def main(options: argparse.Namespace) -> int:
         # Here, because it is slow to import, and other runs do without.
         from benchbook.cli.report import write_report
 
+        # The summary is printed before the report's steps.
+        sys.stdout.flush()
         of_profile = argparse.Namespace(profile=options.profile, reference=False)
         status = write_report(of_profile) or status
     return status
