@@ -5,7 +5,7 @@ Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -204,21 +204,29 @@ def find_objection(
             levels = {**one.settings, "own_processors": one.own_processors}
             if any(levels.get(name) not in list_levels(at) for name, at in stated.at.items()):
                 continue
+            bound = stated.unless
+            if bound is None:
+                return f"{stated.why}; {stated.remedy}"
+            if study is None:
+                continue
             # The same cells, with another quantity.
             ran = {each: one.settings.get(each, at) for each, at in compared.wanted[name].items()}
-            if stated.unless and (not study or _is_below(stated.unless, study, language, ran)):
+            share = _measure_bound(bound, study, language, ran)
+            if share < bound.below:
                 continue
-            return f"{stated.why}; {stated.remedy}"
+            measured = "was not stored" if isnan(share) else f"was {share:.0f}"
+            told = f"{bound.metric} of the {bound.role} {measured}, and below {bound.below:g} counts"
+            return f"{stated.why} ({told}); {stated.remedy}"
     return ""
 
 
-def _is_below(bound: Bound, study: StudyMeans, language: str, settings: Settings) -> bool:
-    """Return whether a quantity was measured with these settings, and is below its bound."""
+def _measure_bound(bound: Bound, study: StudyMeans, language: str, settings: Settings) -> float:
+    """Return the mean of a bound's quantity with these settings; NaN where it is not stored."""
     wanted = {"": {**settings, "role": bound.role, "metric": bound.metric}}
     measured = study.choose_means(language, wanted).get("")
     if measured is None or not len(measured.blocks):
-        return False
-    return bool(measured.values.mean() < bound.below)
+        return nan
+    return float(measured.values.mean())
 
 
 def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:
