@@ -59,7 +59,8 @@ def test_the_report_stands_after_a_block_and_at_the_end_even_with_damaged_result
     *lines, page = ran.stdout.splitlines()
     early = f"a first report, of one block, so its intervals are open: {page}"
     assert [line for line in lines if line.startswith(("block", "a first"))][1::2] == [early]
-    damaged = [line.split(" is damaged ")[0] for line in ran.stderr.splitlines() if "damaged" in line]
+    said = ran.stderr.splitlines()
+    damaged = [line.split(" is damaged ")[0] for line in said if "damaged" in line]
     assert damaged[-2:] == [f"benchbook: {first}", f"benchbook: {second}"]
     text = Path(page).read_text()
     assert text.count("<figure") >= len(exhibits.FIGURES)

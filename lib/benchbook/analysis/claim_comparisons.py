@@ -215,7 +215,7 @@ def find_objection(
             if share < bound.below:
                 continue
             measured = "was not stored" if isnan(share) else f"was {share:.0f}"
-            told = f"{bound.metric} of the {bound.role} {measured}, and below {bound.below:g} counts"
+            told = f"{bound.metric} of the {bound.role} {measured}; below {bound.below:g} counts"
             return f"{stated.why} ({told}); {stated.remedy}"
     return ""
 

@@ -163,9 +163,9 @@ def _print_summary(
 
 
 def _print_flags(summary: Summary, factors: Factors) -> None:
-    """Print what was waited for, how many cells are noisy, and which are timed out."""
+    """Print the waits for a quiet machine, how many cells are noisy, and which are timed out."""
     waited_s = summary.spent_s["waiting"]
-    # A wait of a second or two is no news.
+    # A wait of a second or two tells nothing.
     if waited_s >= MIN_WAIT_S:
         most = summary.heaviest[1]
         print(f"It waited {format_duration(waited_s)} for a quiet machine; at the most, {most}.")
