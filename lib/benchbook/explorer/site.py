@@ -35,6 +35,8 @@ from benchbook.text.number_format import format_quantity
 ASSETS: Final = Path(__file__).parent / "assets"
 """The folder of the page, its script and its styles."""
 
+NOISY_ANSWER: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
+
 ANSWERS: Final = "answers"
 """The folder of the answers, beside the page that shows them."""
 
@@ -252,7 +254,7 @@ def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
     row = answer.comparison
     texts = describe_comparison(row)
     if answer.noisy:
-        texts["open"] = "Noisy: no verdict. Other programs were busy in all these blocks."
+        texts["open"] = NOISY_ANSWER
     is_ratio = row.kind == "ratio"
     unit, blocks = _encode_blocks(answer, measured)
     return {
