@@ -67,7 +67,9 @@ def test_every_repetition_delivers_the_expected_values(
 ):
     frame = ran(announce, database=database, topology=topology)
     assert set(frame["count"]) == {30}
-    assert (frame["value"] > 0).all()
+    # So few writes may take less than a tick of the machine's clock.
+    is_share = frame["role"] == "machine"
+    assert (frame["value"] > 0)[~is_share].all() and (frame["value"] >= 0).all()
     assert not frame["timed_out"].any()
     assert set(frame["database"]) == {database}
     assert set(frame["topology"]) == {topology}
@@ -437,6 +439,7 @@ def test_a_disconnected_replica_times_out(
         "wall_time": False,
         "catch_up_time": True,
         "elapsed_time": True,
+        **dict.fromkeys(crud.PROCESSOR_METRICS, True),
     }
     assert first.loc["catch_up_time", "value"] >= 0.5e9
     rest = frame.drop(frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].index)

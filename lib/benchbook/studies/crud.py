@@ -501,7 +501,7 @@ class _CrudRepetition:
             times, (_, *processors) = time_action(write, _make_processor_meters())
             add = partial(self.add, operation, count=count, started_at=started_at)
             times.add_to(add)
-            add(readings=processors)
+            add(readings=processors, timed_out=not times.caught_up)
             if not times.caught_up:
                 self.database.resume(timeout_s)
         self.database.check(expected, operation)
