@@ -1,16 +1,18 @@
 """Write in ``docs/verdicts.md`` what was changed after the data, and which verdicts it moved.
 
-``python -m tools.verdict_changes COMMIT`` compares the reference run's verdicts with those of an
-older commit. Each claim whose verdict differs must be named in ``data/claims/changes.csv``.
+``python -m tools.verdict_changes OLD JUDGED`` compares the reference run's verdicts of two commits
+with the same data: each claim whose verdict differs must be named in ``data/claims/changes.csv``.
+Then it lists the verdicts that moved since, with the blocks on which they rest.
 """
 
 import argparse
 import csv
 import io
 import subprocess
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from benchbook import paths
 
@@ -23,18 +25,25 @@ SCORES: Final = {"holds": 2, "mostly holds": 1, "does not hold": -2}
 """How much each verdict is for the paper; 0 for all others."""
 
 
-def read_verdicts(text: str) -> dict[str, str]:
-    """Return the verdict of each claim of a file of claims."""
-    return {row["id"]: row["verdict"] for row in csv.DictReader(io.StringIO(text))}
+Verdicts: TypeAlias = dict[str, dict[str, str]]
+"""The rows of a file of claims, by the claim's id."""
+
+NO_CLAIM: Final = {"verdict": "no claim", "blocks": "", "machine_days": ""}
 
 
-def find_moves(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str, str]]:
-    """Return each claim whose verdict differs, with the old and the new verdict."""
+def read_verdicts(text: str) -> Verdicts:
+    """Return the claims of a file of claims."""
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
+
+
+def find_moves(
+    before: Verdicts, after: Verdicts
+) -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    """Return each claim whose verdict differs, with its old and its new row."""
     moves = []
     for claim in dict.fromkeys([*before, *after]):
-        old = before.get(claim, "no claim")
-        new = after.get(claim, "no claim")
-        if old != new:
+        old, new = before.get(claim, NO_CLAIM), after.get(claim, NO_CLAIM)
+        if old["verdict"] != new["verdict"]:
             moves.append((claim, old, new))
     return moves
 
@@ -67,51 +76,83 @@ def name_changes(claim: str, changes: list[dict[str, str]]) -> list[int]:
     return specific or numbers
 
 
-def render(commit: str, before: dict[str, str], after: dict[str, str]) -> str:
+def count_directions(moves: list[tuple[str, dict[str, str], dict[str, str]]]) -> str:
+    """Return how many moves are for the papers, against them, and neither."""
+    names = [name_direction(old["verdict"], new["verdict"]) for _, old, new in moves]
+    return (
+        f"{names.count('for')} for the papers, {names.count('against')} against them, "
+        f"{names.count('neither')} neither way"
+    )
+
+
+def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequence[str]) -> str:
     """Return the list of changes and of moved verdicts, in Markdown."""
     with (paths.root() / CHANGES).open(encoding="utf-8", newline="") as file:
         changes = [*csv.DictReader(file)]
-    moves = find_moves(before, after)
-    directions = [name_direction(old, new) for _, old, new in moves]
-    counts = ", ".join(
-        f"{directions.count(name)} {words}"
-        for name, words in (
-            ("for", "for the papers"),
-            ("against", "against them"),
-            ("neither", "neither way (such as out of the count)"),
-        )
-    )
+    by_rule, by_data = find_moves(before, judged), find_moves(judged, after)
+    old_commit, judged_commit = commits
     lines = [
         "## What was changed after the data",
         "",
-        "Each change has its reason in the paper or in the rule, never in its outcome. It holds in "
-        f"both directions. Verdicts that moved since `{commit}`: {counts}.",
+        "The verdicts were known when these changes were made. So each has its reason in the paper "
+        "or in the rule. It holds for all claims that the reason covers, for the paper and against "
+        "it.",
         "",
         "| | date | change | reason |",
         "|--:|---|---|---|",
     ]
     for number, change in enumerate(changes, 1):
         lines.append(f"| {number} | {change['date']} | {change['change']} | {change['reason']} |")
-    lines += ["", "| claim | before | after | the paper | change |", "|---|---|---|---|--:|"]
-    for (claim, old, new), direction in zip(moves, directions, strict=True):
+    lines += [
+        "",
+        f"On the same data, from `{old_commit}` to `{judged_commit}`, they moved "
+        f"{len(by_rule)} verdicts: {count_directions(by_rule)} (such as out of the count).",
+        "",
+        "| claim | before | after | the paper | change |",
+        "|---|---|---|---|--:|",
+    ]
+    for claim, old, new in by_rule:
         numbers = ", ".join(map(str, name_changes(claim, changes)))
-        lines.append(f"| {claim} | {old} | {new} | {direction} | {numbers} |")
-    command = f"python -m tools.verdict_changes {commit}"
-    return "\n".join([*lines, "", f"`{command}` writes this list from both files of verdicts."])
+        direction = name_direction(old["verdict"], new["verdict"])
+        lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {numbers} |")
+    lines += [
+        "",
+        "### What was measured since",
+        "",
+        "`bookstore` and parts of `drivers` have a new design since 29 November: each side begins "
+        "a process once. Blocks of before do not count for what this changes. So many comparisons "
+        "have fewer blocks than before, and their claims are undecided until there are more. "
+        f"Since `{judged_commit}` {len(by_data)} verdicts moved: {count_directions(by_data)}.",
+        "",
+        "| claim | before | after | the paper | blocks / machine-days before | after |",
+        "|---|---|---|---|--:|--:|",
+    ]
+    for claim, old, new in by_data:
+        direction = name_direction(old["verdict"], new["verdict"])
+        blocks = " | ".join(f"{row['blocks']} / {row['machine_days']}" for row in (old, new))
+        lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {blocks} |")
+    command = f"python -m tools.verdict_changes {old_commit} {judged_commit}"
+    lines += ["", f"`{command}` writes these lists from the files of verdicts."]
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("commit", help="the commit of the older verdicts")
-    commit = parser.parse_args().commit
+    parser.add_argument("old", help="the commit of the older verdicts")
+    parser.add_argument("judged", help="the commit of the changed verdicts on the same data")
+    options = parser.parse_args()
+    commits = options.old, options.judged
     root = paths.root()
-    shown = ["git", "show", f"{commit}:{VERDICT_FILE}"]
-    older = subprocess.run(shown, cwd=root, check=True, capture_output=True, text=True).stdout
-    newer = (root / VERDICT_FILE).read_text(encoding="utf-8")
-    text = render(commit, read_verdicts(older), read_verdicts(newer))
+    files = []
+    for commit in commits:
+        shown = ["git", "show", f"{commit}:{VERDICT_FILE}"]
+        files.append(subprocess.run(shown, cwd=root, check=True, capture_output=True, text=True))
+    before, judged = (read_verdicts(file.stdout) for file in files)
+    after = read_verdicts((root / VERDICT_FILE).read_text(encoding="utf-8"))
     page = root / PAGE
     head = page.read_text(encoding="utf-8").partition(MARK)[0]
+    text = render(before, judged, after, commits)
     page.write_text(f"{head}{MARK}\n{text}\n", encoding="utf-8")
 
 

@@ -197,7 +197,7 @@ def find_objection(
     """Return why means are not comparable with the paper's; empty if they are.
 
     A reason holds where some term has one of the levels of each of its settings. Without a `study`
-    the means are planned, and what only a run can tell is taken as below its bound.
+    the means are planned: no run has shown yet that a quantity is below its bound.
     """
     for stated in claim.not_comparable:
         for name, one in compared.means.items():
@@ -205,10 +205,8 @@ def find_objection(
             if any(levels.get(name) not in list_levels(at) for name, at in stated.at.items()):
                 continue
             bound = stated.unless
-            if bound is None:
+            if bound is None or study is None:
                 return f"{stated.why}; {stated.remedy}"
-            if study is None:
-                continue
             # The same cells, with another quantity.
             ran = {each: one.settings.get(each, at) for each, at in compared.wanted[name].items()}
             share = _measure_bound(bound, study, language, ran)

@@ -46,8 +46,8 @@ MEANINGS: Final = {
     "holds": "all comparisons that ran are for it",
     "mostly holds": "at least two thirds are for it",
     "does not hold": "at least two thirds are against it",
-    "mixed": "at least a quarter are for it, and at least a quarter against it",
-    "undecided": "too few blocks, or intervals too wide, to tell",
+    "mixed": "at least two and a quarter of them are for it, and likewise against it",
+    "undecided": "none of these: too few blocks, or intervals too wide, to tell",
     "not comparable": "it ran, but not under the conditions of the paper",
     "not run": "none of its comparisons ran here",
 }
