@@ -2,25 +2,33 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from benchbook.cli.command import INTERRUPTED
 from benchbook.papers import exhibits
 from benchbook.report import merged_run
 from benchbook.results.folder import list_states
 from benchbook.studies.catalogue import SLUGS
 
 
-def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def start(folder: Path, *words: str, **streams: int) -> "subprocess.Popen[str]":
     env = os.environ | {
         "BENCHBOOK_RESULTS": str(folder / "results"),
         "BENCHBOOK_FIGURES": str(folder / "figures"),
     }
     command = [sys.executable, "-m", "benchbook.cli", *words, "--profile", "smoke"]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return subprocess.Popen(command, env=env, text=True, **streams)
+
+
+def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    with start(folder, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, said = process.communicate()
+    return subprocess.CompletedProcess(words, process.returncode, printed, said)
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +56,20 @@ def test_a_second_run_starts_nothing(folder: Path):
     }
 
 
-def test_the_report_stands_after_a_block_and_at_the_end_even_with_damaged_results(folder: Path):
+def test_a_first_report_has_every_figure_even_with_damaged_results(folder: Path):
     first, second, *_ = sorted((folder / "results" / "bookstore").glob("*.parquet"))
     os.truncate(first, 3000)
     os.truncate(second, 0)
-    further = ("--where", "language=python", "--set", "blocks=3")
-    ran = benchbook(folder, "run", "tcp", *further, "--report")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    # Two blocks were left: it stands after the first of them, and is built again.
-    *lines, page = ran.stdout.splitlines()
-    early = f"a first report, of one block, so its intervals are open: {page}"
-    assert [line for line in lines if line.startswith(("block", "a first"))][1::2] == [early]
-    said = ran.stderr.splitlines()
-    damaged = [line.split(" is damaged ")[0] for line in said if "damaged" in line]
-    assert damaged[-2:] == [f"benchbook: {first}", f"benchbook: {second}"]
-    text = Path(page).read_text()
+    # Two blocks are left: the report is built after the first of them, and the run is stopped then.
+    words = ("run", "tcp", "--where", "language=python", "--set", "blocks=3", "--report")
+    with start(folder, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        early = "a first report, of one block, so its intervals are open: "
+        page = next(line.removeprefix(early) for line in run.stdout if line.startswith(early))
+        run.send_signal(signal.SIGINT)
+        assert "the same command continues" in run.communicate()[1]
+    assert run.returncode == INTERRUPTED
+    text = Path(page.strip()).read_text()
     assert text.count("<figure") >= len(exhibits.FIGURES)
     assert merged_run.DAMAGED in text and "This run is not over:" in text
     assert {path.stem for path in Path(page).parent.glob("*.svg")} == set(exhibits.FIGURES)

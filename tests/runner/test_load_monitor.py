@@ -63,14 +63,19 @@ def use_processor(pauses: float = 2.0) -> Iterator[int]:
 
 def benchbook(*words: str, **of_quiet: float) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own; processes that a test starts do not belong to it."""
+    command = write_command(*words, **of_quiet)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def write_command(*words: str, **of_quiet: float) -> list[str]:
+    """Return the command, with other numbers of seconds in `load_monitor`."""
     set_s = "".join(
         f"load_monitor.{name.upper()} = {seconds}; " for name, seconds in of_quiet.items()
     )
     code = (
         f"import sys; from benchbook import cli; from benchbook.runner import load_monitor; {set_s}"
     )
-    command = [sys.executable, "-c", f"{code}sys.exit(cli.main(sys.argv[1:]))", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return [sys.executable, "-c", f"{code}sys.exit(cli.main(sys.argv[1:]))", *words]
 
 
 def plan_cells(*changes: str) -> list[Cell]:
@@ -302,17 +307,8 @@ def test_on_a_terminal_a_long_wait_is_printed_on_its_own_line(
 
 
 def test_ctrl_c_ends_a_wait_and_leaves_no_results():
-    command = [
-        sys.executable,
-        "-m",
-        "benchbook.cli",
-        "run",
-        "bookstore",
-        "--profile",
-        "quick",
-        "--where",
-        CHOSEN[0],
-    ]
+    words = ("run", "bookstore", "--profile", "quick", "--where", CHOSEN[0])
+    command = write_command(*words, long_wait_s=1)
     with (
         use_processor(),
         subprocess.Popen(

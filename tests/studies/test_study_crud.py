@@ -143,7 +143,7 @@ def test_a_pair_alternates_in_one_process_and_each_row_has_its_database(
     pair: str, topology: Any, announce: Announce
 ):
     frame = ran_pair(announce, pair, topology, delete="each")
-    assert (frame["value"] > 0).all()
+    assert (frame["value"] > 0)[frame["role"] != "machine"].all()
     # A, B, B, A: no database always goes first.
     order = (
         frame.groupby(["repetition", "database"])["started_at"].min().sort_values().index.to_list()
