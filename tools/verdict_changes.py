@@ -48,9 +48,9 @@ def find_moves(
     return moves
 
 
-def name_direction(old: str, new: str) -> str:
+def name_direction(old: dict[str, str], new: dict[str, str]) -> str:
     """Return whether a move is for the paper or against it."""
-    gain = SCORES.get(new, 0) - SCORES.get(old, 0)
+    gain = SCORES.get(new["verdict"], 0) - SCORES.get(old["verdict"], 0)
     if gain > 0:
         return "for"
     return "against" if gain < 0 else "neither"
@@ -78,7 +78,7 @@ def name_changes(claim: str, changes: list[dict[str, str]]) -> list[int]:
 
 def count_directions(moves: list[tuple[str, dict[str, str], dict[str, str]]]) -> str:
     """Return how many moves are for the papers, against them, and neither."""
-    names = [name_direction(old["verdict"], new["verdict"]) for _, old, new in moves]
+    names = [name_direction(old, new) for _, old, new in moves]
     return (
         f"{names.count('for')} for the papers, {names.count('against')} against them, "
         f"{names.count('neither')} neither way"
@@ -113,7 +113,7 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
     ]
     for claim, old, new in by_rule:
         numbers = ", ".join(map(str, name_changes(claim, changes)))
-        direction = name_direction(old["verdict"], new["verdict"])
+        direction = name_direction(old, new)
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {numbers} |")
     lines += [
         "",
@@ -128,7 +128,7 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         "|---|---|---|---|--:|--:|",
     ]
     for claim, old, new in by_data:
-        direction = name_direction(old["verdict"], new["verdict"])
+        direction = name_direction(old, new)
         blocks = " | ".join(f"{row['blocks']} / {row['machine_days']}" for row in (old, new))
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {blocks} |")
     command = f"python -m tools.verdict_changes {old_commit} {judged_commit}"

@@ -199,23 +199,25 @@ def find_objection(
     A reason holds where some term has one of the levels of each of its settings. Without a `study`
     the means are planned: no run has shown yet that a quantity is below its bound.
     """
-    for stated in claim.not_comparable:
-        for name, one in compared.means.items():
-            levels = {**one.settings, "own_processors": one.own_processors}
-            if any(levels.get(name) not in list_levels(at) for name, at in stated.at.items()):
+    for reason in claim.not_comparable:
+        for name, term in compared.means.items():
+            levels = {**term.settings, "own_processors": term.own_processors}
+            if any(levels.get(key) not in list_levels(at) for key, at in reason.at.items()):
                 continue
-            bound = stated.unless
-            if bound is None or study is None:
-                return f"{stated.why}; {stated.remedy}"
+            if reason.unless is None or study is None:
+                return f"{reason.why}; {reason.remedy}"
             # The same cells, with another quantity.
-            ran = {each: one.settings.get(each, at) for each, at in compared.wanted[name].items()}
-            share = _measure_bound(bound, study, language, ran)
-            if share < bound.below:
-                continue
-            measured = "was not stored" if isnan(share) else f"was {share:.0f}"
-            told = f"{bound.metric} of the {bound.role} {measured}; below {bound.below:g} counts"
-            return f"{stated.why} ({told}); {stated.remedy}"
+            wanted = compared.wanted[name]
+            ran = {key: term.settings.get(key, level) for key, level in wanted.items()}
+            value = _measure_bound(reason.unless, study, language, ran)
+            if not value < reason.unless.below:
+                return f"{reason.why} ({_describe_bound(reason.unless, value)}); {reason.remedy}"
     return ""
+
+
+def _describe_bound(bound: Bound, value: float) -> str:
+    measured = "was not stored" if isnan(value) else f"was {value:.0f}"
+    return f"{bound.metric} of the {bound.role} {measured}; below {bound.below:g} counts"
 
 
 def _measure_bound(bound: Bound, study: StudyMeans, language: str, settings: Settings) -> float:

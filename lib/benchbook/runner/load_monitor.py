@@ -74,15 +74,16 @@ class LoadMonitor:
             if latest is None:
                 latest = self._read_window(own, _MIN_WINDOW_S)
                 continue
-            self.heaviest = max(self.heaviest, (latest.foreign, str(latest)))
+            load = str(latest)
+            self.heaviest = max(self.heaviest, (latest.foreign, load))
             waited_s = time.monotonic() - start
             self.waited_s = before_s + waited_s
             waited = format_duration(waited_s)
             if waited_s >= self._patience_s:
-                raise NotQuietError(f"{latest}. The machine was not quiet for {waited}: {_ADVICE}")
+                raise NotQuietError(f"{load}. The machine was not quiet for {waited}: {_ADVICE}")
             most = format_duration(self._patience_s)
             advice = f"for {waited} now, and for {most} at most: {_ADVICE}"
-            reason = f"waiting until others use less than {MAX_QUIET_LOAD:g} processors: {latest}"
+            reason = f"waiting until others use less than {MAX_QUIET_LOAD:g} processors: {load}"
             self._report_wait(reason, advice if waited_s >= LONG_WAIT_S else "")
             latest = self._read_window(own, _POLL_S)
 
