@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ sentence, who would miss the new statements, and when.
 """
 
 
+@cache
 def count_statements() -> Counter[str]:
     """Return the number of statements of each package."""
     counts: Counter[str] = Counter()
