@@ -116,7 +116,8 @@ def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
 
     Its estimate is NaN where nothing was compared.
     """
-    (verdict,) = ClaimVerdict.from_frame(select_rows(analysis.verdicts, id=HEADLINES[study].claim))
+    claim = HEADLINES[study].claim
+    (verdict,) = [verdict for verdict in analysis.verdicts if verdict.id == claim]
     return verdict
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
+from math import isnan
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -116,8 +117,8 @@ def show_answer(
     # The same comparisons in runs of blocks.
     here = Run.read_results(slug, list_finished_ids(slug))
     tables = {
-        "batch runs here": Comparison.from_frame(here.analysis.tables),
-        "reference run": Comparison.from_frame(_compare_reference(slug)),
+        "batch runs here": here.analysis.tables,
+        "reference run": _compare_reference(slug),
     }
     columns = {
         name: {make_comparison_key(row): row for row in rows}
@@ -266,8 +267,8 @@ def draw_sizes(
 
     # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = _compare_reference(slug).dropna(subset="published")
-    papers = [row for row in Comparison.from_frame(printed) if _key_without_n(row) in keys]
+    printed = [row for row in _compare_reference(slug) if not isnan(row.published)]
+    papers = [row for row in printed if _key_without_n(row) in keys]
 
     return _draw_ratios(slug, rows, papers)
 
@@ -316,7 +317,7 @@ def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
 
 
 @cache
-def _compare_reference(slug: str) -> pd.DataFrame:
+def _compare_reference(slug: str) -> list[Comparison]:
     """Return the comparisons of a study's tables in the reference run."""
     return compare_tables(select_rows(load_reference_means(), study=slug))
 
@@ -328,11 +329,9 @@ def _name_study(study: ModuleType) -> str:
 def _compare(study: ModuleType, runs: Iterable[NotebookRun]) -> list[Comparison]:
     """Return the ratios of runs in this process; each repetition is taken as a block."""
     table = pd.concat([_join_levels(study, run) for run in runs])
-    table = Analysis.from_observations(table.assign(block=table["repetition"])).tables
-    rows = [
-        row for row in Comparison.from_frame(table) if row.kind == "ratio" and row.metric in METRICS
-    ]
-    return [row for row in rows if row.estimate > 0]
+    rows = Analysis.from_observations(table.assign(block=table["repetition"])).tables
+    ratios = [row for row in rows if row.kind == "ratio" and row.metric in METRICS]
+    return [row for row in ratios if row.estimate > 0]
 
 
 def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
