@@ -4,7 +4,6 @@ Begin with `compare_arms`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
 from math import nan
 from typing import Final
 
@@ -51,7 +50,7 @@ def compare_arms(means: pd.DataFrame) -> list[Comparison]:
     return rows
 
 
-def select_differing(checks: Iterable[Comparison]) -> list[Comparison]:
+def select_differing(checks: list[Comparison]) -> list[Comparison]:
     """Return the checks whose interval excludes 1."""
     return [check for check in checks if check.low > 1 or check.high < 1]
 

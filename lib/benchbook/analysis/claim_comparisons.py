@@ -72,7 +72,7 @@ def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -
             for language in _list_languages(claim, study):
                 rows += _compare_claim(claim, study, language)
     # Facts are not tested.
-    return add_holm(rows, lambda row: (row.study, row.language) if row.stands else None)
+    return add_holm(rows, lambda row: f"{row.study} {row.language}" if row.stands else None)
 
 
 def choose_claim_means(

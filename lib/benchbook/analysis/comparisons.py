@@ -4,8 +4,7 @@ Begin with `Comparison`, the record of every comparison: of a claim, of a paper'
 check, of two runs, of a user's documents. `compare_means` computes its numbers.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import log, nan
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -37,14 +36,9 @@ class TableRow:
     """One row of a table: its fields are the table's columns."""
 
     @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the fields."""
-        return [field.name for field in fields(cls)]
-
-    @classmethod
     def to_frame(cls, rows: Iterable[Self]) -> pd.DataFrame:
         """Return rows as a frame."""
-        return pd.DataFrame([*map(vars, rows)], columns=cls.columns())
+        return pd.DataFrame([*map(vars, rows)], columns=[field.name for field in fields(cls)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +282,7 @@ def _estimate_noisy(
 
 
 def add_holm(
-    rows: Sequence[Comparison], name_family: Callable[[Comparison], Hashable]
+    rows: Sequence[Comparison], name_family: Callable[[Comparison], str | None]
 ) -> list[Comparison]:
     """Return comparisons with ``p_holm``.
 
@@ -300,13 +294,7 @@ def add_holm(
         Returns the family of a comparison, in which all are corrected together; None if it is not
         tested.
     """
-    families: dict[Hashable, list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        families[name_family(row)].append(number)
-    families.pop(None, None)
-    corrected = list(rows)
-    for numbers in families.values():
-        p_holm = adjust_holm([rows[number].p for number in numbers]).tolist()
-        for number, p in zip(numbers, p_holm, strict=True):
-            corrected[number] = replace(rows[number], p_holm=p)
-    return corrected
+    families = pd.Series([name_family(row) for row in rows], dtype=object)
+    p = pd.Series([row.p for row in rows], dtype=float)
+    p_holm = p.groupby(families).transform(lambda p: adjust_holm(p.to_numpy()))
+    return [replace(row, p_holm=p) for row, p in zip(rows, p_holm.tolist(), strict=True)]

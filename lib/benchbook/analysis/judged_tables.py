@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import benchbook
 from benchbook import paths
@@ -59,13 +59,10 @@ class JudgedTables:
         }
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            suite_files.write_file(path, json.dumps(content, default=_to_json))
+            # Settings have numbers of numpy.
+            text = json.dumps(content, default=lambda number: number.item())
+            suite_files.write_file(path, text)
         return comparisons, verdicts
-
-
-def _to_json(value: Any) -> Any:
-    """Return a numpy number of a comparison's settings as Python's."""
-    return value.item()
 
 
 def hash_rules() -> str:

@@ -123,14 +123,12 @@ class VerdictCounts:
     @classmethod
     def count(cls, verdicts: Iterable[ClaimVerdict]) -> Self:
         """Return the counts of some verdicts."""
-        counts: dict[str, int] = dict.fromkeys(VERDICTS, 0)
-        findings: dict[str, set[str]] = {name: set() for name in VERDICTS}
-        noisy = 0
-        for claim in verdicts:
-            counts[claim.verdict] += 1
-            findings[claim.verdict].add(claim.finding)
-            noisy += claim.is_only_noisy
-        return cls(counts, noisy, {name: len(events) for name, events in findings.items()})
+        counted = list(verdicts)
+        counts = Counter(claim.verdict for claim in counted)
+        events = {(claim.verdict, claim.finding) for claim in counted}
+        findings = Counter[str](verdict for verdict, _ in events)
+        noisy = sum(claim.is_only_noisy for claim in counted)
+        return cls({name: counts[name] for name in VERDICTS}, noisy, findings)
 
     @property
     def claims(self) -> int:
@@ -180,12 +178,9 @@ def judge_claims(
     by_claim: dict[str, dict[str, list[Comparison]]] = {}
     for row in comparisons:
         by_claim.setdefault(row.name, {}).setdefault(row.language, []).append(row)
-    verdicts = []
-    for claim in claim_files.load_claims() if claims is None else claims:
-        if isinstance(claim, MeasuredClaim) and not claim.fact:
-            by_language = by_claim.get(claim.id, {})
-            verdicts.append(_judge_claim(claim, by_language))
-    return verdicts
+    judged = claim_files.load_claims() if claims is None else claims
+    measured = [claim for claim in judged if isinstance(claim, MeasuredClaim)]
+    return [_judge_claim(claim, by_claim[claim.id]) for claim in measured if not claim.fact]
 
 
 def list_not_testable(claims: Iterable[Claim] | None = None) -> pd.DataFrame:

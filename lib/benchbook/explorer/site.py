@@ -63,7 +63,7 @@ class PageClaim:
     id: str
     line: ClaimLine
     headline: Comparison | None = None  # None where nothing was compared
-    sides: Sequence[BlockMeans] = ()  # what the headline compares
+    key: tuple[object, ...] = ()  # of the answers that are the same comparison
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ def list_claims(analysis: Analysis, study: str) -> list[PageClaim]:
         claim = PageClaim(verdict.id, write_line(verdict))
         if not isnan(verdict.estimate):
             headline = compared[verdict.headline_key]
-            sides = find_sides(headline, analysis.studies[study])
-            claim = replace(claim, headline=headline, sides=sides)
+            key = _make_key(headline, find_sides(headline, analysis.studies[study]))
+            claim = replace(claim, headline=headline, key=key)
         claims.append(claim)
     return claims
 
@@ -233,12 +233,7 @@ def encode_answers(
     for number, answer in enumerate(known.answers):
         sides = [answer.sides[name] for name in ("a", "b")]
         numbers.setdefault(_make_key(answer.comparison, sides), number)
-    located = {}
-    for claim in claims:
-        if claim.headline:
-            key = _make_key(claim.headline, claim.sides)
-            if key in numbers:
-                located[claim.id] = numbers[key]
+    located = {claim.id: numbers[claim.key] for claim in claims if claim.key in numbers}
     return {
         "controls": controls,
         "fixed": fixed,

@@ -116,8 +116,7 @@ def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
 
     Its estimate is NaN where nothing was compared.
     """
-    claim = HEADLINES[study].claim
-    (verdict,) = [verdict for verdict in analysis.verdicts if verdict.id == claim]
+    (verdict,) = [claim for claim in analysis.verdicts if claim.id == HEADLINES[study].claim]
     return verdict
 
 

@@ -108,9 +108,9 @@ class RatioFigure:
 
     def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
         """Return the comparisons that are drawn, in their order, and notes on their levels."""
-        of_kind = [row for row in analysis.tables if row.study == self.study]
-        of_kind = [row for row in of_kind if row.name == self.name and row.kind == "ratio"]
-        table = select_rows(frame_comparisons(of_kind), metric=list(METRICS))
+        about = (self.study, self.name, "ratio")
+        compared = [row for row in analysis.tables if (row.study, row.name, row.kind) == about]
+        table = select_rows(frame_comparisons(compared), metric=list(METRICS))
         if self.operations:
             table = select_rows(table, operation=self.operations)
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
-from math import isnan
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -267,7 +266,7 @@ def draw_sizes(
 
     # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = [row for row in _compare_reference(slug) if not isnan(row.published)]
+    printed = [row for row in _compare_reference(slug) if row.published > 0]
     papers = [row for row in printed if _key_without_n(row) in keys]
 
     return _draw_ratios(slug, rows, papers)

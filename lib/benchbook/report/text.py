@@ -216,7 +216,7 @@ def list_absent_products(merged: MergedRun) -> str:
     return "\n".join(lines)
 
 
-def describe_trust(checks: Sequence[Comparison]) -> str:
+def describe_trust(checks: list[Comparison]) -> str:
     """Return whether the machine can be trusted, and what the A/A checks say."""
     answer = "We do not know."
     if not all(isnan(row.low) for row in checks):
