@@ -107,11 +107,6 @@ class Comparison(TableRow):
         return f"{self.name} | {self.language} | {self.title}"
 
     @property
-    def null(self) -> float:
-        """The estimate without a difference."""
-        return self.than if self.kind == "ratio" else 0.0
-
-    @property
     def is_only_noisy(self) -> bool:
         """Whether all its blocks are noisy."""
         return not self.blocks and self.noisy > 0

@@ -88,7 +88,7 @@ def compare_values(before: Analysis, after: Analysis) -> list[Comparison]:
 
 
 def select_changes(rows: Iterable[Comparison]) -> list[Comparison]:
-    """Return what of `compare_ratios` or `compare_values` changed beyond noise."""
+    """Return the changes of `compare_ratios` or `compare_values` that are beyond noise."""
     return [row for row in rows if row.p_holm < 1 - CONFIDENCE]
 
 

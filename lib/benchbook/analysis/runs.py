@@ -129,7 +129,8 @@ class Analysis:
         for _, means in self.means.groupby("host", sort=False):
             for row in Analysis(means, self._claims).comparisons:
                 if not isnan(row.estimate):
-                    signs[row.key].append(float(np.sign(row.estimate - row.null)))
+                    null = row.than if row.kind == "ratio" else 0.0
+                    signs[row.key].append(float(np.sign(row.estimate - null)))
 
         # Those that are for their claim or against it on all hosts together.
         agreeing = shared = 0

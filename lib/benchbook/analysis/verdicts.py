@@ -457,13 +457,13 @@ def _name_failure(row: Comparison) -> str:
     """Return in which way a comparison is against its claim; empty where that is open."""
     if row.claimed == "equal":
         return "a difference that matters"
-    null = row.null
+    is_ratio = row.kind == "ratio"
+    null = row.than if is_ratio else 0.0
     is_opposite = row.high < null if row.claimed == "more" else row.low > null
     if is_opposite and row.claimed != "different":
         return "the opposite"
-    least, most = -row.margin, row.margin
-    if row.kind == "ratio":
-        least, most = null / row.margin, null * row.margin
+    least = null / row.margin if is_ratio else -row.margin
+    most = null * row.margin if is_ratio else row.margin
     is_within = least <= row.low and row.high <= most
     return "no difference that matters" if is_within else ""
 

@@ -231,8 +231,7 @@ def encode_answers(
     # The number of the answer that is a claim's comparison, by claim.
     numbers: dict[tuple[object, ...], int] = {}
     for number, answer in enumerate(known.answers):
-        sides = [answer.sides[name] for name in ("a", "b")]
-        numbers.setdefault(_make_key(answer.comparison, sides), number)
+        numbers.setdefault(_make_key(answer.comparison, answer.sides.values()), number)
     located = {claim.id: numbers[claim.key] for claim in claims if claim.key in numbers}
     return {
         "controls": controls,

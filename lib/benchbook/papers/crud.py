@@ -178,8 +178,9 @@ def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     pairs = tuple(("noop", database) for database in (*STORES, "mongodb+mongoengine"))
     wanted = of_databases.model_copy(update={"pairs": pairs})
     compared = Comparison.to_frame(compare_tables(means, [wanted])).dropna(subset="estimate")
-    shares = compared.rename(columns={"b": "database", "estimate": "share"})
-    return shares[["database", "operation", "n", "label", "share", "blocks"]]
+    return compared.rename(columns={"b": "database", "estimate": "share"})[
+        ["database", "operation", "n", "label", "share", "blocks"]
+    ]
 
 
 SERIES_STYLES: Final = {

@@ -244,9 +244,8 @@ def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
         of_both = pairs.model_copy(update={"pairs": mapper_over_driver})
         wanted += [of_both, of_both.model_copy(update={"quantities": (of_heap,)})]
     rows = compare_tables(select_rows(analysis.means, study="drivers"), wanted)
-    ran = [row for row in rows if row.blocks]
-    of_memory = [row for row in ran if row.metric in MEMORY_METRICS]
-    others = [row for row in ran if row.metric not in MEMORY_METRICS]
+    of_memory = [row for row in rows if row.blocks and row.metric in MEMORY_METRICS]
+    others = [row for row in rows if row.blocks and row.metric not in MEMORY_METRICS]
     factors = ("attributes", "n", "operation", "metric")
     compared, notes = index_comparisons(others, factors, PAPER_LEVELS)
     of_memory_compared, memory_notes = index_comparisons(of_memory, factors, MEMORY_LEVELS)

@@ -162,8 +162,7 @@ def _list_claims(analysis: Analysis) -> Iterator[KeyedNumber]:
             yield from _list_measured(main, f"{study}.headline", says, _warn_of_claim(main))
     for claim in analysis.verdicts:
         if not math.isnan(claim.estimate):
-            language = LANGUAGES[claim.language]
-            says = f"{claim.says} ({claim.headline}, {language}), {claim.verdict}"
+            says = f"{claim.says} ({claim.headline}, {LANGUAGES[claim.language]}), {claim.verdict}"
             yield from _list_measured(claim, claim.id, says, _warn_of_claim(claim))
 
 
@@ -178,8 +177,7 @@ def _list_comparisons(analysis: Analysis) -> Iterator[KeyedNumber]:
     for row in analysis.comparisons:
         if math.isnan(row.estimate):
             continue
-        levels = row.label.split(", ") if row.label else []
-        parts = [row.language, *levels]
+        parts = [row.language, *row.label.split(", ")]
         if alike[row.name, row.language, row.label] > 1:
             parts.insert(1, row.b)
         key = f"{row.name}.{_join_key(*parts)}"

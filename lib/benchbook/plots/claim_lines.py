@@ -269,9 +269,10 @@ def make_verdict_bars(analysis: Analysis) -> Exhibit:
     """Draw how many claims of each paper have which verdict."""
     bars = []
     for study in SLUGS:
-        counts = VerdictCounts.count(claim for claim in analysis.verdicts if claim.study == study)
-        for name, count in counts.by_verdict.items():
-            bars.append({"level": study, "series": name, "value": count})
+        by_verdict = VerdictCounts.count(
+            claim for claim in analysis.verdicts if claim.study == study
+        ).by_verdict
+        bars += [{"level": study, "series": name, "value": by_verdict[name]} for name in VERDICTS]
     points = frame_points(bars, source="here", unit="claims")
     title, notes = describe_decided(analysis.verdicts), describe_missing_studies(analysis)
     return Exhibit(title, points, tuple(notes), Bars())

@@ -108,8 +108,11 @@ class RatioFigure:
 
     def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
         """Return the comparisons that are drawn, in their order, and notes on their levels."""
-        about = (self.study, self.name, "ratio")
-        compared = [row for row in analysis.tables if (row.study, row.name, row.kind) == about]
+        compared = [
+            row
+            for row in analysis.tables
+            if row.study == self.study and row.name == self.name and row.kind == "ratio"
+        ]
         table = select_rows(frame_comparisons(compared), metric=list(METRICS))
         if self.operations:
             table = select_rows(table, operation=self.operations)
@@ -311,9 +314,8 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
     """Draw each study's headline on one sheet."""
     parts = []
     for study, headline in headlines.items():
-        for claim in analysis.verdicts:
-            if claim.id != headline.claim or isnan(claim.estimate):
-                continue
+        ran = [one for one in analysis.verdicts if one.id == headline.claim and one.estimate > 0]
+        for claim in ran:
             label = headline.label.format(b=claim.b)
             level = f"{study}: {label} ({describe_place(claim)})"
             marks = list_marks(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)
