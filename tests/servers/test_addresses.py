@@ -52,7 +52,7 @@ def name_product(url: str) -> str:
 def test_a_wrong_address_is_reported_in_one_line(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name_url_variable(name_product(url)), url)
     # None is asked for such an address.
-    monkeypatch.setattr(products, "find_missing_driver", lambda _: "")
+    monkeypatch.setattr(products, "find_missing_plugin", lambda _: "")
     reason = explain_missing(name_product(url))
     assert (
         WRONG[url] in reason
