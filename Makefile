@@ -115,7 +115,7 @@ reference: setup
 	$(BIN)/benchbook results import figures/reference/repetitions.parquet figures/campaigns/*.parquet && \
 	$(BIN)/python -m tools.reference decide
 
-# The locks have every extra but the drivers of experimental adapters. The largest is first: the others have its versions.
+# The locks have every extra. The largest is first: the others have its versions.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: setup
 	$(COMPILE) $(addprefix --extra ,build docs hosts release servers test) pyproject.toml --output-file requirements-dev.lock

@@ -203,7 +203,4 @@ if [ "$purpose" = tests ]; then
         npm_ci tests/stand_ins/couchdb "CouchDB's adapter is not tested"
         npm_ci tests/stand_ins/rethinkdb "RethinkDB's adapter is not tested"
     fi
-    if has_jdk && [ ! -e tests/stand_ins/couchbase/CouchbaseMock-1.5.27.jar ]; then
-        why=$("$env/bin/python" -m tools.artefacts tests/stand_ins/couchbase 2>&1) || say "Couchbase's adapter is not tested: $why"
-    fi
 fi

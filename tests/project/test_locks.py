@@ -17,13 +17,11 @@ from checkout import ROOT
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-# Extras that users ask for, and no make target does.
-DRIVERS = {"arangodb", "couchbase", "sqlserver"}
 UV = Path(sys.executable).with_name("uv")
 
 EXTRAS_OF_LOCK = {
     "requirements.lock": {"build", "servers"},
-    "requirements-dev.lock": EXTRAS.keys() - DRIVERS,
+    "requirements-dev.lock": EXTRAS.keys(),
 }
 # Those of one environment have the same versions, so that uv takes them together.
 ENVIRONMENTS = {
@@ -93,7 +91,7 @@ def test_the_lessons_ask_for_the_ranges_of_the_suite() -> None:
 
 
 def test_names_of_extras_that_users_typed_still_exist() -> None:
-    assert {*DRIVERS, "build", "docs", "hosts", "release", "servers", "test"} <= EXTRAS.keys()
+    assert {"build", "docs", "hosts", "release", "servers", "test"} <= EXTRAS.keys()
 
 
 def resolve(
@@ -175,10 +173,10 @@ sys.path.insert(0, "tests")
 from other_systems import OnlyLocked
 sys.meta_path.insert(0, OnlyLocked(Path("requirements.lock")))
 import benchbook
-# Of the extras hosts, arangodb, couchbase and sqlserver.
-extras = (".cluster.dispatch", ".cluster.worker", ".arangodb.", ".couchbase.", ".sqlserver.")
+# Of the extra hosts.
+hosts = ("benchbook.cluster.dispatch", "benchbook.cluster.worker")
 for module in pkgutil.walk_packages(benchbook.__path__, "benchbook."):
-    if not module.name.endswith("__main__") and not any(name in module.name for name in extras):
+    if not module.name.endswith("__main__") and module.name not in hosts:
         importlib.import_module(module.name)
 from benchbook.cli import main
 sys.exit(main(["run", "bookstore", "--scheduler", "tcp://127.0.0.1:9", "--unprotected"]))

@@ -2,16 +2,13 @@
 
 import itertools
 import json
-import os
 import pkgutil
 import re
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,6 +20,7 @@ from benchbook.registry import plugins
 from benchbook.results.server_checks import CHECKS_FILE
 from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
+from plugin_environment import Environment
 
 BIN = Path(sys.executable).parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -39,65 +37,11 @@ for row in PAGE.splitlines():
         THEN[kind] = re.findall(r"`benchbook ([^`]+)`", commands)
 
 
-class Environment:
-    """A new environment with the packages of this one and the plug-ins."""
-
-    def __init__(self, folder: Path) -> None:
-        self.python, self.results = folder / "env" / "bin" / "python", folder / "results"
-        self.plugins = [folder / f"benchbook-{name}" for _, name, *_ in MADE]
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True
-        )
-        (site,) = (folder / "env").glob("lib/python3*/site-packages")
-        (site / "benchbook-tests.pth").write_text(
-            f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        )
-
-    def install(self) -> None:
-        install = [
-            BIN / "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--offline",
-            "--python",
-            self.python,
-            "--no-deps",
-        ]
-        editable = []
-        for plugin in self.plugins:
-            editable += ["--editable", plugin]
-        subprocess.run(
-            [*install, "--no-build-isolation", *editable], check=True, capture_output=True
-        )
-
-    def ran(self, *words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
-        env = (
-            os.environ
-            | {"BENCHBOOK_RESULTS": str(self.results), "PYTHONDONTWRITEBYTECODE": "1"}
-            | env
-        )
-        return subprocess.run(
-            [self.python, *words], capture_output=True, text=True, env=env, cwd=ROOT, check=False
-        )
-
-    def run_as_json(self, *words: str, **env: str) -> Any:
-        ran = self.ran("-I", "-m", "benchbook.cli", *words, "--json", **env)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return json.loads(ran.stdout)
-
-    def identities(self) -> set[tuple[str, str]]:
-        return {
-            (cell["study"], cell["identity"])
-            for cell in self.run_as_json("plan", "--profile", "smoke")
-        }
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """Return an environment with a plug-in of each kind; `before` is the plan without them."""
     folder = tmp_path_factory.mktemp("plugins")
-    made = Environment(folder)
+    made = Environment(folder, [folder / f"benchbook-{name}" for _, name, *_ in MADE])
     for kind, name, *more in MADE:
         assert (
             cli.main(["new", kind, name, "--folder", str(folder / f"benchbook-{name}"), *more]) == 0

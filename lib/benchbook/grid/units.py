@@ -123,9 +123,6 @@ UNITS: Final = {
     "mysql": Unit(("databases/mysql/*.py",), ("sql",), ("pymysql",)),
     "couchdb": Unit(("databases/couchdb/*.py",), ("databases",), ("urllib3",)),
     "rethinkdb": Unit(("databases/rethinkdb/*.py",), ("databases",), ("rethinkdb",)),
-    "couchbase": Unit(("databases/couchbase/*.py",), ("databases",), ("couchbase",)),
-    "sqlserver": Unit(("databases/sqlserver/*.py",), ("sql",), ("pymssql",)),
-    "arangodb": Unit(("databases/arangodb/*.py",), ("databases",), ("python-arango",)),
     # What cells run on that name it: an emulated network, sockets, another language.
     "networks": Unit(("servers/networks.py", "servers/namespaces.py")),
     "sockets": Unit(("sockets/*.py", "studies/bookstore_receiver.py"), libraries=("orjson",)),

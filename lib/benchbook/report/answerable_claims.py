@@ -1,8 +1,9 @@
 """The claims that a machine can answer in a profile, and what each lever adds.
 
 Begin with `find_answers`. A comparison can be answered where all its terms are among the profile's
-cells and run on the machine, no adapter is experimental, and no reason of `data/claims` makes it
-not comparable. A claim can be answered where at least one of its comparisons can, in any language.
+cells and run on the machine, each plug-in's adapter was checked, and no reason of `data/claims`
+makes it not comparable. A claim can be answered where at least one of its comparisons can, in any
+language.
 """
 
 import os
@@ -44,7 +45,7 @@ from benchbook.text.number_format import format_count
 LeverKind: TypeAlias = Literal[
     "product", "language", "namespaces", "delay", "processors", "network", "containers", "commit"
 ]
-NoAnswer: TypeAlias = Literal["experimental adapter", "not comparable", "not in the profile"]
+NoAnswer: TypeAlias = Literal["unchecked adapter", "not comparable", "not in the profile"]
 """Why nothing lets a machine answer a comparison: of a claim's, the first of these counts."""
 
 ServerKey: TypeAlias = tuple[str, Topology, bool]
@@ -213,7 +214,7 @@ class ClaimAnswers:
     def describe_rest(self) -> list[str]:
         """Return the claims that have no answer, by reason and study, and those not counted."""
         words = {
-            "experimental adapter": "need an adapter that is experimental",
+            "unchecked adapter": "need a database whose adapter was not checked",
             "not comparable": "are not comparable here",
             "not in the profile": f"need cells that {self.profile} does not have",
         }
@@ -586,7 +587,7 @@ def _find_refusal(claim: MeasuredClaim, compared: ClaimMeans) -> NoAnswer | None
         return "not comparable"
     databases = [str(mean.settings.get("database") or "") for mean in compared.means.values()]
     if any(map(is_unchecked, databases)):
-        return "experimental adapter"
+        return "unchecked adapter"
     return None
 
 

@@ -187,10 +187,10 @@ def describe_cells(merged: MergedRun) -> str:
     if without:
         missing = f"Nothing was measured of {', '.join(without)}"
         text += f"{missing}: there the papers' numbers stand alone. "
-    experimental = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
-    if experimental:
-        names = escape_markdown(", ".join(experimental))
-        text += f"These adapters are experimental, never run against the product: {names}."
+    unchecked = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
+    if unchecked:
+        names = escape_markdown(", ".join(unchecked))
+        text += f"These databases were not checked on their servers, and decide no claim: {names}."
     return text
 
 

@@ -41,7 +41,7 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.measure import time_action
 from benchbook.registry.products import (
     PRODUCTS,
-    find_missing_driver,
+    find_missing_plugin,
     is_unsupported,
     load_database_product,
     load_product,
@@ -245,7 +245,7 @@ def expected(parameters: Parameters) -> set[Output]:
 
 def _can_count_bytes(parameters: Parameters, is_given: bool) -> bool:
     """Return whether the database can count received bytes on the cell's servers."""
-    if find_missing_driver(parameters.database):
+    if find_missing_plugin(parameters.database):
         # Its adapter cannot be imported: the registry knows what its product cannot do.
         return not is_unsupported(parameters.database, "bytes_received")
     name, topology = deployment(parameters)

@@ -6,14 +6,14 @@ in their bucket. Begin with `adapter`.
 
 from typing import Final
 
-from benchbook.registry.products import Image, Product
+from benchbook.registry.products import Product
+from benchbook_more_databases.licensed_image import LicensedImage
 
 VERSION = 1
 
 PRODUCTS: Final = {
     "couchbase": Product(
         title="Couchbase",
-        extra_driver="couchbase",
         limitations={
             "bytes_received": (
                 "XDCR's statistics are sampled, and it goes where its target's nodes say: "
@@ -22,12 +22,10 @@ PRODUCTS: Final = {
         },
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),
-        image=Image(
+        image=LicensedImage(
             "docker.io/library/couchbase:enterprise-8.0.2",
             "Couchbase's Enterprise License Agreement",
-            port=8091,
-            memory_gb=2,
-            terms=True,
+            memory_gb=2.0,
         ),
     ),
 }

@@ -13,7 +13,6 @@ VERSION = 1
 PRODUCTS: Final = {
     "arangodb": Product(
         title="ArangoDB",
-        extra_driver="arango",
         limitations={
             "bytes_received": (
                 "the applier counts no bytes, and follows whom its server is set to: "

@@ -14,12 +14,12 @@ from benchbook.databases.adapter import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.databases.arangodb import server
+from benchbook_more_databases.arangodb import server
 from cases import TYPED, make_awkward_records
 
-WHY = "python-arango is not installed with the suite: benchbook[arangodb] brings it"
+WHY = "python-arango is not installed with the suite: benchbook-more-databases brings it"
 pytest.importorskip("arango", reason=WHY)
-adapter = pytest.importorskip("benchbook.databases.arangodb.adapter")
+adapter = pytest.importorskip("benchbook_more_databases.arangodb.adapter")
 
 
 def test_a_document_becomes_its_record_again() -> None:

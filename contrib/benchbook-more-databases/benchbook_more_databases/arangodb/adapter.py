@@ -33,11 +33,11 @@ from benchbook.databases.adapter import (
     UnreachableError,
     split_batches,
 )
-from benchbook.databases.arangodb import PRODUCTS
-from benchbook.databases.arangodb.server import split_url
 from benchbook.databases.server_adapter import PollingAdapter
 from benchbook.schema import Document, Record, Schema
 from benchbook.servers.deployment import Node, Role
+from benchbook_more_databases.arangodb import PRODUCTS
+from benchbook_more_databases.arangodb.server import split_url
 
 Database: TypeAlias = Any
 """A `StandardDatabase`, whose methods' types include the jobs that other databases return."""

@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 import pymssql
 
-from benchbook.registry.products import ACCEPTED_TERMS
 from benchbook.servers.address import ServerInfo, read_login
 from benchbook.servers.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.fleet import Fleet, RunAt, make_password, start_roles
 from benchbook.servers.programs import AvailableServer
+from benchbook_more_databases.bridged_fleet import BridgedFleet
+from benchbook_more_databases.licensed_image import TERMS_VARIABLE
 
 INFO_QUERY: Final = """
 SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)),
@@ -42,7 +43,13 @@ NAME_QUERY: Final = "SELECT CAST(SERVERPROPERTY('ServerName') AS nvarchar(128))"
 _GROUP_PORT: Final = 5022
 """The port of members of a group, among themselves."""
 
+_PORT: Final = 1433
 _START_TIMEOUT_S: Final = 180
+
+
+def fleet() -> Fleet:
+    """Return an empty fleet: the image's server only listens at its own port."""
+    return BridgedFleet("sqlserver", _PORT)
 
 
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
@@ -59,12 +66,11 @@ def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
 
 def _start_server(fleet: Fleet, installed: AvailableServer, role: Role, password: str) -> None:
     # Only the user may accept the terms.
-    variable = ACCEPTED_TERMS[0]
     environment = {
         "MSSQL_PID": "Developer",
         "MSSQL_ENABLE_HADR": "1",
         "MSSQL_MEMORY_LIMIT_MB": "2048",
-        variable: os.environ.get(variable, ""),
+        TERMS_VARIABLE: os.environ.get(TERMS_VARIABLE, ""),
         "MSSQL_SA_PASSWORD": password,
     }
     # Free editions may ignore this setting of reports on use: but their bridge leads nowhere.
@@ -86,7 +92,7 @@ def _await_server(fleet: Fleet, installed: AvailableServer, role: Role, password
 def _create_group(fleet: Fleet, installed: AvailableServer, primary: str, replica: str) -> None:
     """Make the database on the primary and a group that copies it; wait for the replica."""
     # Both members have the primary's certificate.
-    secret = read_login(primary, 1433)["password"].decode()
+    secret = read_login(primary, _PORT)["password"].decode()
     _create_endpoint(primary, secret, "WITH SUBJECT = N'benchbook'")
     certificate = _fetch_binary(primary, "SELECT CERTENCODED(CERT_ID(N'benchbook'))")
     key = _fetch_binary(primary, f"SELECT CERTPRIVATEKEY(CERT_ID(N'benchbook'), N'{secret}')")
@@ -187,7 +193,7 @@ def connect(
     A secondary accepts only connections that are `read_only`. An answer may take `timeout` seconds;
     0 is without a limit.
     """
-    login = read_login(url, 1433)
+    login = read_login(url, _PORT)
     return pymssql.connect(
         server=login["host"] or "",
         port=str(login["port"]),

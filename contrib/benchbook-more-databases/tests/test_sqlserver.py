@@ -15,10 +15,10 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.servers.deployment import Deployment, Node
 from cases import SETS, TYPED, make_awkward_records
 
-WHY = "pymssql is not installed with the suite: benchbook[sqlserver] brings it"
+WHY = "pymssql is not installed with the suite: benchbook-more-databases brings it"
 pymssql = pytest.importorskip("pymssql", reason=WHY)
-sqlserver = pytest.importorskip("benchbook.databases.sqlserver.adapter")
-server = pytest.importorskip("benchbook.databases.sqlserver.server")
+sqlserver = pytest.importorskip("benchbook_more_databases.sqlserver.adapter")
+server = pytest.importorskip("benchbook_more_databases.sqlserver.server")
 
 NOBODY = Deployment(
     "sqlserver",

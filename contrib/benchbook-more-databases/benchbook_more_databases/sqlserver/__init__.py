@@ -6,22 +6,20 @@ tables on them. Begin with `adapter`.
 
 from typing import Final
 
-from benchbook.registry.products import Image, Product
+from benchbook.registry.products import Product
+from benchbook_more_databases.licensed_image import LicensedImage
 
 VERSION = 1
 
 PRODUCTS: Final = {
     "sqlserver": Product(
         title="SQL Server",
-        extra_driver="pymssql",
         schemes=("sqlserver",),
         processes=("sqlservr",),
-        image=Image(
+        image=LicensedImage(
             "mcr.microsoft.com/mssql/server:2022-CU26-ubuntu-22.04",
             "Microsoft's Software License Terms, Developer edition",
-            port=1433,
-            memory_gb=2,
-            terms=True,
+            memory_gb=2.0,
         ),
     ),
 }

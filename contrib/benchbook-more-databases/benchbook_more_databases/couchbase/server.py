@@ -26,9 +26,16 @@ from benchbook.servers.fleet import (
     start_roles,
 )
 from benchbook.servers.programs import AvailableServer
+from benchbook_more_databases.bridged_fleet import BridgedFleet
 
 _DATA_PORT: Final = 11210
+_MANAGEMENT_PORT: Final = 8091
 _START_TIMEOUT_S: Final = 180
+
+
+def fleet() -> Fleet:
+    """Return an empty fleet: the image's server only listens at its own ports."""
+    return BridgedFleet("couchbase", _MANAGEMENT_PORT)
 
 
 def launch(run_at: RunAt, topology: Topology) -> dict[Role, str]:
@@ -180,7 +187,7 @@ def _find_origin(url: str) -> str:
     """Return where the REST interface of an address is."""
     parts = urlsplit(url)
     is_secure = parts.scheme == "couchbases"
-    default_port = "18091" if is_secure else "8091"
+    default_port = "18091" if is_secure else str(_MANAGEMENT_PORT)
     (port,) = parse_qs(parts.query).get("management", [default_port])
     host = format_host_port(url, 0).rpartition(":")[0]
     return f"{'https' if is_secure else 'http'}://{host}:{port}"

@@ -46,10 +46,10 @@ from benchbook.databases.adapter import (
     UnreachableError,
     split_batches,
 )
-from benchbook.databases.couchbase import PRODUCTS
 from benchbook.databases.server_adapter import ComparingAdapter, Versions
 from benchbook.schema import Document, Record, Schema
 from benchbook.servers.deployment import PATIENCE_S, Node, Role
+from benchbook_more_databases.couchbase import PRODUCTS
 
 _BATCH_SIZE: Final = 1000
 

@@ -29,10 +29,10 @@ from benchbook.databases.adapter import (
 )
 from benchbook.databases.server_adapter import PollingAdapter
 from benchbook.databases.sql import Cursor, RelationalAdapter, Row, RowTable
-from benchbook.databases.sqlserver.server import connect, read_error
 from benchbook.measure import Meter
 from benchbook.schema import Field, Schema
 from benchbook.servers.deployment import DATABASE_NAME, Node, Role
+from benchbook_more_databases.sqlserver.server import connect, read_error
 
 _BINARY_COLLATION: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_TYPE: Final = f"nvarchar(450) {_BINARY_COLLATION}"
