@@ -133,7 +133,7 @@ def hash_inputs(profile: str) -> str:
         *paths.grids().glob("*.yaml"),
         *paths.published_numbers().glob("*.csv"),
         *paths.claims().glob("*.yaml"),
-        *paths.findings().glob("*.yaml"),
+        *paths.findings().iterdir(),
         *paths.reference().glob("*.parquet"),
         *Path(benchbook.__file__).parent.rglob("*.py"),
         *TEMPLATE.iterdir(),
