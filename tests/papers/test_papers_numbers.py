@@ -139,7 +139,7 @@ def test_all_that_the_notebook_computes_is_as_committed(executed, checks, found)
 def test_the_notebook_says_how_many_agree(executed, checks, found):
     agree = checks["agrees"].sum()
     counts = f"Of {len(checks)} numbers, bounds and orderings that can be recomputed, {agree} agree"
-    said = f"{counts} and {len(checks) - agree} differ. They come to {len(found)} findings"
+    said = f"{counts} and {len(checks) - agree} differ. There are {len(found)} findings"
     assert said in executed.cells[0].source
 
 
