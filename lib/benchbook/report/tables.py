@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.analysis.comparisons import Comparison
-from benchbook.papers.tcp_samples import recompute_tests
+from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import FrameRow, iterate_rows
@@ -236,7 +236,7 @@ def render_aa_checks(checks: pd.DataFrame) -> NotebookOutput:
 
 def render_printed_tests() -> NotebookOutput:
     """Render the t-tests that the papers print, recomputed from their own numbers."""
-    tests = recompute_tests()
+    tests = load_t_tests()
     columns = {
         "Measure": tests["measure"],
         "Commas": tests["reading"],
