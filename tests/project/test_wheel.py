@@ -72,7 +72,14 @@ def installed(
 
 
 def test_a_wheel_holds_what_is_in_git_and_no_result(wheel: Path) -> None:
-    laid_out = ["notebooks", "papermill_params", "data", "figures/reference", "lib/benchbook"]
+    laid_out = [
+        "lib/benchbook",
+        "contrib/examples",
+        "notebooks",
+        "papermill_params",
+        "data",
+        "figures/reference",
+    ]
     listed = subprocess.run(
         ["git", "ls-files", *laid_out], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

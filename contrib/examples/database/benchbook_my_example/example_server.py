@@ -1,6 +1,6 @@
 """An example server in memory, which stands for your database.
 
-``python -m $package.example_server [PORT]`` starts it.
+``python -m benchbook_my_example.example_server [PORT]`` starts it.
 
 With it the adapter runs from the first minute on. Its times say nothing about a product.
 """
@@ -83,5 +83,5 @@ class Server(socketserver.ThreadingTCPServer):
 
 if __name__ == "__main__":
     with Server(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 0), Handler) as server:
-        print(f"$dashed://127.0.0.1:{server.server_address[1]}", flush=True)
+        print(f"my-example://127.0.0.1:{server.server_address[1]}", flush=True)
         server.serve_forever()

@@ -1,8 +1,7 @@
-"""$Title's servers: one at ``$dashed://host:port``, used by its address."""
-
-from $package.client import Client
+"""My Example's servers: one at ``my-example://host:port``, used by its address."""
 
 from benchbook.servers.address import ServerInfo
+from benchbook_my_example.client import Client
 
 
 def ask(url: str) -> ServerInfo:

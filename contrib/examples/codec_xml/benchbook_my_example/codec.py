@@ -1,4 +1,4 @@
-"""The codec $name: XML by element trees of the standard library, which your library replaces."""
+"""The codec my_example: XML by the standard library; replace it by your library."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -9,7 +9,7 @@ from benchbook.codecs.tree_codec import ROOT, TreeCodec, encode_text
 def make_codec() -> TreeCodec:
     """Return the codec; each process calls this once, outside the timed section."""
     element, child = ElementTree.Element, ElementTree.SubElement
-    return TreeCodec("$name", element, child, lambda: element(ROOT), _write, _parse)
+    return TreeCodec("my_example", element, child, lambda: element(ROOT), _write, _parse)
 
 
 def _write(element: Any) -> bytes:

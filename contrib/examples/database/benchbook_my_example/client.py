@@ -1,4 +1,4 @@
-"""A client of `$package.example_server`: delete both and use your database's driver."""
+"""A client of `benchbook_my_example.example_server`: delete both and use your database's driver."""
 
 import json
 import socket

@@ -1,12 +1,10 @@
-"""$Title through its driver: one store per schema, which has the records as they are.
+"""My Example through its driver: one store per schema, which has the records as they are.
 
 `benchbook.databases.adapter` says what each verb must do.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
-
-from $package.client import Client, ServerError
 
 from benchbook.databases.adapter import (
     AdapterError,
@@ -18,16 +16,17 @@ from benchbook.databases.adapter import (
 from benchbook.databases.server_adapter import ServerAdapter
 from benchbook.schema import Record, Schema
 from benchbook.servers.deployment import Node, Role
+from benchbook_my_example.client import Client, ServerError
 
 
 class Adapter(ServerAdapter[Client]):
     """The verbs, as the driver's users would write them, without timing."""
 
-    name = "$name"
-    product = "$name"
+    name = "my_example"
+    product = "my_example"
     model = "document"
     # The library and its version.
-    driver = "$package's example client 0.1"
+    driver = "benchbook_my_example's example client 0.1"
     # The driver's exceptions, and what they become: by their classes or by `read_error_code`.
     driver_errors = (ServerError, OSError)
     error_types: ClassVar[Mapping[type[AdapterError], tuple[Any, ...]]] = {

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from benchbook_my_example.client import Client
 
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import DuplicateKeyError, MissingRecordError
@@ -13,7 +14,6 @@ from benchbook.servers import launcher
 from benchbook.servers.address import name_url_variable
 from benchbook.servers.deployment import Deployment
 from benchbook.servers.programs import AvailableServer
-from $package.client import Client
 
 COMMENTS = blog.generate_comments(20, 20150501)
 PEOPLE = persons.generate_people(20, 20150501, fields=50)
@@ -22,29 +22,29 @@ PEOPLE = persons.generate_people(20, 20150501, fields=50)
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Start the example server; replace it by the address of a server of your database."""
-    command = [sys.executable, "-m", "$package.example_server"]
+    command = [sys.executable, "-m", "benchbook_my_example.example_server"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         address = server.stdout.readline().strip()
-        monkeypatch.setenv(name_url_variable("$name"), address)
+        monkeypatch.setenv(name_url_variable("my_example"), address)
         yield address
         server.terminate()
 
 
 @pytest.fixture
 def deployment(url: str) -> Iterator[Deployment]:
-    with launcher.provide_servers("$name", "single") as running:
+    with launcher.provide_servers("my_example", "single") as running:
         yield running.deployment
 
 
 def test_its_server_is_found_at_its_address(url: str) -> None:
-    found = launcher.find_server("$name")
+    found = launcher.find_server("my_example")
     assert isinstance(found, AvailableServer), found
     assert found.source == "address"
 
 
 @pytest.mark.parametrize("data", [COMMENTS, PEOPLE], ids=lambda one: one.name)
 def test_records_are_read_as_they_were_inserted(deployment: Deployment, data) -> None:
-    with catalogue.open_adapter("$name", deployment) as database:
+    with catalogue.open_adapter("my_example", deployment) as database:
         database.create(data.schema)
         database.insert_many(data.records[:10])
         for record in data.records[10:]:
@@ -54,7 +54,7 @@ def test_records_are_read_as_they_were_inserted(deployment: Deployment, data) ->
 
 
 def test_records_are_found_changed_and_deleted(deployment: Deployment) -> None:
-    with catalogue.open_adapter("$name", deployment) as database:
+    with catalogue.open_adapter("my_example", deployment) as database:
         database.create(COMMENTS.schema)
         database.insert_many(COMMENTS.records)
         first = COMMENTS.records[0]
@@ -68,7 +68,7 @@ def test_records_are_found_changed_and_deleted(deployment: Deployment) -> None:
 
 
 def test_errors_are_benchbooks_own(deployment: Deployment) -> None:
-    with catalogue.open_adapter("$name", deployment) as database:
+    with catalogue.open_adapter("my_example", deployment) as database:
         database.create(COMMENTS.schema)
         database.insert(COMMENTS.records[0])
         with pytest.raises(DuplicateKeyError):
@@ -82,7 +82,7 @@ def test_a_run_leaves_only_the_data_of_others(deployment: Deployment, url: str) 
     theirs.call("make", store="customers")
     with (
         catalogue.use_fresh_database(deployment),
-        catalogue.open_adapter("$name", deployment) as database,
+        catalogue.open_adapter("my_example", deployment) as database,
     ):
         database.create(COMMENTS.schema)
         assert catalogue.list_run_databases(database) == [deployment.database]

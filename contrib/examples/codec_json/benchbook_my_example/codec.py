@@ -1,4 +1,4 @@
-"""The codec $name: JSON by two functions of the standard library, which your library replaces."""
+"""The codec my_example: JSON by the standard library; replace it by your library."""
 
 import json
 from datetime import date
@@ -9,7 +9,7 @@ from benchbook.codecs.json_codec import JsonCodec, simplify
 
 def make_codec() -> JsonCodec:
     """Return the codec; each process calls this once, outside the timed section."""
-    return JsonCodec("$name", _write_record, _write_bookstore, json.loads)
+    return JsonCodec("my_example", _write_record, _write_bookstore, json.loads)
 
 
 def _write_record(record: Any) -> bytes:

@@ -2,19 +2,20 @@
 
 import json
 
+from benchbook_my_example import study
+
 from benchbook import grid
 from benchbook.studies.catalogue import find_notebook
-from $package import study
 
 
 def test_its_grid_is_planned() -> None:
-    cells = grid.make_plan(["$name"], "smoke").cells
+    cells = grid.make_plan(["my_example"], "smoke").cells
     assert {cell.parameters.level for cell in cells} == {1, 6, 9}
     assert not any(cell.missing for cell in cells)
 
 
 def test_its_notebook_takes_its_parameters() -> None:
-    cells = json.loads(find_notebook("$name").read_text())["cells"]
+    cells = json.loads(find_notebook("my_example").read_text())["cells"]
     (given,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     names = {line.partition(":")[0] for line in given["source"]}
     assert names == set(study.Parameters.model_fields)

@@ -1,4 +1,4 @@
-"""Study `$name`: the time to compress records as JSON, by zlib's level. Replace it by yours.
+"""Study `my_example`: the time to compress records as JSON, by zlib's level. Replace it by yours.
 
 Every repetition compresses n comments, one call per comment. Outside the timed section it checks
 that each is equal when it is decompressed.
@@ -12,8 +12,8 @@ import pandas as pd
 
 from benchbook import codecs
 from benchbook.datasets import blog
-from benchbook.servers.deployment import Topology
 from benchbook.measure import make_client_meters, time_action
+from benchbook.servers.deployment import Topology
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, state_parameters
 
 METRICS = ("wall_time", "cpu_user", "cpu_system")
