@@ -6,8 +6,6 @@ loads nothing and reloads itself meanwhile. ``notebooks/06_your_documents.ipynb`
 """
 
 import asyncio
-import csv
-import io
 import os
 import shlex
 import signal
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import ipywidgets as widgets
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchbook import paths
@@ -42,7 +41,7 @@ from benchbook.explorer.text import describe_scope, omit_folder
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records
-from benchbook.results.views import quote_formula
+from benchbook.results.views import format_csv
 from benchbook.servers import processes
 
 _PAGES: Final = "documents"
@@ -53,6 +52,12 @@ _MAX_LISTED_FIELDS: Final = 40
 
 _MAX_BAR_LENGTH: Final = 20
 """Characters of the longest bar in a terminal."""
+
+_CSV_COLUMNS: Final = [
+    *("question", "of", "operation", "level", "value", "unit"),
+    *("ratio_to_smallest", "low_99", "high_99"),
+    *("blocks", "machine_days", "noisy_blocks", "state"),
+]
 
 _LARGE_FILES: Final = (
     "More than 10 MB? Pick it under <code>make lab</code>; in another Jupyter write its path."
@@ -100,25 +105,18 @@ def write_csv(replies: Sequence[Reply]) -> str:
 
     Texts that a spreadsheet would read as formulas are quoted.
     """
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    names = ["question", "of", "operation", "level", "value", "unit"]
-    names += ["ratio_to_smallest", "low_99", "high_99"]
-    names += ["blocks", "machine_days", "noisy_blocks", "state"]
-    rows.writerow(names)
+    rows = []
     for reply in replies:
         for answer in reply.answers:
             for bar in answer.bars:
-                about = [
-                    quote_formula(text)
-                    for text in (reply.question.text, answer.label, answer.operation, bar.level)
-                ]
-                ends = [
+                row: list[object] = [reply.question.text, answer.label, answer.operation, bar.level]
+                row += [f"{bar.value:.6g}", bar.unit]
+                row += [
                     "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
                 ]
-                counts = [bar.blocks, bar.machine_days, bar.noisy]
-                rows.writerow([*about, f"{bar.value:.6g}", bar.unit, *ends, *counts, bar.state])
-    return table.getvalue()
+                row += [bar.blocks, bar.machine_days, bar.noisy, bar.state]
+                rows.append(row)
+    return format_csv(pd.DataFrame(rows, columns=_CSV_COLUMNS))
 
 
 @dataclass(frozen=True)
