@@ -82,7 +82,7 @@ def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
 
 def _copy_folder(source: Path, target: Path) -> None:
     """Copy a folder; stop at the first file that fails."""
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.iterdir()):
         if path.name in NOT_COPIED:
             continue
@@ -125,23 +125,20 @@ def make_package(options: argparse.Namespace) -> int:
         raise UsageError(f"{folder} exists: name another folder with --folder")
     example = f"codec_{options.format}" if kind == "codec" else kind
     with _make_whole_folder(folder, str(folder)) as scratch:
-        _copy_example(paths.code_folder() / "contrib" / "examples" / example, scratch, name)
+        _copy_folder(paths.code_folder() / "contrib" / "examples" / example, scratch)
+        _rename_package(scratch, name)
     print(f"Made {folder}: begin with {folder / 'README.md'}")
     return DONE
 
 
-def _copy_example(source: Path, target: Path, name: str) -> None:
-    """Copy an example package, with another name in its texts and in the names of its files."""
-    target.mkdir(exist_ok=True)
-    for path in sorted(source.iterdir()):
-        if path.name in NOT_COPIED:
-            continue
-        renamed = target / _rename_example(path.name, name)
-        if path.is_dir():
-            _copy_example(path, renamed, name)
-        else:
+def _rename_package(folder: Path, name: str) -> None:
+    """Give a copy of an example package another name, in its texts and in its files' names."""
+    # What a folder has comes before the folder.
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_file():
             text = path.read_text(encoding="utf-8")
-            renamed.write_text(_rename_example(text, name), encoding="utf-8")
+            path.write_text(_rename_example(text, name), encoding="utf-8")
+        path.rename(path.with_name(_rename_example(path.name, name)))
 
 
 def _rename_example(text: str, name: str) -> str:
