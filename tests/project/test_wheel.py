@@ -106,6 +106,9 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
     assert laid_out.returncode == 0 and (folder / "notebooks" / "00_start_here.ipynb").is_file()
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
     assert installed("init", str(folder)).returncode == 2
+    package = tmp_path / "package"
+    assert installed("new", "database", "mine", "--folder", str(package)).returncode == 0
+    assert (package / "benchbook_mine" / "adapter.py").is_file()
     judged = installed("claims", "--reference", "--json", folder=folder)
     here = subprocess.run(
         [sys.executable, "-m", "benchbook.cli", "claims", "--reference", "--json"],
