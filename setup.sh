@@ -1,8 +1,7 @@
 #!/bin/sh
 # Sets up ./.venv for `make`: Python >= 3.11 found, uv found or installed there, the packages of one lock installed with
-# their hashes checked and their bytecode compiled. Nothing outside this folder is touched, but for uv's and npm's caches of
-# what they fetched (in the home folder), and for what Debian's packages provide: installed when that is missing and we are
-# root (no service is started), else named.
+# their hashes checked and their bytecode compiled. Outside this folder it touches the caches of uv and npm in the home
+# folder. As root it also installs the Debian packages that are missing, and starts no service; otherwise it names them.
 #   ./setup.sh [ENVIRONMENT [lessons|run|dev|tests]]
 set -eu
 unset PYTHONSAFEPATH # it would hide tools/

@@ -146,6 +146,11 @@ def artefacts() -> Path:
     return root() / ".cache" / "maven"
 
 
+def judged_tables() -> Path:
+    """Return the folder of the verdicts of runs, a cache that is not in git."""
+    return root() / ".cache" / "judged"
+
+
 def servers() -> Path:
     """Return the folder of fetched servers (MySQL 8.0), which is not in git."""
     return root() / ".cache" / "servers"

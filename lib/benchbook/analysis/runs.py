@@ -29,6 +29,7 @@ from benchbook.analysis.block_means import (
 )
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claims import Claim
+from benchbook.analysis.judged_tables import JudgedTables, Tables, hash_files, hash_results
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
@@ -60,15 +61,19 @@ class Analysis:
     claims
         The claims that are compared and judged; None for all of `data/claims`. Comparisons are
         corrected together by study, so all claims of a study are needed.
+    cache
+        Where comparisons and verdicts are kept; None judges anew.
     """
 
     def __init__(
         self,
         means: pd.DataFrame | Callable[[], pd.DataFrame],
         claims: Sequence[Claim] | None = None,
+        cache: JudgedTables | None = None,
     ) -> None:
         self._means = means
         self._claims = claims
+        self._cache = cache
 
     @classmethod
     def from_observations(cls, observations: pd.DataFrame) -> Self:
@@ -96,15 +101,23 @@ class Analysis:
         """Every number that the papers print, as `load_published_numbers` returns them."""
         return load_published_numbers()
 
-    @cached_property
+    @property
     def comparisons(self) -> pd.DataFrame:
         """Every comparison of the claims, as `compare_claims` returns them."""
-        return compare_claims(self.means, self._claims)
+        return self._judged[0]
 
-    @cached_property
+    @property
     def verdicts(self) -> pd.DataFrame:
         """The claims with their verdicts, as `judge_claims` returns them."""
-        return judge_claims(self.comparisons, self._claims)
+        return self._judged[1]
+
+    @cached_property
+    def _judged(self) -> Tables:
+        return self._cache.load(self._judge) if self._cache else self._judge()
+
+    def _judge(self) -> Tables:
+        comparisons = compare_claims(self.means, self._claims)
+        return comparisons, judge_claims(comparisons, self._claims)
 
     def count_agreeing_hosts(self) -> tuple[int, int]:
         """Return in how many decided comparisons all hosts agree in sign, and how many have two."""
@@ -168,7 +181,13 @@ class Run:
         """
         chosen = map_operations(identities)
         finished = list_finished_files(chosen)
-        analysis = Analysis(partial(average_files, finished))
+        # The operations that count may differ for the same files.
+        counted = ""
+        for identity, operations in sorted(chosen.items()):
+            named = "all" if operations is None else " ".join(sorted(operations))
+            counted += f"{identity}: {named}\n"
+        cache = JudgedTables(name, partial(hash_results, finished, counted))
+        analysis = Analysis(partial(average_files, finished), cache=cache)
         return cls(name, analysis, partial(_map_files, finished), chosen)
 
     @classmethod
@@ -182,9 +201,11 @@ class Run:
         """
         if not (paths.reference() / MEANS_FILE).is_file():
             return cls(paths.REFERENCE, Analysis(load_reference_means))
+        means = paths.reference() / MEANS_FILE
+        cache = JudgedTables(paths.REFERENCE, partial(hash_files, [means]))
         return cls(
             paths.REFERENCE,
-            Analysis(load_reference_means),
+            Analysis(load_reference_means, cache=cache),
             lambda: {None: check_reference_file(REPETITIONS_FILE)},
         )
 

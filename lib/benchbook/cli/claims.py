@@ -15,13 +15,11 @@ from rich.text import Text
 
 from benchbook import grid
 from benchbook.analysis import claim_files
-from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.analysis.verdicts import (
     DECIDED,
     VERDICTS,
     ClaimVerdict,
-    judge_claims,
     list_facts,
     list_not_testable,
 )
@@ -46,7 +44,7 @@ MEANINGS: Final = {
     "holds": "all comparisons that ran are for it",
     "mostly holds": "at least two thirds are for it",
     "does not hold": "at least two thirds are against it",
-    "mixed": "at least two and a quarter of them are for it, and likewise against it",
+    "mixed": "at least two are for it, two against it, and each side has at least a quarter",
     "undecided": "none of these: too few blocks, or intervals too wide, to tell",
     "not comparable": "it ran, but not under the conditions of the paper",
     "not run": "none of its comparisons ran here",
@@ -162,14 +160,13 @@ def _load_analysis(options: argparse.Namespace) -> tuple[Analysis, str]:
 
 def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:
     """Return the verdicts on the papers' claims, or on those of a user's file."""
+    claims = claim_files.load_claims()
     if file:
         claims = claim_files.read_claims_file(file, is_own=True).claims
-        comparisons = compare_claims(analysis.means, claims)
-    else:
-        claims = claim_files.load_claims()
-        comparisons = analysis.comparisons
+        analysis = Analysis(analysis.means, claims)
+    comparisons = analysis.comparisons
     return JudgedClaims(
-        ClaimVerdict.from_frame(judge_claims(comparisons, claims)),
+        ClaimVerdict.from_frame(analysis.verdicts),
         list_facts(comparisons, claims).to_dict("records"),
         comparisons,
         list_not_testable(claims).to_dict("records"),

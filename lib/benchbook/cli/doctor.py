@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--missing", action="store_true", help=text)
     text = "count the testable claims that this machine can answer with a profile (decide), with"
-    text += " minutes a block and what would add more"
+    text += " minutes per block and what would add more"
     asked.add_argument("--claims", nargs="?", const=DECIDE, metavar="PROFILE", help=text)
     output.add_json_option(parser)
 

@@ -125,7 +125,7 @@ def _sort_out(
         missing = find_platform(cells[0].study, cells[0].parameters).missing or ""
         skipped.append(SkippedCells(what, _list_studies(cells), missing.partition("\n")[0]))
     for why, cells in refused.items():
-        what = f"{format_count(len(cells), 'cell')} a block"
+        what = f"{format_count(len(cells), 'cell')} per block"
         parameters = tuple(cell.parameters for cell in cells)
         skipped.append(SkippedCells(what, _list_studies(cells), why, parameters))
     return planned, skipped

@@ -432,7 +432,7 @@ SERIES_STYLES: Final = {
     "XML (etree) / JSON (json)": style.SeriesStyle(style.GREEN, "^"),
     "XML (xsdata) / JSON (msgspec)": style.SeriesStyle(style.GREEN, "v"),
     "XML (JAXB) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "s"),
-    "XML (JAXB, a context an object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
+    "XML (JAXB, one context per object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
     "XML (DOM) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "X"),
     "XML (XMLDecoder) / JSON (Jackson)": style.SeriesStyle(style.PINK, "*"),
     "user CPU": style.SeriesStyle(style.BLUE, "o"),

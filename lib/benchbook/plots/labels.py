@@ -39,7 +39,7 @@ CODECS: Final = {
     "jackson": "Jackson",
     "jaxb": "JAXB",
     "moxy": "MOXy",
-    "jaxb_context": "JAXB, a context an object",
+    "jaxb_context": "JAXB, one context per object",
     "dom": "DOM",
     "xmldecoder": "XMLDecoder",
 }

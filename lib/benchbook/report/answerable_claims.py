@@ -203,7 +203,7 @@ class ClaimAnswers:
                     "claims": f"{sign}{len(row.claims)}",
                     "in the paper's language": f"{sign}{len(row.in_paper_language)}",
                     "comparisons": f"{sign}{row.comparisons}",
-                    "minutes a block": row.describe_minutes(),
+                    "minutes per block": row.describe_minutes(),
                 }
             )
         rest = sum(map(len, self.never.values()))

@@ -267,7 +267,7 @@ def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
     return render_table(
         pd.DataFrame(columns),
         fold=f"cold start and steady state of {len(cold_starts)} cells",
-        otherwise="Too few repetitions a cell to tell a cold start from a steady state.",
+        otherwise="Too few repetitions per cell to tell a cold start from a steady state.",
     )
 
 
