@@ -20,9 +20,9 @@ fi
 env=${1:-.venv}
 purpose=${2:-run}
 case $purpose in
-    lessons) lock=requirements-lessons.lock ;; # what the lessons without a server need
-    run) lock=requirements.lock ;;             # what `make run` and `make lab` need
-    *) lock=requirements-dev.lock ;;           # types, docs, releases, other machines; for tests Debian's packages, too
+    lessons) lock=locks/requirements-lessons.lock ;; # what the lessons without a server need
+    run) lock=locks/requirements.lock ;;             # what `make run` and `make lab` need
+    *) lock=locks/requirements-dev.lock ;;           # types, docs, releases, other machines; for tests Debian's packages, too
 esac
 
 say() { echo "setup: $*" >&2; }

@@ -24,7 +24,7 @@ from checkout import ROOT
 
 PROSE = [
     *sorted((ROOT / "notebooks").glob("0*.ipynb")),
-    ROOT / "lib/benchbook/cli/skeletons/study/notebook.json",
+    ROOT / "contrib/examples/study/benchbook_my_example/my_example.ipynb",
 ]
 SMALL: dict[str, Any] = {**bookstore.Parameters().model_dump(), "n": 10, "repetitions": 5}
 

@@ -238,6 +238,5 @@ def test_the_container_sets_up_as_setup_does_for_an_ordinary_user_on_a_pinned_ba
         "harness",
         "notebooks",
         "Makefile",
-        "requirements.lock",
-        "requirements-lessons.lock",
+        "locks",
     } & set(left_out)

@@ -66,7 +66,7 @@ def servers(environment: Environment) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
+def test_the_tests_of_every_new_package_pass_at_once(environment: Environment):
     tests = [one / "tests" for one in environment.plugins]
     ran = environment.ran(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", *tests
@@ -75,7 +75,7 @@ def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
     assert "skipped" not in ran.stdout
 
 
-def test_every_skeleton_is_as_clean_as_the_suite(environment: Environment):
+def test_every_new_package_is_as_clean_as_the_suite(environment: Environment):
     folders = [str(one) for one in environment.plugins]
     for command in (["check", "--select=E,F,W,UP,B,SIM,RET,PERF,N,RUF"], ["format", "--check"]):
         config = ["--isolated", "--line-length=100", "--target-version=py311"]
@@ -209,7 +209,7 @@ def test_a_plug_ins_adapter_is_checked_on_its_server_and_a_wrong_one_is_not(
         (["codec", "fine", "--folder", "."], "exists"),
     ],
 )
-def test_a_refused_skeleton_writes_nothing(
+def test_a_refused_package_writes_nothing(
     words: list[str], why: str, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
