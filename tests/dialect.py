@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Final
 
 _ONE_PER: Final = (
-    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet) an? \w+"
+    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet|call)"
+    r" an? \w+"
 )
 _SOME_PER: Final = (
-    r"\b(?:cells?|repetitions|minutes|seconds?|contexts?|calls?|connections?|processes)"
-    r" an? (?:block|cell|object|comment|repetition|document|size|claim|comparison)\b"
+    r"\b(?:cells?|repetitions|minutes|seconds?|contexts?|connections?|processes)"
+    r" an? (?:block|cell|object|comment|repetition|document|size|claim|comparison)\b(?!')"
 )
 DIALECT: Final = {
     r"\bwhoever\b": "name the person: a user, a reader",
