@@ -32,6 +32,7 @@ CANNOT_MOVE: Final = {
     "benchbook.studies",
     "benchbook.studies.assigned_names",
     "benchbook.studies.catalogue",
+    "benchbook.studies.study",
     "benchbook.databases",
     "benchbook.datasets",
     "benchbook.files",

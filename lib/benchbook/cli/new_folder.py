@@ -49,7 +49,11 @@ KIND_FILES: Final = {
 }
 """The files of each kind's skeleton, and where they go; all kinds have a test and two more."""
 
-ENTRY_POINTS: Final = {"codec": "codec:make_codec", "database": "adapter:Adapter", "study": "study"}
+ENTRY_POINTS: Final = {
+    "codec": "codec:make_codec",
+    "database": "adapter:Adapter",
+    "study": "study:STUDY",
+}
 """What a package of each kind announces, in its own modules."""
 
 FIRST_COMMANDS: Final = {

@@ -21,6 +21,7 @@ from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.grid.code import normalise_code, read_notebook_code
 from benchbook.registry import plugins
+from benchbook.servers import networks
 from benchbook.studies.catalogue import find_notebook, find_study_module, load_study
 from benchbook.studies.cell import CellParameters
 
@@ -153,7 +154,7 @@ def find_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
         names.append("own_records")
     if parameters.language != "python":
         names.append(parameters.language)
-    if getattr(parameters, "network", "none") != "none":
+    if parameters.network_name != networks.NO_NETWORK:
         names.append("networks")
     # The units that these use, and so on.
     units: dict[str, Unit] = {}
