@@ -27,6 +27,7 @@ CANNOT_MOVE: Final = {
     "benchbook.measure.control_groups",
     "benchbook.measure.load",
     "benchbook.registry",
+    "benchbook.registry.papers",
     "benchbook.registry.plugins",
     "benchbook.registry.products",
     "benchbook.studies",

@@ -24,7 +24,6 @@ from benchbook.analysis.claims import (
     AnyMeasuredClaim,
     Caveat,
     Claim,
-    Language,
     Level,
     MeasuredClaim,
     NotComparable,
@@ -45,6 +44,7 @@ from benchbook.analysis.published import (
 from benchbook.analysis.quantities import QUANTITY_COLUMNS, QuantityKey, list_quantities
 from benchbook.files.inputs import InputError
 from benchbook.files.yaml_file import StrictModel, YamlFile, YamlPath, load_yaml
+from benchbook.registry.papers import Language
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.suggestions import suggest_name
 

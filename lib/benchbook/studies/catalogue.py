@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.registry import plugins
+from benchbook.registry.papers import PAPERS
 
 if TYPE_CHECKING:
     from benchbook.studies.cell import CellParameters
     from benchbook.studies.study import Study
 
-SLUGS: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
+SLUGS: Final = tuple(PAPERS)
 """The papers' studies, in the order of their notebooks; claims and figures are of these."""
 
 _ADDED: Final = plugins.list_plugins("studies", SLUGS)
