@@ -235,13 +235,6 @@ def expected(parameters: Parameters) -> set[Output]:
     return outputs | CARD_OUTPUTS
 
 
-_NETWORK_PARAMETERS: Final = Parameters(network=next(iter(networks.NAMED_NETWORKS)))
-ALL_OUTPUTS: Final = (
-    expected(Parameters()) | expected(Parameters(language="java")) | expected(_NETWORK_PARAMETERS)
-)
-"""Operation, role and metric of each value that some cell of the study delivers."""
-
-
 @state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time each format's round trip in every repetition.
@@ -300,7 +293,11 @@ STUDY: Final = Study(
     dataset=dataset,
     modules=modules,
     checks=lambda parameters: [CodecCheck(name) for name in parameters.codecs()],
-    outputs=ALL_OUTPUTS,
+    outputs=(
+        expected(Parameters())
+        | expected(Parameters(language="java"))
+        | expected(Parameters(network=next(iter(networks.NAMED_NETWORKS))))
+    ),
 )
 
 

@@ -113,11 +113,6 @@ DELETES: Final = 3
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 MEMORY: Final = ("memory_change",)
-ALL_OUTPUTS: Final = {
-    (operation, "client", metric)
-    for operation, metric in product(OPERATIONS, (*METRICS, *MEMORY, "heap_change"))
-}
-"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 class Parameters(CellParameters):
@@ -256,7 +251,10 @@ STUDY: Final = Study(
     deployment=lambda _: ("mongodb", "single"),
     modules=modules,
     checks=lambda _: [UpdateCheck()],
-    outputs=ALL_OUTPUTS,
+    outputs={
+        (operation, "client", metric)
+        for operation, metric in product(OPERATIONS, (*METRICS, *MEMORY, "heap_change"))
+    },
 )
 
 

@@ -103,11 +103,6 @@ MODELS: Final = tuple(map("+".join, chain.from_iterable(_COMBINATIONS)))
 TEXT_CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """The codec of each model that stores a text."""
 
-ALL_OUTPUTS: Final = {
-    ("insert", *output) for output in {*TIME_OUTPUTS, *PROCESS_OUTPUTS, *CARD_OUTPUTS, BYTES_OUTPUT}
-}
-"""Operation, role and metric of each value that some cell delivers, wherever its nodes run."""
-
 # pydantic checks these at run time, and names them in its errors.
 if TYPE_CHECKING:
     import pandas as pd
@@ -305,7 +300,10 @@ STUDY: Final = Study(
     deployment=deployment,
     modules=modules,
     checks=lambda parameters: [ModelCheck(model) for model in parameters.models()],
-    outputs=ALL_OUTPUTS,
+    outputs={
+        ("insert", *output)
+        for output in {*TIME_OUTPUTS, *PROCESS_OUTPUTS, *CARD_OUTPUTS, BYTES_OUTPUT}
+    },
 )
 
 

@@ -123,10 +123,6 @@ _RECEIVE_OUTPUTS: Final = (
     _IDLE_OUTPUT,
     _CPU_OUTPUT,
 )
-ALL_OUTPUTS: Final = frozenset(("receive", *output) for output in _RECEIVE_OUTPUTS) | {
-    _WARM_UP_OUTPUT
-}
-"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 class WrongObjectsError(RuntimeError):
@@ -266,7 +262,7 @@ STUDY: Final = Study(
     dataset=lambda parameters: parameters.name_dataset(f"people-{parameters.fields}"),
     modules=modules,
     checks=lambda parameters: [CodecCheck(name, MAX_PAYLOAD_BYTES) for name in parameters.codecs()],
-    outputs=ALL_OUTPUTS,
+    outputs=frozenset(("receive", *output) for output in _RECEIVE_OUTPUTS) | {_WARM_UP_OUTPUT},
 )
 
 
