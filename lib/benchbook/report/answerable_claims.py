@@ -25,7 +25,7 @@ from benchbook.analysis.claims import Claim, MeasuredClaim, UnmeasuredClaim, for
 from benchbook.analysis.published import Terms
 from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination, find_deployment, list_own_products, read_commit
+from benchbook.grid.cells import Combination
 from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -126,10 +126,11 @@ class Machine:
         """Return the levers without which a cell does not run here."""
         needs = set()
         is_in_network = cell.network != networks.NO_NETWORK
-        for product in (cell.product, *list_own_products(cell.study, cell.parameters)):
+        others = load_study(cell.study).other_products(cell.parameters)
+        for product in (cell.product, *others):
             if product != "none" and (product, cell.topology, is_in_network) not in self.servers:
                 needs.add(Lever("product", product))
-        if read_commit(cell.parameters) == "later" and not self.commits_later:
+        if cell.parameters.commit_time == "later" and not self.commits_later:
             needs.add(Lever("commit"))
         if cell.parameters.language not in self.languages:
             needs.add(Lever("language", cell.parameters.language))
@@ -532,7 +533,7 @@ def _list_cells(profile: str, machine: Machine) -> list[tuple[Cell, frozenset[Le
 
 def _make_cell(chosen: ChosenCell) -> Cell:
     """Return a cell of a machine that is only described."""
-    product, topology = find_deployment(chosen.study, chosen.parameters)
+    product, topology = load_study(chosen.study).deployment(chosen.parameters)
     return Cell(
         chosen.study,
         chosen.parameters,

@@ -13,8 +13,8 @@ import pandas as pd
 from benchbook import codecs
 from benchbook.datasets import blog
 from benchbook.measure import make_client_meters, time_action
-from benchbook.servers.deployment import Topology
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, state_parameters
+from benchbook.studies.study import Study
 
 METRICS = ("wall_time", "cpu_user", "cpu_system")
 
@@ -30,14 +30,6 @@ class Parameters(CellParameters):
     n: Count = 1000
     level: Literal[1, 6, 9] = 6
     repetitions: Repetitions = 20
-
-
-def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return the product and topology that the cell needs, such as ``("mongodb", "single")``.
-
-    This study needs no server.
-    """
-    return "none", "none"
 
 
 def dataset(parameters: Parameters) -> str:
@@ -82,3 +74,14 @@ def run(parameters: Parameters) -> pd.DataFrame:
         size = float(sum(map(len, packed)))
         rows.add_value(repetition, "compress", "client", "size", size, "len", 1.0, count, **columns)
     return rows.frame()
+
+
+# A study with a database also has deployment=..., the product and topology of its servers.
+STUDY = Study(
+    "my_example",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=dataset,
+    modules=modules,
+)
