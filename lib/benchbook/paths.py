@@ -132,7 +132,7 @@ def claims() -> Path:
 
 
 def findings() -> Path:
-    """Return the folder of the texts on what does not follow from the papers' numbers."""
+    """Return the folder of the checks of the papers' numbers, and of what does not follow."""
     return root() / "data" / "findings"
 
 

@@ -14,7 +14,6 @@ from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claim_files import load_claims, read_claims_file
 from benchbook.analysis.claims import (
-    LANGUAGES,
     Claim,
     NotComparable,
     UnmeasuredClaim,
@@ -22,9 +21,10 @@ from benchbook.analysis.claims import (
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import judge_claims, list_facts, list_not_testable
 from benchbook.files.inputs import InputError
+from benchbook.registry.papers import PAPERS, find_language
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import name_parameter_column
-from benchbook.studies import drivers, tcp
+from benchbook.studies import bookstore, drivers, tcp
 from constructed import observations, on
 
 BLOCKS = 8
@@ -243,16 +243,14 @@ def test_a_claim_is_asked_of_its_languages_and_of_a_languages_own_drivers() -> N
 
 
 def test_the_languages_of_codecs_and_drivers_are_those_of_the_studies() -> None:
-    assert {name for name, language in LANGUAGES.items() if language == "node"} == set(
-        drivers.NODE_DRIVERS
-    )
-    assert {name for name, language in LANGUAGES.items() if language == "java"} >= set(
-        tcp.JAVA_CODECS
-    )
+    assert PAPERS["bookstore"].languages == dict.fromkeys(bookstore.JAVA_CODECS, "java")
+    assert PAPERS["tcp"].languages == dict.fromkeys(tcp.JAVA_CODECS, "java")
+    assert PAPERS["drivers"].languages == dict.fromkeys(drivers.NODE_DRIVERS, "node")
+    found = {level: find_language(level) for level in ("moxy", "mongoose", "orjson", 1000)}
+    assert found == {"moxy": "java", "mongoose": "node", "orjson": "python", 1000: "python"}
     fields = tcp.Parameters.model_fields
     codecs = {*get_args(fields["json_codec"].annotation), *get_args(fields["xml_codec"].annotation)}
-    assert not (codecs - set(tcp.JAVA_CODECS)) & set(LANGUAGES)
-    assert set(tcp.JAVA_CODECS) <= codecs
+    assert {name for name in codecs if find_language(name) == "java"} == set(tcp.JAVA_CODECS)
 
 
 def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_with_is() -> None:

@@ -119,7 +119,7 @@ def test_every_decoder_is_divided_by_its_languages_json_codec(
         ("20,000", "XMLDecoder"),
         ("100,000", "XMLDecoder"),
     ]
-    assert "Java: not run in this profile: JAXB, a context an object" in exhibit.notes
+    assert "Java: not run in this profile: JAXB, one context per object" in exhibit.notes
 
 
 def test_every_condition_of_both_drivers_has_ratios_or_says_not_run(on_two_stacks):

@@ -28,7 +28,7 @@ from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.cli.command import DONE, FAILED, USAGE
 from benchbook.explorer.documents import request_cells
 from benchbook.explorer.replies import answer_questions
-from benchbook.papers import exhibits, numbers, recomputed
+from benchbook.papers import exhibits, findings, numbers
 from benchbook.plots.provenance import describe_suites
 from benchbook.report import build, merged_run, sections, tables, text
 from benchbook.report.tables import MAX_WHOLE_ROWS
@@ -687,7 +687,7 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
     (tmp_path / "verdicts.svg").write_text("<svg/>")
     for shown in (
         tables.render_t_tests(tested),
-        sections.render_findings([recomputed.PaperFinding(*[hostile] * 7)]),
+        sections.render_findings([findings.PaperFinding(*[hostile] * 7)]),
         sections.render_checks(pd.DataFrame([check | {"agrees": True}])),
         sections.render_exhibit(tmp_path, "verdicts"),
     ):

@@ -15,7 +15,7 @@ import constructed
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
-from benchbook.papers import recomputed
+from benchbook.papers import findings
 from benchbook.plots.claim_lines import count_verdicts, list_failed, write_line
 from benchbook.report import build, sections, tables
 from benchbook.report.tables import MAX_WHOLE_ROWS, PagedTable
@@ -194,7 +194,7 @@ def test_each_failed_claim_is_a_sentence_and_the_papers_numbers_are_a_line(commi
     claims = list_failed(committed.verdicts)
     for claim, line in zip(claims, failed, strict=True):
         assert "Here" in line and ("printed" in line) == bool(write_line(claim).printed)
-    checks = recomputed.run_checks()
+    checks = findings.load_checks()
     wanted = f"{(~checks['agrees'].astype(bool)).sum()} of {len(checks)} disagree"
     (line,) = document.xpath("//p[@class='own']")
     assert wanted in line.text_content() and line.xpath("./a/@href")[0] == "#bookstore-own"
@@ -379,7 +379,7 @@ def make_notebook(tests: str, claims: str) -> nbformat.NotebookNode:
 
 
 def test_each_finding_has_a_card_with_its_name():
-    found = recomputed.list_findings("tcp")
+    found = findings.load_findings("tcp")
     document = lxml.html.fragment_fromstring(
         sections.render_findings(found).data, create_parent="div"
     )
@@ -393,7 +393,7 @@ def test_each_finding_has_a_card_with_its_name():
 
 
 def test_checks_that_agree_are_folded():
-    checks = recomputed.run_checks("tcp")
+    checks = findings.load_checks("tcp")
     document = lxml.html.fragment_fromstring(
         sections.render_checks(checks).data, create_parent="div"
     )
@@ -404,10 +404,8 @@ def test_checks_that_agree_are_folded():
 
 
 def test_the_sentence_about_recomputed_numbers_has_the_counts():
-    checks, found = recomputed.run_checks(), recomputed.list_findings()
-    said = describe_recomputations(
-        recomputed.count_checks(checks), recomputed.count_coverage(), found
-    )
+    checks, found = findings.load_checks(), findings.load_findings()
+    said = describe_recomputations(findings.count_checks(checks), findings.load_coverage(), found)
     counts = f"were recomputed: {checks['agrees'].sum()} agree"
     assert f"**{len(checks)} numbers, bounds and orderings {counts}" in said
     assert f"**{len(found)} findings**" in said

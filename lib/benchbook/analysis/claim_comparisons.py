@@ -88,12 +88,13 @@ def choose_claim_means(
 
 
 def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
-    """Return the block means of a claim's comparison that ran, one per term."""
+    """Return the block means of a claim's comparison, one per term that ran."""
     for claim in claim_files.load_claims(row.study):
         if claim.id == row.name and isinstance(claim, MeasuredClaim):
             for compared in choose_claim_means(claim, study, row.language):
                 if _describe_comparison(claim, compared, row.language).key == row.key:
-                    return [compared.means[name] for _, name in compared.terms]
+                    means = compared.means
+                    return [means[name] for name in compared.wanted if name in means]
     return []
 
 

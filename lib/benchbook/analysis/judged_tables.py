@@ -90,9 +90,12 @@ def hash_files(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_results(files: Iterable[ResultFile]) -> str:
-    """Return a digest of results by their names, sizes and times, without reading them."""
-    digest = hashlib.sha256()
+def hash_results(files: Iterable[ResultFile], about: str = "") -> str:
+    """Return a digest of results by their names, sizes and times, without reading them.
+
+    The digest is also of a text about them.
+    """
+    digest = hashlib.sha256(about.encode())
     for result in files:
         path, facts = result.path, result.path.stat()
         name = f"{path.parent.name}/{path.name}"

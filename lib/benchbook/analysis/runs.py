@@ -183,7 +183,11 @@ class Run:
         chosen = map_operations(identities)
         finished = list_finished_files(chosen)
         # The operations that count may differ for the same files.
-        cache = JudgedTables(name, lambda: f"{hash_results(finished)} {sorted(chosen.items())}")
+        counted = ""
+        for identity, operations in sorted(chosen.items()):
+            named = "all" if operations is None else " ".join(sorted(operations))
+            counted += f"{identity}: {named}\n"
+        cache = JudgedTables(name, partial(hash_results, finished, counted))
         analysis = Analysis(partial(average_files, finished), cache=cache)
         return cls(name, analysis, partial(_map_files, finished), chosen)
 
@@ -199,7 +203,7 @@ class Run:
         if not (paths.reference() / MEANS_FILE).is_file():
             return cls(paths.REFERENCE, Analysis(load_reference_means))
         means = paths.reference() / MEANS_FILE
-        cache = JudgedTables(paths.REFERENCE, lambda: hash_files([means]))
+        cache = JudgedTables(paths.REFERENCE, partial(hash_files, [means]))
         return cls(
             paths.REFERENCE,
             Analysis(load_reference_means, cache=cache),

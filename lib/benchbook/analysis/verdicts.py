@@ -14,7 +14,6 @@ import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import (
-    LANGUAGES,
     Claim,
     Gap,
     MeasuredClaim,
@@ -32,6 +31,7 @@ from benchbook.analysis.forecast import (
 )
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import format_level
+from benchbook.registry.papers import find_language
 from benchbook.text.number_format import format_count
 
 Verdict: TypeAlias = Literal[
@@ -417,10 +417,9 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
         for name, setting in settings.items():
             # Of several levels, the first of the language.
             levels = list_levels(setting)
-            of_language = [
-                level for level in levels if LANGUAGES.get(str(level), "python") == row.language
-            ]
-            words.append(name_level(name, (of_language or levels)[0]))
+            languages = [find_language(level) for level in levels]
+            chosen = languages.index(row.language) if row.language in languages else 0
+            words.append(name_level(name, levels[chosen]))
         names.append(", ".join(words))
     ((factor, ends),) = claim.over.items()
     last, first = (f"at {factor}={format_level(ends[end])}" for end in (-1, 0))

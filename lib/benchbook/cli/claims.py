@@ -43,7 +43,7 @@ MEANINGS: Final = {
     "holds": "all comparisons that ran are for it",
     "mostly holds": "at least two thirds are for it",
     "does not hold": "at least two thirds are against it",
-    "mixed": "at least two and a quarter of them are for it, and likewise against it",
+    "mixed": "at least two are for it, two against it, and each side has at least a quarter",
     "undecided": "none of these: too few blocks, or intervals too wide, to tell",
     "not comparable": "it ran, but not under the conditions of the paper",
     "not run": "none of its comparisons ran here",

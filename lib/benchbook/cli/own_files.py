@@ -65,7 +65,7 @@ def print_files(cells: Iterable[Cell]) -> None:
     """Print how the files of some cells are understood."""
     counts: dict[str, dict[int, None]] = {}
     for cell in cells:
-        file, n = cell.parameters.dataset_file, getattr(cell.parameters, "n", None)
+        file, n = cell.parameters.dataset_file, cell.parameters.record_count
         if file:
             counts.setdefault(file, {}).update({n: None} if n and n > 1 else {})
     for file, numbers in counts.items():

@@ -9,7 +9,7 @@ import base64
 import gzip
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
 from typing import Any, Final
@@ -62,8 +62,8 @@ class PageClaim:
 
     id: str
     line: ClaimLine
-    headline: Comparison | None = None  # None where nothing was compared
-    key: tuple[object, ...] = ()  # of the answers that are the same comparison
+    headline: Comparison  # without an estimate where nothing was compared
+    key: tuple[object, ...]  # of the answers that are the same comparison
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,10 @@ def list_claims(analysis: Analysis, study: str) -> list[PageClaim]:
     compared = {row.key: row for row in analysis.comparisons}
     claims = []
     for verdict in analysis.verdicts:
-        if verdict.study != study:
-            continue
-        claim = PageClaim(verdict.id, write_line(verdict))
-        if not isnan(verdict.estimate):
+        if verdict.study == study:
             headline = compared[verdict.headline_key]
             key = _make_key(headline, find_sides(headline, analysis.studies[study]))
-            claim = replace(claim, headline=headline, key=key)
-        claims.append(claim)
+            claims.append(PageClaim(verdict.id, write_line(verdict), headline, key))
     return claims
 
 
@@ -189,9 +185,9 @@ def _encode_study(
     }
 
 
-def _choose_controls(row: Comparison | None) -> dict[str, str]:
+def _choose_controls(row: Comparison) -> dict[str, str]:
     """Return the options of the page's controls that are nearest to a claim's comparison."""
-    if row is None:
+    if isnan(row.estimate):
         return {}
     settings = {
         name: encode_option(level) for name, level in row.settings.items() if level is not None

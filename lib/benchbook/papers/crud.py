@@ -104,7 +104,7 @@ def _choose_rows(
     rows, notes = choose_levels(rows, PAPER_LEVELS)
     if operation == "delete" and rows.get("delete", pd.Series()).eq("all").any():
         note = (
-            "here one statement deletes all; the paper's times fit a call a comment, "
+            "here one statement deletes all; the paper's times fit one call per comment, "
             "which claims read"
         )
         notes = [note, *notes]

@@ -27,8 +27,9 @@ from benchbook.analysis.verdicts import (
     list_not_testable,
 )
 from benchbook.grid.cells import list_current_refusals
-from benchbook.papers import exhibits, recomputed
+from benchbook.papers import exhibits
 from benchbook.papers.exhibits import load_citation
+from benchbook.papers.findings import PaperFinding, load_checks, load_findings
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.claims_plot import find_claimed_range, find_limits
 from benchbook.plots.labels import METRICS
@@ -254,7 +255,7 @@ def render_fold(summary: str, parts: Sequence[NotebookOutput]) -> HTML:
 
 def render_own_numbers(slug: str, own: str) -> HTML:
     """Render what does not follow from a paper's own numbers, behind its count."""
-    checks, findings = recomputed.run_checks(slug), recomputed.list_findings(slug)
+    checks, findings = load_checks(slug), load_findings(slug)
     parts = [render_findings(findings), render_checks(checks)]
     return _render(
         "own_numbers",
@@ -262,18 +263,18 @@ def render_own_numbers(slug: str, own: str) -> HTML:
         own=own,
         findings=len(findings),
         parts=[Markup(part.data) for part in parts],
-        disagree=int((~checks["agrees"].astype(bool)).sum()),
+        disagree=int((~checks["agrees"]).sum()),
         recomputed=len(checks),
     )
 
 
-def render_findings(findings: Sequence[recomputed.PaperFinding]) -> HTML:
+def render_findings(findings: Sequence[PaperFinding]) -> HTML:
     """Render what does not follow from a paper's own numbers, one card per finding."""
     return _render("findings", findings=findings)
 
 
 def render_checks(table: pd.DataFrame) -> HTML:
-    """Render `benchbook.papers.recomputed.run_checks`; the checks that agree are folded."""
+    """Render `benchbook.papers.findings.load_checks`; the checks that agree are folded."""
     differ = list(iterate_rows(table[~table["agrees"].astype(bool)]))
     agree = list(iterate_rows(table[table["agrees"].astype(bool)]))
     return _render("checks", differ=differ, agree=agree)
@@ -298,8 +299,8 @@ def render_failures(analysis: Analysis) -> HTML:
         (claim, claim_lines.write_line(claim))
         for claim in claim_lines.list_failed(analysis.verdicts)
     ]
-    checks = recomputed.run_checks()
-    counts = checks.loc[~checks["agrees"].astype(bool), "study"].value_counts()
+    checks = load_checks()
+    counts = checks.loc[~checks["agrees"], "study"].value_counts()
     return _render(
         "failed",
         failed=failed,

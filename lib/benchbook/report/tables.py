@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.analysis.comparisons import Comparison
-from benchbook.papers.tcp_samples import recompute_tests
+from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import FrameRow, iterate_rows
@@ -236,7 +236,7 @@ def render_aa_checks(checks: Iterable[Comparison]) -> NotebookOutput:
 
 def render_printed_tests() -> NotebookOutput:
     """Render the t-tests that the papers print, recomputed from their own numbers."""
-    tests = recompute_tests()
+    tests = load_t_tests()
     columns = {
         "Measure": tests["measure"],
         "Commas": tests["reading"],
@@ -267,7 +267,7 @@ def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
     return render_table(
         pd.DataFrame(columns),
         fold=f"cold start and steady state of {len(cold_starts)} cells",
-        otherwise="Too few repetitions a cell to tell a cold start from a steady state.",
+        otherwise="Too few repetitions per cell to tell a cold start from a steady state.",
     )
 
 

@@ -22,7 +22,7 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import find_unchecked
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
-from benchbook.papers.recomputed import PaperFinding
+from benchbook.papers.findings import PaperFinding
 from benchbook.plots import labels
 from benchbook.plots.claim_lines import NOISY_NOTE, write_line
 from benchbook.plots.labels import LANGUAGES
@@ -187,10 +187,10 @@ def describe_cells(merged: MergedRun) -> str:
     if without:
         missing = f"Nothing was measured of {', '.join(without)}"
         text += f"{missing}: there the papers' numbers stand alone. "
-    experimental = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
-    if experimental:
-        names = escape_markdown(", ".join(experimental))
-        text += f"These adapters are experimental, never run against the product: {names}."
+    unchecked = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
+    if unchecked:
+        names = escape_markdown(", ".join(unchecked))
+        text += f"These databases were not checked on their servers, and decide no claim: {names}."
     return text
 
 
@@ -324,28 +324,29 @@ def describe_t_tests(table: pd.DataFrame) -> str:
 
 
 def describe_recomputations(
-    tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[PaperFinding]
+    tally: pd.DataFrame, coverage: pd.DataFrame, findings: Sequence[PaperFinding]
 ) -> str:
     """Return how many printed numbers were recomputed, how many agree, and what does not follow.
 
     Parameters
     ----------
     tally
-        As `benchbook.papers.recomputed.count_checks` returns it.
+        As `benchbook.papers.findings.count_checks` returns it.
     coverage
-        As `benchbook.papers.recomputed.count_coverage` returns it.
+        As `benchbook.papers.findings.load_coverage` returns it.
     findings
         What does not follow from the papers' own numbers.
     """
     total, agree, disagree = (
         int(tally[name].sum()) for name in ("recomputed", "agree", "disagree")
     )
+    values = coverage.sum(numeric_only=True)
     kinds = Counter(finding.kind for finding in findings)
     listed = ", ".join(f"{count} {_FINDING_KINDS[kind]}" for kind, count in kinds.most_common())
     return (
-        f"Of {coverage['printed']} printed values {coverage['recomputed']} follow from others and "
-        f"{coverage['used']} more are what those or an ordering are computed from; "
-        f"{coverage['alone']} stand alone and {coverage['texts']} are text. "
+        f"Of {values['printed']} printed values {values['recomputed']} follow from others and "
+        f"{values['used']} more are what those or an ordering are computed from; "
+        f"{values['alone']} stand alone and {values['texts']} are text. "
         f"**{total} numbers, bounds and orderings were recomputed: {agree} agree, "
         f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: "
         f"{listed}."

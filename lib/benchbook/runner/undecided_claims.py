@@ -42,6 +42,9 @@ MAX_FAILURES: Final = 2
 RunCells: TypeAlias = Callable[[Sequence[Cell]], Collection[Cell]]
 """Runs cells in their order and returns those that failed."""
 
+NOOP_MODULE: Final = "benchbook.databases.noop"
+"""The adapter of a loop without a database."""
+
 _PLANNED: Final = pd.Timestamp("2000-01-01", tz="UTC")
 """When planned cells ran, as far as their rows say."""
 
@@ -240,7 +243,7 @@ def find_identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Combination], 
             has_both = any(arm.get("arm") == "a" for arm in parameters.aa_arms())
             kinds = {cell.combination} if has_both else {cell.combination, first.combination}
             identical[frozenset(kinds)] = cell.study
-        elif getattr(parameters, "database", "") == "noop":
+        elif NOOP_MODULE in load_study(cell.study).modules(parameters):
             identical[frozenset({cell.combination})] = cell.study
     return identical
 
