@@ -61,7 +61,7 @@ def compare() -> Comparison:
     # Whatever else this machine did meanwhile.
     means = compute_block_means(load_block_means().assign(noisy=False))
     (claim,) = [one for one in load_claims("crud") if one.id == CLAIM]
-    rows = Comparison.from_frame(compare_claims(means, [claim]))
+    rows = compare_claims(means, [claim])
     (row,) = [one for one in rows if one.n == 1000 and one.b.startswith("PostgreSQL")]
     return row
 

@@ -18,6 +18,7 @@ import constructed
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim as Judged
 from benchbook.analysis.claims import build_term_settings
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import compute_geometric_interval, compute_interval
 from benchbook.analysis.runs import Analysis
 from benchbook.papers import exhibits, replication
@@ -631,9 +632,20 @@ def runs(observed, committed: Analysis) -> dict[str, Analysis]:
 @pytest.mark.parametrize("run", ["reference", "quick", "two languages"])
 def test_no_two_comparisons_have_one_label(runs: dict[str, Analysis], run: str):
     label = ["language", "operation", "role", "metric", "a", "b", "label"]
-    tables, comparisons = runs[run].tables, runs[run].comparisons
+    tables = Comparison.to_frame(runs[run].tables)
     assert len(tables) and not tables.duplicated(["study", "name", *label]).any()
-    assert not comparisons.duplicated(["name", *label]).any()
+
+
+@pytest.mark.parametrize("run", ["reference", "quick", "two languages"])
+def test_each_comparison_of_a_claim_has_its_own_key_and_each_verdict_that_of_its_headline(
+    runs: dict[str, Analysis], run: str
+):
+    by_key = {row.key: row for row in runs[run].comparisons}
+    assert len(by_key) == len(runs[run].comparisons)
+    for verdict in runs[run].verdicts:
+        headline = by_key[verdict.headline_key]
+        assert (headline.name, headline.language) == (verdict.id, verdict.language)
+        assert str(headline.estimate) == str(verdict.estimate)
 
 
 @pytest.mark.parametrize("run", ["reference", "quick", "two languages"])

@@ -11,17 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
-
-import pandas as pd
+from typing import get_args
 
 import benchbook
 from benchbook import paths
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.files import suite_files
 from benchbook.registry.plugins import PluginGroup, find_entries
 from benchbook.results.folder import ResultFile
 
-Tables = tuple[pd.DataFrame, pd.DataFrame]
+Tables = tuple[list[Comparison], list[ClaimVerdict]]
 """Comparisons and verdicts, as `compare_claims` and `judge_claims` return them."""
 
 
@@ -46,31 +46,23 @@ class JudgedTables:
         try:
             kept = json.loads(path.read_bytes())
             if kept["inputs"] == inputs:
-                return _read_comparisons(kept["comparisons"]), pd.DataFrame(kept["verdicts"])
+                comparisons = [Comparison(**row) for row in kept["comparisons"]]
+                return comparisons, [ClaimVerdict(**row) for row in kept["verdicts"]]
         except (OSError, ValueError, LookupError, TypeError):
             # The tables are judged again.
             pass
         comparisons, verdicts = judge()
         content = {
             "inputs": inputs,
-            "comparisons": comparisons.to_dict("records"),
-            "verdicts": verdicts.to_dict("records"),
+            "comparisons": [vars(row) for row in comparisons],
+            "verdicts": [vars(row) for row in verdicts],
         }
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            suite_files.write_file(path, json.dumps(content, default=_to_json))
+            # Settings have numbers of numpy.
+            text = json.dumps(content, default=lambda number: number.item())
+            suite_files.write_file(path, text)
         return comparisons, verdicts
-
-
-def _read_comparisons(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return a table of comparisons, with ``n`` as integers or None."""
-    table = pd.DataFrame(rows)
-    return table.assign(n=pd.Series([row["n"] for row in rows], dtype=object))
-
-
-def _to_json(value: Any) -> Any:
-    """Return a numpy number of a comparison's settings as Python's."""
-    return value.item()
 
 
 def hash_rules() -> str:

@@ -112,7 +112,7 @@ def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
 
     Its estimate is NaN where nothing was compared.
     """
-    (verdict,) = ClaimVerdict.from_frame(select_rows(analysis.verdicts, id=HEADLINES[study].claim))
+    (verdict,) = [claim for claim in analysis.verdicts if claim.id == HEADLINES[study].claim]
     return verdict
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import Quantities
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
 from benchbook.papers.findings import load_t_tests
@@ -383,7 +384,7 @@ def _compare_with_json(
     together = pairs.model_copy(update=changes)
     apart = together.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     means = select_rows(analysis.means, cell_id=[*rows["cell_id"]])
-    table = compare_tables(means, [together, apart])
+    table = Comparison.to_frame(compare_tables(means, [together, apart]))
 
     kinds = dict(zip(rows["codec"], rows["format"], strict=True))
     return [

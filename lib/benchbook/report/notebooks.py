@@ -117,8 +117,8 @@ def show_answer(
     # The same comparisons in runs of blocks.
     here = Run.read_results(study.name, list_finished_ids(study.name))
     tables = {
-        "batch runs here": Comparison.from_frame(here.analysis.tables),
-        "reference run": Comparison.from_frame(_compare_reference(study.name)),
+        "batch runs here": here.analysis.tables,
+        "reference run": _compare_reference(study.name),
     }
     columns = {
         name: {make_comparison_key(row): row for row in rows}
@@ -266,8 +266,8 @@ def draw_sizes(
 
     # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = _compare_reference(study.name).dropna(subset="published")
-    papers = [row for row in Comparison.from_frame(printed) if _key_without_n(row) in keys]
+    printed = [row for row in _compare_reference(study.name) if row.published > 0]
+    papers = [row for row in printed if _key_without_n(row) in keys]
 
     return _draw_ratios(study.name, rows, papers)
 
@@ -316,7 +316,7 @@ def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
 
 
 @cache
-def _compare_reference(slug: str) -> pd.DataFrame:
+def _compare_reference(slug: str) -> list[Comparison]:
     """Return the comparisons of a study's tables in the reference run."""
     return compare_tables(select_rows(load_reference_means(), study=slug))
 
@@ -326,11 +326,9 @@ def _compare(
 ) -> list[Comparison]:
     """Return the ratios of runs in this process; each repetition is taken as a block."""
     table = pd.concat([_join_levels(study, run) for run in runs])
-    table = Analysis.from_observations(table.assign(block=table["repetition"])).tables
-    rows = [
-        row for row in Comparison.from_frame(table) if row.kind == "ratio" and row.metric in METRICS
-    ]
-    return [row for row in rows if row.estimate > 0]
+    rows = Analysis.from_observations(table.assign(block=table["repetition"])).tables
+    ratios = [row for row in rows if row.kind == "ratio" and row.metric in METRICS]
+    return [row for row in ratios if row.estimate > 0]
 
 
 def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd.DataFrame:

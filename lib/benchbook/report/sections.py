@@ -6,7 +6,7 @@ display something in the notebook; those that begin with ``render`` return it.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan, log
 from pathlib import Path
 from typing import Any, Final
@@ -143,7 +143,7 @@ def _list_verdict_sheets(slug: str) -> list[str]:
 
 def _show_claims(merged: MergedRun, slug: str) -> None:
     """Show the claims of a study in lines, and as a figure behind a fold."""
-    verdicts = select_rows(merged.analysis.verdicts, study=slug)
+    verdicts = [claim for claim in merged.analysis.verdicts if claim.study == slug]
     reference = merged.reference.verdicts if merged.reference else None
     claims = render_claims(verdicts, merged.analysis.comparisons, reference)
     show(f"### Claims of {slug}", claims)
@@ -312,21 +312,22 @@ def render_failures(analysis: Analysis) -> HTML:
 
 
 def render_claims(
-    verdicts: pd.DataFrame, comparisons: pd.DataFrame, reference: pd.DataFrame | None = None
+    claims: Sequence[ClaimVerdict],
+    comparisons: Iterable[Comparison],
+    reference: Iterable[ClaimVerdict] | None = None,
 ) -> HTML:
     """Render a study's claims, one line per claim, by verdict; those not judged are folded.
 
     Parameters
     ----------
-    verdicts
-        Rows of `benchbook.analysis.runs.Analysis.verdicts`, of one study.
+    claims
+        Those of one study.
     comparisons
-        `benchbook.analysis.runs.Analysis.comparisons`.
+        Of all claims.
     reference
         Verdicts of the reference run, shown beside; None: they are not shown.
     """
     # A line per claim, by verdict.
-    claims = ClaimVerdict.from_frame(verdicts)
     notes = claim_lines.number_notes(comparisons, claims)
     lines = {}
     for claim in claims:
@@ -346,13 +347,11 @@ def render_claims(
         rows = [(claim, lines[claim.id], _place_marks(claim, ends)) for claim in of_verdict]
         groups.append((verdict, rows))
     ratios = Counter(lines[claim.id].divided for claim in judged)
-    in_reference = {}
-    if reference is not None:
-        in_reference = dict(zip(reference["id"], reference["verdict"], strict=True))
+    in_reference = {claim.id: claim.verdict for claim in reference or ()}
     return _render(
         "claims",
         study=claims[0].study,
-        counts=VerdictCounts.count(verdicts),
+        counts=VerdictCounts.count(claims),
         judged=[group for group in groups if group[0] not in _UNJUDGED],
         rest=[group for group in groups if group[0] in _UNJUDGED],
         notes=[*notes],

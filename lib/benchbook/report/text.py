@@ -6,7 +6,7 @@ go through `escape_markdown`.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, Final
@@ -216,11 +216,12 @@ def list_absent_products(merged: MergedRun) -> str:
     return "\n".join(lines)
 
 
-def describe_trust(checks: pd.DataFrame) -> str:
+def describe_trust(checks: list[Comparison]) -> str:
     """Return whether the machine can be trusted, and what the A/A checks say."""
-    tested = checks[checks["low"].notna()]
-    answer = "Yes, as far as it was tested." if len(tested) else "We do not know."
-    if len(select_differing(tested)):
+    answer = "We do not know."
+    if not all(isnan(row.low) for row in checks):
+        answer = "Yes, as far as it was tested."
+    if select_differing(checks):
         answer = "Not in everything."
     return f"**{answer}** {describe_aa_checks(checks)}"
 
@@ -234,24 +235,22 @@ def describe_hosts(analysis: Analysis) -> str:
     return f"In {count} that ran on several hosts, all hosts have a on the same side of b."
 
 
-def describe_aa_checks(checks: pd.DataFrame) -> str:
+def describe_aa_checks(checks: Iterable[Comparison]) -> str:
     """Describe the A/A checks of `benchbook.analysis.Analysis.aa`."""
-    tested = checks[checks["low"].notna()]
-    if tested.empty:
+    tested = [row for row in checks if not isnan(row.low)]
+    if not tested:
         few = "No A/A check ran on five blocks or more"
         return f"{few}, so we do not know how steady the machine is."
     different = select_differing(tested)
-    if different.empty:
+    if not different:
         agreed = f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks"
-        ratios = [compute_detectable_ratio(row) for row in Comparison.from_frame(tested)]
+        ratios = [compute_detectable_ratio(row) for row in tested]
         least_precise = pd.Series(ratios).max()
         if isnan(least_precise):
             return f"{agreed}."
         shown = format_number(least_precise, digits=2)
         return f"{agreed}; the least precise of them would show a ratio beyond {shown}."
-    names = ", ".join(
-        f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in iterate_rows(different)
-    )
+    names = ", ".join(f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in different)
     counts = f"differed in {len(different)} of {len(tested)} checks"
     return (
         f"**A/A: the same cell, measured twice, {counts}: {names}.** "

@@ -163,10 +163,10 @@ def select_undecided(
     verdict is undecided.
     """
     rows: dict[tuple[str, str], list[Comparison]] = {}
-    for row in Comparison.from_frame(analysis.comparisons):
+    for row in analysis.comparisons:
         rows.setdefault((row.name, row.language), []).append(row)
     undecided_in = {}
-    for verdict in ClaimVerdict.from_frame(analysis.verdicts):
+    for verdict in analysis.verdicts:
         if verdict.verdict == "undecided":
             undecided_in[verdict.id] = verdict.language
     by_claim: dict[tuple[str, str], list[ComparisonCells]] = {}
@@ -438,8 +438,7 @@ def run_until_decided(
             day = name_machine_day(now())
             before = analysis.exclude_machine_day(day)
             undecided = select_undecided(comparisons, before)
-            verdicts = ClaimVerdict.from_frame(before.verdicts)
-            affordable = choose_affordable(undecided, verdicts, durations, left_s())
+            affordable = choose_affordable(undecided, before.verdicts, durations, left_s())
         # What fits into the time, and then the rest, as far as the time goes. Last are the cells
         # that the grid limits on each machine-day.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
