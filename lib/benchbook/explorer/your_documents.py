@@ -161,7 +161,8 @@ def write_answer_page(
     measuring
         Whether answers are still to come: the page then reloads itself.
     """
-    known, newest = own_records.describe_file(inquiry.file), inquiry.asked[0]
+    newest = inquiry.asked[0]
+    known = own_records.describe_file(inquiry.file, newest.records)
     shown = [reply for reply in replies if reply.answers or not measuring]
     page = _TEMPLATES.get_template("documents.html.j2").render(
         name=inquiry.name,
@@ -170,7 +171,7 @@ def write_answer_page(
         known=known,
         fields=known.list_fields(_MAX_LISTED_FIELDS),
         replies=shown,
-        scope=describe_scope(newest.records, known.records, newest.blocks),
+        scope=describe_scope(newest.records, known, newest.blocks),
         text=write_text(shown),
         csv=write_csv(shown),
         next=[] if measuring else _suggest_commands(inquiry, shown),
@@ -354,7 +355,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         if not path:
             return
         try:
-            known = own_records.describe_file(Path(path).expanduser())
+            known = own_records.describe_file(Path(path).expanduser(), DEFAULT_RECORDS)
         except InputError as error:
             self._understood.value = _CARDS.refused(omit_folder(str(error), Path(path)))
             return
@@ -369,11 +370,13 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._scope.value = ""
         path = self._path.value.strip()
         try:
-            known = own_records.describe_file(Path(path).expanduser()) if path else None
+            if not path:
+                return
+            known = own_records.describe_file(Path(path).expanduser(), self._records.value)
         except InputError:
             return
-        if known:
-            scope = describe_scope(self._records.value, known.records, self._blocks.value)
+        else:
+            scope = describe_scope(self._records.value, known, self._blocks.value)
             self._scope.value = f'<div class="bb bb-small">{escape(scope)}</div>'
 
     def _ask(self, _: object) -> None:
@@ -436,8 +439,8 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         """Show the answers, with a sentence above them and what was printed meanwhile."""
         replies = answer_questions(chosen, requests)
         path = Path(self._path.value)
-        known = own_records.describe_file(path.expanduser())
-        scope = describe_scope(self._records.value, known.records, self._blocks.value)
+        known = own_records.describe_file(path.expanduser(), self._records.value)
+        scope = describe_scope(self._records.value, known, self._blocks.value)
         details = ""
         if printed:
             details = f"<details><summary>what was printed</summary><pre>{printed}</pre></details>"
