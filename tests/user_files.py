@@ -151,8 +151,7 @@ def make_odd_tables() -> dict[str, OddTable]:
         "windows": table(write_rows(rows, end="\r\n").encode()),
         "old-mac": table(write_rows(simple, end="\r").encode()),
         "mixed-ends": table(
-            write_rows(simple, end="\r\n").replace("\r\n", "\n", 9).encode(), notes="mixed"
-        ),
+            write_rows(simple, end="\r\n").replace("\r\n", "\n", 9).encode()),
         "no-last-end": table(plain.rstrip("\n").encode()),
         "semicolons": table(write_rows(rows, ";").encode(), {"sep": ";"}),
         "tabs": table(write_rows(rows, "\t").encode(), {"sep": "\t"}),

@@ -63,27 +63,6 @@ def test_a_share_that_is_not_all_is_not_100_percent(tmp_path):
     assert shares == {"a": "–", "b": "> 99 %", "c": "< 1 %"}
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_reading_a_large_file_shows_progress_on_a_terminal_only(
-    tmp_path, results_folder, monkeypatch
-):
-    monkeypatch.setattr(own_files, "_SILENT_S", 0)
-    path = tmp_path / "long.jsonl"
-    path.write_bytes(b'{"a": 1}\n' * 50_000)
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    own_files.read_file(str(path))
-    shown = sys.stderr.getvalue()
-    assert "\rreading long.jsonl: " in shown and shown.endswith("\r\033[K")
-    path.write_bytes(b'{"a": 2}\n' * 50_000)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    own_files.read_file(str(path))
-    assert sys.stderr.getvalue() == ""
-
-
 @pytest.mark.parametrize("profile", ["smoke", "quick"])
 def test_drivers_takes_a_file_with_every_profile(tmp_path, results_folder, profile, capsys):
     path = tmp_path / "people.csv"

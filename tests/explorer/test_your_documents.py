@@ -23,6 +23,7 @@ from benchbook.explorer import your_documents
 from benchbook.explorer.documents import AskedQuestion, Inquiry, load_latest_inquiry
 from benchbook.explorer.replies import answer_questions, find_hardest_need
 from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
+from benchbook.own_data.own_records import describe_file
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
@@ -124,10 +125,15 @@ def side(values: Any) -> BlockMeans:
     )
 
 
-def test_one_line_says_how_much_of_a_file_is_measured():
-    first = "Measured: the first 200 of your 3,000 records (all of them: --records 3000), "
-    assert describe_scope(200, 3000, 5) == f"{first}in 5 blocks (the least for an interval)."
-    assert describe_scope(40, 40, 20) == "Measured: all 40 records, in 20 blocks."
+def test_one_line_says_how_much_of_a_file_is_measured(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n' * 40)
+    known = describe_file(path, 30)
+    first = "Measured: the first 30 records of your file (more: --records), "
+    assert describe_scope(30, known, 5) == f"{first}in 5 blocks (the least for an interval)."
+    for count, said in [(40, "all 40 records"), (50, "your 40 records, repeated up to 50")]:
+        known = describe_file(path, count)
+        assert describe_scope(count, known, 20) == f"Measured: {said}, in 20 blocks."
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Files of JSON: their layouts, records inside an object, and MongoDB's Extended JSON."""
 
+import io
 import json
 import re
+from pathlib import Path
 
 import orjson
 import pytest
@@ -9,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data import json_chunks, own_records
-from benchbook.own_data.json_chunks import JsonChunks
+from benchbook.own_data import json_text, own_records
 
 NAMES = st.sampled_from(["a", "b", 'q":', "é", "{", "a.b"])
 SCALARS = st.one_of(
@@ -63,17 +64,30 @@ def find_lines(text, records):
 @given(records=RECORDS)
 def test_every_layout_has_the_records_and_their_lines(layout, records):
     text = LAYOUTS[layout](records)
-    is_array = text.startswith("[")
-    whole = json_chunks._CHUNK_BYTES
+    whole = json_text._CHUNK
     for size in (10, 60, whole):
-        json_chunks._CHUNK_BYTES = size
+        json_text._CHUNK = size
         try:
-            chunks = JsonChunks("x.json", text.encode(), int(is_array), "]" if is_array else "")
-            rows = list(chunks.read())
+            stream = json_text.JsonText(Path("x.json"), io.StringIO(text, newline=""))
+            is_array = stream.peek() == "["
+            rows = [*(stream.read_array() if is_array else stream.read_objects())]
         finally:
-            json_chunks._CHUNK_BYTES = whole
+            json_text._CHUNK = whole
         assert repr([record for _, record in rows]) == repr(records)
         assert [line for line, _ in rows] == find_lines(text, records)
+
+
+def test_no_more_is_read_than_the_first_records_need(tmp_path):
+    line = json.dumps({"a": 1, "b": "x" * 50})
+    for name, text, place in [
+        ("a.jsonl", f"{line}\n" * 100_000 + "{", ""),
+        ("a.json", "[" + f"{line},\n" * 100_000 + "x", ""),
+        ("b.json", '{"n": 1, "data": [' + f"{line}," * 100_000, "#records=data"),
+    ]:
+        path = write(tmp_path, name, text)
+        own = own_records.read_file(f"{path}{place}", 200)
+        assert len(own.records) == 200 and not own.description.is_whole
+        assert own.description.words.count("the first 200 records of 2 fields") == 1
 
 
 @pytest.mark.parametrize(
@@ -89,6 +103,9 @@ def test_every_layout_has_the_records_and_their_lines(layout, records):
         ('{"a": True}', "a.json:1: .*, at column 7: JSON has true, in small letters"),
         ('{"a": .5}', "a.json:1: .*, at column 7: JSON has a digit before the point"),
         ('[1, "a"]\n[2, "b"]\n', "a.json:1: each line is an array, not an object: give its values"),
+        ('[{"a": 1}]\n[{"a": 2}]', "a.json:1: each line is an array of its own: join them with jq"),
+        ('{"_id": ObjectId("5f")}', "a.json:1: .*the shell of MongoDB wrote it: export"),
+        ('{"": 1}', "a.json:1: a field has no name, at the top of the record"),
         ("[[1, 2], [3, 4]]", "a.json:1: a JSON object is expected, not an array: give its values"),
         ('{"a": 1}\n{"b": {"c": [{"": 1}]}}', r"a.json:2: a field has no name, in b.c\[\]"),
         ('{"a": 1}\n{"a":1,"\\u0061":2}', "a.json:2: .*the name 'a' comes twice"),
@@ -194,6 +211,10 @@ def test_a_feature_collection_is_its_features(tmp_path, is_first, indent):
         ({"a": {"0": 1, "1": 2}, "b": {"0": "x", "1": "y"}}, "It looks like pandas' JSON"),
         ({"log": {"entries": [{"a": 1}] * 2}}, "#records=log.entries (2 objects)."),
         ({"meta": {"x": 1}, "data": [[1], [2]]}, "data holds arrays, whose values have no names"),
+        (
+            {"data": {"repository": {"issues": {"edges": [{"node": {"a": 1}}]}}}},
+            "#records=data.repository.issues.edges (1 object).",
+        ),
         ({"a": 1}, ""),
         ({"bbox": [1, 2], "names": ["x", "y"]}, ""),
     ],

@@ -65,15 +65,28 @@ def test_maps_are_documents(tmp_path):
     }  # fmt: skip
 
 
-def test_bytes_that_are_text_are_read_as_text_and_others_refused(tmp_path):
-    path = write(tmp_path, pa.table({"a": ["é".encode()]}))
-    (record,) = own_records.read_dataset(path).records
-    assert record["a"] == "é"
-    assert own_records.describe_file(path).notes[1:] == (
+def test_bytes_are_text_where_all_of_a_column_are_printable_else_base64(tmp_path):
+    table = pa.table({"a": ["é".encode(), b"x y"], "b": [b"a", b"\xff"], "c": [b"\1", b"a"]})
+    path = write(tmp_path, table)
+    first, second = own_records.read_dataset(path).records
+    assert (first["a"], first["b"], first["c"]) == ("é", "YQ==", "AQ==")
+    assert (second["a"], second["b"], second["c"]) == ("x y", "/w==", "YQ==")
+    assert {*own_records.describe_file(path).notes} == {
         "a: bytes are taken as the UTF-8 text that they are.",
+        "b: bytes are taken as base64 text.",
+        "c: bytes are taken as base64 text.",
+    }
+
+
+def test_only_the_first_rows_are_read(tmp_path):
+    path = write(tmp_path, pa.table({"a": [1, 2, 3, float("nan")], "b": [1, 2, 3, 4]}))
+    own = own_records.read_file(path, 2)
+    assert [record["b"] for record in own.records] == [1, 2] and own.lines == [1, 2]
+    assert not own.description.is_whole and own.description.words.startswith(
+        "Parquet: the first 2 records of 2 fields, "
     )
-    with pytest.raises(InputError, match=r"b\.parquet:2: a: bytes is neither text nor number"):
-        own_records.read_dataset(write(tmp_path, pa.table({"a": [b"a", b"\xff"]}), "b.parquet"))
+    with pytest.raises(InputError, match=r"a\.parquet:4: a: JSON does not have the number nan"):
+        own_records.read_file(path, 4)
 
 
 def test_half_floats_and_uuids_are_read(tmp_path):

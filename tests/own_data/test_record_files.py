@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import pickle
 import resource
 import sqlite3
@@ -21,7 +22,7 @@ import pytest
 from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import MAX_BYTES
-from benchbook.own_data.record_files import open_file
+from tests.user_files import FILES
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 
@@ -71,7 +72,7 @@ def test_every_format_is_read_from_gzip_and_zstd(tmp_path, kind, name, suffix, p
     for path in (tmp_path / f"records{SUFFIXES[kind][0]}{suffix}", tmp_path / "records"):
         path.write_bytes(pack(CONTENTS[kind]))
         known = own_records.describe_file(path)
-        assert (known.format, known.size) == (f"{kind} in {name}", len(CONTENTS[kind]))
+        assert (known.format, known.size) == (f"{kind} in {name}", path.stat().st_size)
         assert read_values(path) == [(1, "x"), (2, "y")]
 
 
@@ -99,20 +100,26 @@ def test_a_damaged_or_cut_off_packed_file_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_what_is_unpacked_is_limited_and_takes_little_memory(tmp_path, suffix):
+def test_only_the_beginning_of_a_packed_file_is_unpacked(tmp_path, suffix):
     path = tmp_path / f"bomb.csv.{suffix}"
     part = b"a\n" * 2**19
-    if suffix == "gz":
-        packed = gzip.compress(part, 1)
-        path.write_bytes(packed * 2000)
-    else:
-        path.write_bytes(pack_zstd(part) * 2000)
+    pack = gzip.compress if suffix == "gz" else pack_zstd
+    path.write_bytes(pack(part) * 2000)
+    own = own_records.read_file(path, 200)
+    assert own.records[199]["a"] == "a" and not own.description.is_whole
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_what_is_unpacked_is_limited_and_takes_little_memory(tmp_path, suffix):
+    path = tmp_path / f"bomb.csv.{suffix}"
+    pack = gzip.compress if suffix == "gz" else pack_zstd
+    path.write_bytes(pack(b"a" * 2**20) * 2000)
     assert path.stat().st_size < 2**25
     limit = 3 * 10**9
     code = (
         "from benchbook.own_data import own_records\n"
         "try:\n"
-        f"    own_records.describe_file({str(path)!r})\n"
+        f"    own_records.describe_file({str(path)!r}, 200)\n"
         "except ValueError as error:\n"
         "    print(error)\n"
     )
@@ -123,8 +130,8 @@ def test_what_is_unpacked_is_limited_and_takes_little_memory(tmp_path, suffix):
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    reason = f"unpacks to more than {MAX_BYTES:,} bytes: take some of its records"
-    assert (ran.stderr, ran.stdout) == ("", f"{path}: {reason}\n")
+    reason = f"more than {MAX_BYTES:,} bytes are read for its first records: measure fewer"
+    assert ran.stderr == "" and ran.stdout.startswith(f"{path}: {reason}")
 
 
 def zip_files(*names):
@@ -229,6 +236,21 @@ OTHERS = {
         "is an archive of mongodump: load it with mongorestore",
     ),
     "zero.json": (lambda folder: bytes(100), "holds only zero bytes, as after a copy that failed"),
+    "small.bson": (
+        lambda folder: bson.encode({"a": 1}),
+        "is BSON: convert it with bsondump",
+    ),
+    "wide.xml": (lambda folder: "<a><b/></a>".encode("utf-32"), "is UTF-32: save it as UTF-8"),
+    "wide-be.xml": (lambda folder: "<a/>".encode("utf-32-be"), "is UTF-32: save it as UTF-8"),
+    "pointer.parquet": (
+        lambda folder: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+        "is a pointer of Git LFS, not the file: get it with git lfs pull",
+    ),
+    "page.parquet": (lambda folder: b"<!DOCTYPE html>\n<html>", r"is a web page \(HTML\)"),
+    "Apache.log": (lambda folder: b"[Sun Dec 04 04:47:44 2005] [notice] a\n", "is a log: write"),
+    "Proxifier.log": (lambda folder: b"[10.30 16:49:06] chrome.exe - a, b\n", "is a log: write"),
+    "HDFS.log": (lambda folder: b"081109 203615 148 INFO a\n" * 3, "is a log: write its records"),
+    "guarded.json": (lambda folder: b")]}',\n[{}]", r"has \)\]\}' before its JSON"),
     "image.csv": (
         lambda folder: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         "is neither text nor Parquet: export its records as JSON, CSV, XML or Parquet",
@@ -296,44 +318,75 @@ def test_text_that_begins_like_another_format_is_read(tmp_path, text):
     assert own_records.describe_file(path).records
 
 
-def test_a_large_file_is_described_once_until_its_content_changes(
-    tmp_path, results_folder, monkeypatch
-):
-    path = tmp_path / "long.jsonl"
-    path.write_bytes(b"".join(orjson.dumps({"a": n, "at": "x"}) + b"\n" for n in range(80_000)))
-    known = own_records.describe_file(path)
-    other = tmp_path / "other.jsonl"
-    other.write_bytes(path.read_bytes())
+def test_a_file_is_read_once_until_its_state_changes(tmp_path, monkeypatch):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(orjson.dumps({"a": n, "at": "x"}) + b"\n" for n in range(8_000)))
+    known = own_records.describe_file(path, 5)
 
-    def fail(*_):
-        raise AssertionError("described again")
+    def fail(*_, **__):
+        raise AssertionError("read again")
 
-    monkeypatch.setattr("benchbook.own_data.inference.Inference.survey", fail)
-    assert own_records.describe_file(other) == known
-    assert own_records.read_dataset(other, 3).records[2]["a"] == 2
-    with pytest.raises(AssertionError, match="described again"):
-        other.write_bytes(path.read_bytes() + b'{"a": 0}')
-        own_records.describe_file(other)
-    # A damaged description is made again.
-    monkeypatch.undo()
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(results_folder))
-    (stored,) = (results_folder / ".own" / "described").iterdir()
-    stored.write_text('{"format": 5}')
-    other.write_bytes(path.read_bytes())
-    assert own_records.describe_file(other) == known
+    monkeypatch.setattr("benchbook.own_data.inference.Inference.infer_fields", fail)
+    assert own_records.describe_file(path, 5) == known
+    with pytest.raises(AssertionError, match="read again"):
+        own_records.describe_file(path, 6)
+    path.write_bytes(b'{"a": 0}')
+    with pytest.raises(AssertionError, match="read again"):
+        own_records.describe_file(path, 5)
 
 
-def test_only_the_needed_records_are_loaded_and_keep_their_keys(tmp_path, results_folder):
+def test_only_the_needed_records_are_read_and_keep_their_keys(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_bytes(b"".join(orjson.dumps({"a": n}) + b"\n" for n in range(3000)))
     everything = own_records.read_dataset(path).records
     assert own_records.read_dataset(path, 5).records == everything[:5]
-    assert len(own_records.load_file(path, 5).records) == 5
-    assert own_records.load_file(path, 5).find_line(4) == 5
+    assert len(own_records.read_file(path, 5).records) == 5
+    assert own_records.read_file(path, 5).find_line(4) == 5
 
 
-def test_the_digest_is_that_of_the_file_on_the_disk(tmp_path):
-    path = tmp_path / "records.csv.gz"
-    path.write_bytes(gzip.compress(CONTENTS["delimited text"]))
-    assert open_file(path).suffix == ".csv"
-    assert own_records.digest_file(path) == open_file(path).sha256
+def test_the_digest_is_that_of_the_records_that_are_read(tmp_path):
+    for name, content in [
+        ("a.csv", b"a,b\n1,x\n2,y\n3,z\n"),
+        ("b.csv.gz", gzip.compress(b"a,b\n1,x\n2,y\n5,z\n")),
+        ("c.jsonl", b'{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n'),
+    ]:
+        (tmp_path / name).write_bytes(content)
+    first, second, third = (own_records.digest_file(path, 2) for path in sorted(tmp_path.iterdir()))
+    assert first == second == third
+    assert own_records.digest_file(tmp_path / "a.csv", 3) not in (
+        first,
+        own_records.digest_file(tmp_path / "b.csv.gz", 3),
+    )
+
+
+ODD_RECORDS = [
+    {"i": 1, "f": 2.0, "t": "x", "b": True, "day": "2024-01-02", "o": {"l": [1.5, 2]}},
+    {"i": -(2**63), "at": "2024-01-02T03:04:05.678+01:00", "m": [1, "a"], "large": 2**70},
+]
+
+
+@pytest.mark.parametrize("name", [*FILES, "odd"])
+def test_a_kernel_gets_the_records_that_the_runner_read(tmp_path, name):
+    if name == "odd":
+        path = tmp_path / "odd.jsonl"
+        path.write_text("\n".join(map(json.dumps, ODD_RECORDS)))
+    else:
+        path = FILES[name](tmp_path)
+    stored = tmp_path / "records.json"
+    for n in (1, 30, 100):
+        assert own_records.store_records(path, n, stored) == own_records.digest_file(path, n)
+        for keyed in (True, False):
+            read = own_records.read_dataset(path, n, keyed=keyed)
+            assert repr(own_records.load_dataset(stored, n, keyed=keyed)) == repr(read)
+            assert len(read.records) == n
+
+
+def test_a_generated_key_is_left_out_where_none_is_needed(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+    data = own_records.read_dataset(path, 3, keyed=False)
+    assert data.records == [{"a": 1}, {"a": 2}, {"a": 1}]
+    assert [field.name for field in data.schema.fields] == ["a"]
+    path.write_text('{"_id": "x", "a": 1}\n')
+    data = own_records.read_dataset(path, 2, keyed=False)
+    assert data.records == [{"_id": "x", "a": 1}, {"_id": "x-1", "a": 1}]

@@ -57,8 +57,89 @@ def test_records_deeper_inside_are_hinted_at_and_can_be_stated(tmp_path):
     records, known = read(tmp_path, FEED)
     assert records == [{"title": "t", "item": [{"a": 1}, {"a": 2}]}]
     assert known.notes[0] == "It is one record."
-    assert known.notes[2].endswith(" #records=channel.item.")
+    assert known.notes[2].endswith(" #records=channel.item (2).")
     assert read(tmp_path, FEED, "channel.item")[0] == [{"a": 1}, {"a": 2}]
+
+
+XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+FEED_OF_TWO = """<rss xmlns:c="urn:c" xmlns:e="urn:e">
+<item><title>a</title><c:encoded>body</c:encoded></item>
+<item><title>b</title><c:encoded>body</c:encoded><e:encoded>short</e:encoded></item></rss>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            FEED_OF_TWO,
+            [
+                {"title": "a", "c_encoded": "body"},
+                {"title": "b", "c_encoded": "body", "e_encoded": "short"},
+            ],
+        ),
+        (
+            '<r xmlns:a="urn:a"><b><link>x</link></b><b><a:link h="y"/></b></r>',
+            [{"link": "x"}, {"a_link": {"h": "y"}}],
+        ),
+        ('<r><b id="1"><id>10</id></b></r>', [{"attribute_id": 1, "id": 10}]),
+        ("<r><b>hi<text>x</text></b></r>", [{"text": "hi", "text_2": "x"}]),
+        ('<r xmlns:a="urn:a"><a:b><a:c>1</a:c></a:b></r>', [{"c": 1}]),
+    ],
+)
+def test_parts_of_one_name_in_different_namespaces_stay_apart(tmp_path, text, expected):
+    records, known = read(tmp_path, text)
+    assert records == expected
+    assert any("other parts have its name" in note for note in known.notes) == ("<a:c>" not in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f'<r {XSI}><b><n xsi:nil="true"/></b><b><n>1</n></b></r>', [{}, {"n": 1}]),
+        (f'<r {XSI}><b><n xsi:nil="false">2</n></b></r>', [{"n": 2}]),
+        (f'<r {XSI}><b><v>1</v><v xsi:nil="1"/></b></r>', [{"v": [1]}]),
+        (f'<r {XSI}><b><f name="a" xsi:nil="true"/></b></r>', [{"f": {"name": "a"}}]),
+    ],
+)
+def test_nil_is_absent(tmp_path, text, expected):
+    assert read(tmp_path, text)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "note"),
+    [
+        (["0.5", "1E-05", "+1", ".5"], [0.5, 1e-05, 1.0, 0.5], ""),
+        (["1", "n/a", "+3"], [1, None, 3], "Taken as absent: 'n/a' 1 time, in n"),
+        (["1", "2", "x"], ["1", "2", "x"], "n holds numbers, except in 1 row"),
+        (["\n  5\n", "6"], [5, 6], ""),
+        (["True", "FALSE"], [True, False], ""),
+        (["\n a \n", "b"], ["a", "b"], ""),
+    ],
+)
+def test_values_are_read_as_those_of_a_table_with_the_same_notes(tmp_path, texts, values, note):
+    text = "".join(f"<b><n>{value}</n></b>" for value in texts)
+    records, known = read(tmp_path, f"<r>{text}</r>")
+    assert [record.get("n") for record in records] == values
+    assert note in " ".join(known.notes)
+
+
+def test_an_empty_element_of_an_array_is_left_out_with_a_note(tmp_path):
+    records, known = read(tmp_path, "<r><b><t>a</t><t/><t>c</t></b></r>")
+    assert records == [{"t": ["a", "c"]}]
+    assert "t: 1 empty element left out of arrays." in known.notes
+
+
+def test_only_the_first_records_are_read(tmp_path):
+    path = tmp_path / "a.xml"
+    path.write_text("<r>" + "<b><n>1</n></b>\n" * 100_000 + "<")
+    own = own_records.read_file(path, 50)
+    assert len(own.records) == 50 and own.lines[-1] == 50 and not own.description.is_whole
+
+
+def test_hints_name_the_outermost_places_first(tmp_path):
+    items = "".join(f"<item><t>{n}</t><c>a</c><c>b</c></item>" for n in range(4))
+    _, known = read(tmp_path, f"<rss><channel>{items}</channel></rss>")
+    assert known.notes[2].endswith(": #records=channel.item (4), #records=channel.item.c (8).")
 
 
 @pytest.mark.parametrize(
@@ -68,8 +149,11 @@ def test_records_deeper_inside_are_hinted_at_and_can_be_stated(tmp_path):
         ("<a><b/></a>\nand more", "a.xml:2: not XML: Extra content at the end of the document"),
         ('<!DOCTYPE a [<!ENTITY x "y">]><a><b>&x;</b></a>', "a.xml: has a DOCTYPE: delete it"),
         ('<!DOCTYPE a SYSTEM "http://localhost/a.dtd"><a><b/></a>', "a.xml: has a DOCTYPE"),
-        ("<a><b/>\n<c/></a>", "a.xml:2: c is not a record as b: state where the records are"),
-        ("<a><p>x <b>y</b> z</p></a>", "a.xml:1: has text between its elements"),
+        (
+            "<a><b/>\n<c/></a>",
+            "a.xml:2: c is not a record as b: state which are .* #records=b .1., #records=c .1.",
+        ),
+        ("<a><p>x <b>y</b> z</p></a>", "a.xml:1: the text 'z' stands between elements: delete it"),
         ("<a>x</a>", "a.xml: holds no record"),
         ("<a>" + "<b>" * 120 + "x" + "</b>" * 120 + "</a>", "a.xml:1: is nested more than 100"),
         (

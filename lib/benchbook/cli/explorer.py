@@ -33,6 +33,7 @@ from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
 from benchbook.grid.cells import list_finished_ids, list_judged_results
+from benchbook.own_data import own_records
 from benchbook.text.control_characters import escape_controls
 
 DEFAULT_QUESTION: Final = "json-or-xml"
@@ -102,13 +103,13 @@ def ask_about_file(
         When the file cannot be read.
     """
     # How the file is read.
-    known = own_files.read_file(file)
     requests = request_cells(
         file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait, again=again
     )
     count, block_count = int(requests[0].settings["n"]), requests[0].blocks
+    known = own_records.describe_file(file, count)
     own_files.print_file(file, known, [count] if count > 1 else [])
-    print(describe_scope(count, known.records, block_count))
+    print(describe_scope(count, known, block_count))
 
     # The page, on which answers appear below those of before.
     path = str(Path(file).expanduser().resolve())

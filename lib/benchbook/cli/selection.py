@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchbook import grid, paths
-from benchbook.cli import output, own_files
+from benchbook.cli import output
 from benchbook.cli.command import NoResultsError, UsageError
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_judged_results, list_levels, list_result_keys
@@ -50,7 +50,6 @@ def load_plan(options: argparse.Namespace) -> Plan:
 
     Raises the errors of `benchbook.grid.make_plan`.
     """
-    own_files.read_files(options.set)
     plan = grid.make_plan(options.study, options.profile, options.where, options.set)
     output.report_damage(values=False)
     return plan

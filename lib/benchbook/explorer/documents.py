@@ -233,7 +233,7 @@ def request_cells(
         When the file cannot be read, with its line and the reason.
     """
     path = Path(file).expanduser().resolve()
-    records = own_records.describe_file(path).records
+    records = own_records.describe_file(path, n or DEFAULT_RECORDS).records
     given = {"dataset_file": str(path), "n": min(records, DEFAULT_RECORDS) if n is None else n}
     asked = [QUESTIONS[name] for name in chosen]
     requests = []

@@ -13,6 +13,7 @@ from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import PARITY_WITHIN, Need, compute_detectable_ratio
 from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.own_data.file_description import FileDescription
 from benchbook.papers import exhibits
 from benchbook.plots import labels
 from benchbook.registry.products import STORES, format_title
@@ -280,19 +281,21 @@ def mark_noisy_blocks(noisy: int, blocks: int) -> str:
     return f"noisy: {noisy} of {format_count(blocks, 'block')}" if noisy else ""
 
 
-def describe_scope(measured: int, records: int, blocks: int) -> str:
+def describe_scope(measured: int, known: FileDescription, blocks: int) -> str:
     """Return how much of a file is measured, and how to measure more, in one line.
 
     Parameters
     ----------
-    measured, records
-        How many records are measured, and how many the file has.
+    measured
+        How many records are measured.
+    known
+        The description of the file's first records, as many of them.
     blocks
         How often each cell is measured.
     """
-    if measured < records:
-        first = f"the first {measured:,} of your {records:,} records"
-        scope = f"{first} (all of them: --records {records})"
+    records = known.records
+    if not known.is_whole or measured < records:
+        scope = f"the first {format_count(measured, 'record')} of your file (more: --records)"
     elif measured == records:
         scope = f"all {format_count(records, 'record')}"
     else:

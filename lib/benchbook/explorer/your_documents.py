@@ -156,11 +156,9 @@ def render_answer_page(
     measuring
         Whether answers are still to come: the page then reloads itself.
     """
-    known = own_records.describe_file(inquiry.file)
-    scope = ""
-    if inquiry.asked:
-        newest = inquiry.asked[0]
-        scope = describe_scope(newest.records, known.records, newest.blocks)
+    newest = inquiry.asked[0] if inquiry.asked else None
+    known = own_records.describe_file(inquiry.file, newest.records if newest else DEFAULT_RECORDS)
+    scope = describe_scope(newest.records, known, newest.blocks) if newest else ""
     shown = [reply for reply in replies if reply.answers or not measuring]
     return _TEMPLATES.get_template("documents.html.j2").render(
         name=inquiry.name,
@@ -327,7 +325,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             return
         try:
             inquiry = load_inquiry(str(path.expanduser().resolve()))
-            known = own_records.describe_file(Path(inquiry.file))
+            known = own_records.describe_file(inquiry.file, DEFAULT_RECORDS)
             names = [question.name for question in inquiry.asked]
             replies = answer_questions(names, inquiry.request_cells())
         except InputError as error:

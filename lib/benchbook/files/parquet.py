@@ -19,26 +19,39 @@ class TooLargeError(ValueError):
     """A file's values take more bytes than may be read."""
 
 
-def check_size(source: pa.NativeFile, limit: int) -> None:
-    """Raise `TooLargeError` when a file's values take more bytes than the limit.
+def check_size(source: pa.NativeFile | str, limit: int, rows: int | None = None) -> None:
+    """Raise `TooLargeError` when the values of a file's first rows take more bytes than the limit.
 
     Repeated values count each time. Texts stay in their dictionaries while they are counted, so
     that counting takes little memory.
+
+    Parameters
+    ----------
+    source
+        The file.
+    limit
+        Bytes.
+    rows
+        How many rows are read; None: all.
     """
     error = TooLargeError(f"its values take more than {limit:,} bytes")
     with pq.ParquetFile(source) as file:
         columns = [file.schema.column(number) for number in range(len(file.schema))]
         nested = [number for number, column in enumerate(columns) if column.max_repetition_level]
-        if _read_stated_size(file.metadata, nested) > limit:
+        is_whole = rows is None or rows >= file.metadata.num_rows
+        if is_whole and _read_stated_size(file.metadata, nested) > limit:
             raise error
     bytes_columns = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
     texts = [column.path for column in bytes_columns if column.logical_type.type != "DECIMAL"]
-    size = 0
+    size = row = 0
     with pq.ParquetFile(source, read_dictionary=texts, page_checksum_verification=True) as file:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+        for batch in file.iter_batches(batch_size=min(rows or _BATCH_ROWS, _BATCH_ROWS)):
+            row += batch.num_rows
             size += sum(map(_count_value_bytes, batch.columns))
             if size > limit:
                 raise error
+            if rows is not None and row >= rows:
+                break
 
 
 def _read_stated_size(metadata: pq.FileMetaData, nested: Sequence[int]) -> int:

@@ -24,7 +24,7 @@ def identify_cell(
 ) -> str:
     """Return the identity of a cell: a digest of all that may move what it measures.
 
-    These are the parameters with their arm, the content of the user's records, the versions of
+    These are the parameters with their arm, the user's records that are measured, the versions of
     code, libraries, Python and server, the host, and the variables that a child process inherits.
     The number of blocks is not: more blocks do not measure the first ones anew.
 
@@ -60,10 +60,10 @@ def identify_cell(
 
 
 def digest_records(parameters: CellParameters) -> str | None:
-    """Return the digest of the user's file of records; None for a cell without one."""
+    """Return the digest of the user's records that a cell measures; None for a cell without any."""
     if not parameters.dataset_file:
         return None
-    return own_records.digest_file(parameters.dataset_file)
+    return own_records.digest_file(parameters.dataset_file, getattr(parameters, "n", None))
 
 
 def write_server_version(found: AvailableServer) -> str:

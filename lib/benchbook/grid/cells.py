@@ -57,7 +57,7 @@ class Cell:
     state: Literal["todo", "done", "failed", "skipped"]
     # The identities of its results of earlier versions that count, each with what counts of them.
     earlier: tuple[tuple[str, Operations], ...] = ()
-    # Digest of the user's file of records, which is part of the identity.
+    # Digest of the user's records, which is part of the identity.
     records: str | None = None
     # The most on a machine-day of a run until claims are decided; None: as its duration allows.
     blocks_per_day: int | None = None

@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
+from benchbook.grid.cell_id import digest_records
 from benchbook.grid.grid_file import Grid, ParameterLevels, load_grid, read_level
-from benchbook.own_data import own_records, record_files
+from benchbook.own_data import record_files
 from benchbook.studies.catalogue import SLUGS, STUDIES
 from benchbook.studies.cell import CellParameters
 from benchbook.text.suggestions import suggest_name
@@ -454,11 +455,10 @@ def _check(cell: UncheckedCell) -> ChosenCell:
         place, reason = yaml_file.explain_error(error, levels)
         kind = ConflictError if place in ((), ("language",)) else InputError
         raise kind(cell.where, reason) from error
-    if parameters.dataset_file:
-        try:
-            own_records.digest_file(parameters.dataset_file)
-        except InputError as error:
-            raise InputError(cell.where, str(error)) from error
+    try:
+        digest_records(parameters)
+    except InputError as error:
+        raise InputError(cell.where, str(error)) from error
     # The first exclusion that it meets says why it is not run.
     excluded = None
     for exclusion in cell.selection.section("exclude"):

@@ -82,9 +82,6 @@ def make_plan(
     # Cells that do not take the user's records say why.
     asked = choose_cells(slugs, profile, where, changes)
     chosen = [replace(cell, refused=cell.refused or _find_refusal(cell)) for cell in asked]
-    # A plan keeps the refusals, not a file's records.
-    own_records.forget_records()
-
     planned, skipped = _sort_out(chosen, everywhere=everywhere)
     if skipped and not planned and all(group.refused for group in skipped):
         reasons = "; ".join(group.why for group in skipped)
@@ -158,7 +155,7 @@ def _find_refusal(cell: ChosenCell) -> str | None:
 @lru_cache(maxsize=4096)
 def _check_records(file: str, sha256: str, count: int | None, check: RecordCheck) -> str | None:
     """Return why a check refuses a file's records, with the file and the line of the record."""
-    own = own_records.load_file(file, count)
+    own = own_records.read_file(file, count)
     try:
         check.check_records(own.schema, own_records.sample_records(own.records, count))
     except UnfitError as error:

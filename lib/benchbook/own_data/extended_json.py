@@ -6,7 +6,6 @@ See https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/.
 
 import base64
 import math
-import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,20 +38,6 @@ class ExtendedJson:
     """The conversion of Extended JSON, with a sentence for each kind of value that changes."""
 
     notes: dict[str, None] = field(default_factory=dict)
-
-    def rewrite(self, text: bytes) -> bytes:
-        """Return a text with the values for the simplest objects in their place.
-
-        The most frequent ones need not become objects then. A mark of quotation is never inside a
-        text as it is, so a match is never inside of one.
-        """
-        if b'"$' not in text:
-            return text
-        for pattern in _SIMPLEST:
-            text, count = pattern.subn(rb"\1", text)
-            if count:
-                self.notes[f"{_PREFIX}{_MAIN}"] = None
-        return text
 
     def convert(self, value: Any) -> Any:
         """Return a JSON value with the meaning of the objects inside; documents are changed.
@@ -193,8 +178,3 @@ _READERS: Final[dict[frozenset[str], tuple[_Reader, str]]] = {}
 for _note, _meanings in _MEANINGS.items():
     for _names, _read in _meanings.items():
         _READERS[frozenset(_names.split())] = _read, f"{_PREFIX}{_note}"
-_SIMPLEST: Final = (
-    re.compile(rb'\{[ \t]*"\$(?:oid|date)"[ \t]*:[ \t]*("[^"\\\n]*")[ \t]*\}'),
-    re.compile(rb'\{[ \t]*"\$number(?:Int|Long)"[ \t]*:[ \t]*"(0|-?[1-9][0-9]*)"[ \t]*\}'),
-)
-"""Objects with one part, a text or an integer."""

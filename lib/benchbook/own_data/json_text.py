@@ -1,25 +1,34 @@
-"""JSON read by Python's own parser: slower than orjson, but exact, and each error has its place.
+"""A stream of JSON, read value by value by Python's own parser: exact, and each error has its line.
 
-It finds names that come twice, keeps integers of any size, and can stop at a value inside a text.
+Only as much is read as the next value needs.
 """
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from benchbook.files.inputs import InputError
+from benchbook.own_data.opened_file import NumberedRecords
 from benchbook.schema import Document
 
-NumberedDocuments = Iterator[tuple[int, Document]]
-"""Documents with their line in the file."""
+MAX_DEPTH: Final = 100
+"""Levels of the deepest nesting of a record: MongoDB's limit."""
 
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+RECORD_MARK: Final = "\x1e"
+"""What is before each record of a JSON text sequence, RFC 7464."""
+
 CUT_OFF_REASON: Final = "ends in the middle of a record: the file is cut off"
+
+_CHUNK: Final = 2**16
+"""Characters that are read at once; more for a larger value."""
+_LONGEST_TOKEN: Final = 16
+"""Characters before the end in which an error can be that a token is not whole."""
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _SHOWN_NAMES: Final = 8
 _REMEDIES: Final = {
     "'": "names and texts are in double quotes in JSON",
@@ -31,10 +40,17 @@ _REMEDIES: Final = {
     "+": "JSON has no plus before a number: delete it",
     ".": "JSON has a digit before the point: write 0.5",
     "<": "this is XML or HTML",
+    "O": "the shell of MongoDB wrote it: export the collection with mongoexport",
+    "I": "the shell of MongoDB wrote it: export the collection with mongoexport",
 }
 """What to do about a character with which no value of JSON begins."""
 
-_KINDS: Final = {type(None): "null", bool: "true or false", str: "a text"}
+_KINDS: Final = {
+    type(None): "null",
+    bool: "true or false",
+    str: "a text",
+    list: "an array: give its values names",
+}
 """What a value other than an object or a number is called."""
 
 _BEFORE_VALUES: Final = ("", ":", ",", "[", "{", "}")
@@ -42,148 +58,162 @@ _BEFORE_VALUES: Final = ("", ":", ",", "[", "{", "}")
 
 @dataclass
 class JsonText:
-    """A text of JSON, or its end from a place on."""
+    """A stream of JSON; `position` is where reading goes on."""
 
     path: Path
-    decoded: str
-    line: int = 1  # of its beginning, in the file
-    column: int = 0  # characters before it on that line
+    stream: TextIO
 
     def __post_init__(self) -> None:
-        self.end = 0
-        self._counted = 0
-        self._line = self.line
+        self.position = 0
+        self._text = ""
+        # The line and the column of the text's beginning, and how far lines are counted.
+        self._line, self._column = 1, 0
+        self._counted, self._counted_line = 0, 1
+        self._is_sequence = False
+        self._fill()
 
-    def read_objects(self) -> NumberedDocuments:
-        """Yield the objects of a text that has one after another."""
-        position = self._skip_blanks(0)
-        while position < len(self.decoded):
-            line = self._find_line(position)
-            value, end = self.read_value(position)
-            yield line, self._check_object(value, line)
-            position = self._skip_blanks(end)
-            if self.decoded.startswith(",", position):
-                why = "a comma is behind the record: delete it"
-                raise InputError(f"{self.path}:{self._find_line(position)}", why)
-
-    def read_array(self, position: int) -> NumberedDocuments:
-        """Yield the objects of an array from an element on; then `end` is behind its bracket."""
-        return self._read_elements(position, "]", self.read_value)
-
-    def read_map(self, position: int) -> NumberedDocuments:
-        """Yield the objects of an object from a name on, the name as ``_id``."""
-        return self._read_elements(position, "}", self._read_member)
-
-    def _read_elements(
-        self, position: int, closing: str, read: Callable[[int], tuple[Any, int]]
-    ) -> NumberedDocuments:
-        """Yield objects with commas between them, until the closing bracket."""
-        is_first = True
+    def peek(self) -> str:
+        """Return the next character that is not a blank; empty at the end."""
         while True:
-            position = self._skip_blanks(position)
-            line = self._find_line(position)
-            if self.decoded.startswith(closing, position):
-                self.end = position + 1
-                if is_first:
-                    return
-                why = f"a comma is before the {closing}: delete it"
-                raise InputError(f"{self.path}:{line}", why)
-            value, end = read(position)
-            yield line, self._check_object(value, line)
-            position = self._skip_blanks(end)
+            blanks = _BLANKS.match(self._text, self.position)
+            self.position = blanks.end() if blanks else self.position
+            if self.position < len(self._text) or not self._fill():
+                return self._text[self.position : self.position + 1]
+
+    def read_objects(self) -> NumberedRecords:
+        """Yield the objects of a text that has one after another."""
+        while self.peek():
+            line = self._find_line(self.position)
+            yield line, self._check_object(self.read_value(), line)
+            if self.peek() == ",":
+                raise self.build_error("a comma is behind the record: delete it")
+
+    def read_array(self) -> NumberedRecords:
+        """Yield the objects of the array that begins here."""
+        return self._read_elements("]", self.read_value)
+
+    def read_map(self) -> NumberedRecords:
+        """Yield the objects of the object that begins here, each with its name as ``_id``."""
+        return self._read_elements("}", self._read_member)
+
+    def _read_elements(self, closing: str, read: Callable[[], Any]) -> NumberedRecords:
+        """Yield the objects in brackets, and go behind the closing one."""
+        self.position += 1
+        is_first = True
+        while self.peek() != closing or not is_first:
+            line = self._find_line(self.position)
+            if self.peek() == closing:
+                raise self.build_error(f"a comma is before the {closing}: delete it")
+            yield line, self._check_object(read(), line)
             is_first = False
-            mark = self.decoded[position : position + 1]
+            mark = self.peek()
             if mark == closing:
-                self.end = position + 1
-                return
+                break
             if mark != ",":
                 why = f"a comma or {closing} is expected, not {mark!r}"
-                where = f"{self.path}:{self._find_line(position)}"
-                raise InputError(where, why if mark else CUT_OFF_REASON)
-            position += 1
+                raise self.build_error(why if mark else CUT_OFF_REASON)
+            self.position += 1
+        self.position += 1
 
-    def _read_member(self, position: int) -> tuple[Any, int]:
-        """Return an object of a map, with its name as ``_id``, and its end."""
-        name, position = self._read_name(position)
-        value, end = self.read_value(position)
-        if isinstance(value, dict):
-            value = {**value, "_id": name}
-        return value, end
+    def _read_member(self) -> Any:
+        """Return an object of a map, with its name as ``_id``."""
+        name = self._read_name()
+        value = self.read_value()
+        return {**value, "_id": name} if isinstance(value, dict) else value
 
-    def find_value(self, path: str) -> int:
-        """Return the place of the value at a path, such as ``answer.items``; ``.`` is the whole.
+    def find_value(self, path: str) -> None:
+        """Go to the value at a path, such as ``answer.items``; ``.`` is the whole.
 
         Raises `InputError` when there is none.
         """
-        position = self._skip_blanks(0)
+        self.peek()
         rest = "" if path == "." else path
         while rest:
-            position, rest = self._enter_object(position, rest, path)
-        return position
+            rest = self._enter_object(rest, path)
 
-    def _enter_object(self, position: int, rest: str, path: str) -> tuple[int, str]:
-        """Return the place of a member's value, and the rest of the path behind its name."""
+    def _enter_object(self, rest: str, path: str) -> str:
+        """Go to the value of a member, and return the rest of the path behind its name."""
         names: list[str] = []
-        is_object = self.decoded.startswith("{", position)
-        position = self._skip_blanks(position + 1)
-        while is_object and not self.decoded.startswith("}", position):
-            name, position = self._read_name(position)
-            if rest == name or rest.startswith(f"{name}."):
-                return position, rest[len(name) + 1 :]
-            names.append(name)
-            _, end = self.read_value(position, _SKIPPING)
-            position = self._skip_blanks(end)
-            if not self.decoded.startswith(",", position):
+        while self.peek() == ("," if names else "{"):
+            self.position += 1
+            if self.peek() == "}":
                 break
-            position = self._skip_blanks(position + 1)
+            name = self._read_name()
+            if rest == name or rest.startswith(f"{name}."):
+                return rest[len(name) + 1 :]
+            names.append(name)
+            self.read_value(_SKIPPING)
         shown = ", ".join(map(repr, names[:_SHOWN_NAMES])) or "no name"
         more = " and more" if names[_SHOWN_NAMES:] else ""
         why = f"records={path}: there is no {rest!r}, but {shown}{more}"
         raise InputError(str(self.path), why)
 
-    def _read_name(self, position: int) -> tuple[str, int]:
-        """Return the name at a place of an object, and the place of its value."""
-        name, end = self.read_value(position)
-        end = self._skip_blanks(end)
-        if not isinstance(name, str) or not self.decoded.startswith(":", end):
-            where = f"{self.path}:{self._find_line(position)}"
+    def _read_name(self) -> str:
+        """Return the name here of an object's member, and go to its value."""
+        line = self._find_line(self.position)
+        name = self.read_value() if self.peek() else None
+        if not isinstance(name, str) or self.peek() != ":":
+            where = f"{self.path}:{line}"
             raise InputError(where, "a name in double quotes and a colon are expected")
-        return name, self._skip_blanks(end + 1)
+        self.position += 1
+        self.peek()
+        return name
 
-    def read_value(
-        self, position: int = 0, decoder: json.JSONDecoder | None = None
-    ) -> tuple[Any, int]:
-        """Return the value at a place, and its end; raises `InputError` with file and line."""
-        try:
-            value, end = (decoder or _EXACT).raw_decode(self.decoded, position)
-            if self.decoded.find("\\u", position, end) >= 0:
-                # Half of a surrogate pair is not a character.
-                json.dumps(value, ensure_ascii=False).encode()
-        except json.JSONDecodeError as error:
-            raise self._explain(error, position) from error
-        except (ValueError, RecursionError) as error:
-            where = f"{self.path}:{self._find_line(position)}"
-            raise InputError(where, _explain_value(error)) from error
-        return value, end
+    def read_value(self, decoder: json.JSONDecoder | None = None) -> Any:
+        """Return the value here, and go behind it; raises `InputError` with file and line."""
+        self._forget_read_text()
+        self.peek()
+        begin = self.position
+        while True:
+            try:
+                value, self.position = (decoder or _EXACT).raw_decode(self._text, begin)
+                if self._text.find("\\u", begin, self.position) >= 0:
+                    # Half of a surrogate pair is not a character.
+                    json.dumps(value, ensure_ascii=False).encode()
+            except json.JSONDecodeError as error:
+                is_at_end = error.pos >= len(self._text) - _LONGEST_TOKEN
+                # A text that stays open ends beyond what was read.
+                may_be_cut = is_at_end or error.msg.startswith("Unterminated string")
+                if not may_be_cut or not self._fill():
+                    raise self._explain(error, begin) from error
+            except (ValueError, RecursionError) as error:
+                where = f"{self.path}:{self._find_line(begin)}"
+                raise InputError(where, _explain_value(error)) from error
+            else:
+                return value
+
+    def build_error(self, why: str) -> InputError:
+        """Return an error with the line that is read."""
+        return InputError(f"{self.path}:{self._find_line(self.position)}", why)
+
+    def read_rest(self) -> str:
+        """Return the next characters, to be shown."""
+        self.peek()
+        return self._text[self.position : self.position + 20]
 
     def _check_object(self, value: Any, line: int) -> Document:
+        """Return a record; raises `InputError` when it is not an object, or nested too deep."""
+        why = ""
         if not isinstance(value, dict):
-            raise InputError(f"{self.path}:{line}", describe_other(value))
-        return value
+            why = f"a JSON object is expected, not {_KINDS.get(type(value), 'a number')}"
+        why = why or explain_nesting(value)
+        if why:
+            raise InputError(f"{self.path}:{line}", why)
+        return value  # type: ignore[no-any-return]
 
     def _explain(self, error: json.JSONDecodeError, begin: int) -> InputError:
         """Return the error of a value that begins at a place."""
         first_line = self._find_line(begin)
-        if error.pos >= len(self.decoded.rstrip()):
+        if error.pos >= len(self._text.rstrip()):
             return InputError(f"{self.path}:{first_line}", CUT_OFF_REASON)
         line = self._find_line(error.pos)
-        column = error.colno + (self.column if error.lineno == 1 else 0)
-        mark = self.decoded[error.pos]
+        column = error.colno + (self._column if error.lineno == 1 else 0)
+        mark = self._text[error.pos]
         if line > first_line and column == 1 and mark == "{":
             why = f"the record is cut off before line {line}, where another begins"
             return InputError(f"{self.path}:{first_line}", f"{why}: complete or delete it")
         began = f" (the record begins on line {first_line})" if line != first_line else ""
-        before = self.decoded[: error.pos].rstrip()[-1:]
+        before = self._text[: error.pos].rstrip()[-1:]
         remedy = _REMEDIES.get(mark, "") if before in _BEFORE_VALUES else ""
         if before == "," and mark in "]}":
             remedy = f"a comma is before the {mark}: delete it"
@@ -192,25 +222,54 @@ class JsonText:
         why = f"not JSON: {error.msg}, at column {column}{began}"
         return InputError(f"{self.path}:{line}", f"{why}: {remedy}" if remedy else why)
 
-    def _skip_blanks(self, position: int) -> int:
-        blanks = _BLANKS.match(self.decoded, position)
-        return blanks.end() if blanks else position
+    def _fill(self) -> bool:
+        """Read on, at least as much as is not used yet; return whether there was more."""
+        part = self.stream.read(max(_CHUNK, len(self._text) - self.position))
+        if not self._text and part.lstrip(" \t\r\n").startswith(RECORD_MARK):
+            self._is_sequence = True
+        if self._is_sequence:
+            # A text of JSON cannot hold the mark as it is.
+            part = part.replace(RECORD_MARK, " ")
+        self._text += part
+        return bool(part)
+
+    def _forget_read_text(self) -> None:
+        """Forget the text before the position, when it is long."""
+        if self.position < _CHUNK:
+            return
+        self._line = self._counted_line = self._find_line(self.position)
+        line_start = self._text.rfind("\n", 0, self.position) + 1
+        self._column = self.position - line_start + (0 if line_start else self._column)
+        self._text = self._text[self.position :]
+        self.position = self._counted = 0
 
     def _find_line(self, position: int) -> int:
         """Return the line of a place; places are asked for in their order, mostly."""
         if position < self._counted:
-            return self.line + self.decoded.count("\n", 0, position)
-        self._line += self.decoded.count("\n", self._counted, position)
+            return self._line + self._text.count("\n", 0, position)
+        self._counted_line += self._text.count("\n", self._counted, position)
         self._counted = position
-        return self._line
+        return self._counted_line
 
 
-def describe_other(value: object) -> str:
-    """Return why a value cannot be a record, in words."""
-    if isinstance(value, list):
-        return "a JSON object is expected, not an array: give its values names"
-    kind = _KINDS.get(type(value), "a number")
-    return f"a JSON object is expected, not {kind}"
+def explain_nesting(record: Document) -> str:
+    """Return why a record's nesting is refused; empty if it is not."""
+    level: list[tuple[str, Any]] = [("", record)]
+    for _ in range(MAX_DEPTH):
+        inner: list[tuple[str, Any]] = []
+        for path, part in level:
+            if isinstance(part, dict):
+                if "" in part:
+                    place = f"in {path}" if path else "at the top of the record"
+                    return f"a field has no name, {place}"
+                before = f"{path}." if path else ""
+                inner += [(f"{before}{name}", value) for name, value in part.items()]
+            else:
+                inner += [(f"{path}[]", value) for value in part]
+        level = [(path, part) for path, part in inner if isinstance(part, dict | list)]
+        if not level:
+            return ""
+    return f"is nested more than {MAX_DEPTH} deep"
 
 
 def _explain_value(error: Exception) -> str:

@@ -1,41 +1,71 @@
-"""A user's file in memory, and what every reader of a format returns about it.
+"""A user's file, opened as a stream: only as much of it is read as its first records need."""
 
-A reader has two functions. ``describe`` reads all records once, and returns a `FileDescription`,
-which is all that a plan needs. ``load`` returns the first records with the types that were found.
-"""
-
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import codecs
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, TypeVar
 
-from benchbook.files.inputs import InputError
-from benchbook.schema import Document, Field, FieldType, Record
-from benchbook.text.number_format import format_count
+import pyarrow as pa
+
+from benchbook.files.inputs import FileKindError, InputError, open_regular_file
+from benchbook.schema import Record
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAX_BYTES: Final = 256 * 2**20
-"""Bytes of the largest file that is read, and of what is unpacked from it."""
+"""Bytes, unpacked, up to which records are read."""
 
-NumberedRecords = Iterator[tuple[int, Record]]
-"""Records with their line in the file; in Parquet, with their row."""
+HEAD_BYTES: Final = 2**18
+"""The first bytes, unpacked, by which a file's format, encoding and delimiter are found."""
 
-ReportProgress = Callable[[float], None]
-"""Called with the share of a file that has been read, from 0 to 1."""
+_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The name of each compression by a file's first bytes."""
+
+_MARKS: Final = {
+    codecs.BOM_UTF8: ("utf-8", "UTF-8 with a byte order mark"),
+    codecs.BOM_UTF16_LE: ("utf-16-le", "UTF-16"),
+    codecs.BOM_UTF16_BE: ("utf-16-be", "UTF-16"),
+}
+
+ENCODINGS: Final = {
+    "utf-8": ("utf-8", "UTF-8"),
+    # Without a mark, it is as Windows writes it.
+    "utf-16": ("utf-16-le", "UTF-16"),
+    "cp1252": ("cp1252", "cp1252"),
+    "latin-1": ("latin-1", "latin-1"),
+}
+"""The words of the option ``encoding``, each with its codec and its name."""
 
 
-def ignore_progress(share: float) -> None:
-    """Report nothing."""
+@dataclass(frozen=True)
+class Encoding:
+    """The encoding of a file of text."""
+
+    codec: str
+    words: str
+    mark: bytes = b""  # the byte order mark with which the file begins
+    is_stated: bool = False
+
+
+class EncodingError(InputError):
+    """A file of text is not in its encoding."""
 
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file's bytes, unpacked, and the options after its name."""
+    """A file of records, with the options after its name."""
 
     path: Path  # without the options
-    data: bytes
     options: Mapping[str, str] = field(default_factory=dict)
-    sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
+    head: bytes = b""  # its first bytes, unpacked
     compression: str = ""  # ``gzip`` or ``zstd``; empty if there is none
 
     @property
@@ -46,142 +76,171 @@ class OpenedFile:
             path = path.with_suffix("")
         return path.suffix.lower()
 
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding by the byte order mark, by the option, or UTF-8."""
+        stated = self.options.get("encoding", "")
+        mark = next((mark for mark in _MARKS if self.head.startswith(mark)), b"")
+        codec, words = _MARKS.get(mark, ENCODINGS[stated or "utf-8"])
+        return Encoding(codec, words, mark, bool(mark or stated))
+
+    def open(self) -> BinaryIO:
+        """Return a stream of the unpacked bytes.
+
+        Reading raises `InputError` when the file is damaged, or after `MAX_BYTES`.
+        """
+        stream = open_regular_file(self.path)
+        unpacked: Any = stream
+        if self.compression == "gzip":
+            # Python's gzip ignores the zeros that some archivers append.
+            unpacked = gzip.GzipFile(fileobj=stream)
+        elif self.compression:
+            unpacked = pa.CompressedInputStream(pa.PythonFile(stream), self.compression)
+        return io.BufferedReader(_LimitedStream(self, unpacked))
+
+    @contextmanager
+    def open_text(self, encoding: Encoding) -> Iterator[TextIO]:
+        """Yield a stream of the text, with its line ends as they are.
+
+        Raises `EncodingError`, with the line, when it is not in the encoding.
+        """
+        with self.open() as stream:
+            stream.read(len(encoding.mark))
+            try:
+                yield io.TextIOWrapper(stream, encoding.codec, newline="")
+            except UnicodeDecodeError as error:
+                line, byte = self.find_wrong_byte()
+                where, why = f"{self.path}:1", f"is not {encoding.words}, which you stated"
+                if encoding.mark:
+                    why = f"is not {encoding.words}, as its first bytes say"
+                if encoding.codec == "utf-8" and line:
+                    where = f"{self.path}:{line}"
+                    remedy = "save it as UTF-8, or state its encoding: FILE#encoding=cp1252"
+                    raise EncodingError(
+                        where, f"is not UTF-8 (byte 0x{byte:02X}): {remedy}"
+                    ) from error
+                raise EncodingError(where, f"{why}: {error.reason}") from error
+
+    def find_wrong_byte(self) -> tuple[int, int]:
+        """Return the line and the value of the first byte that is not UTF-8; two zeros for none."""
+        with self.open() as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return number, line[error.start]
+        return 0, 0
+
+    def decode_head(self, encoding: Encoding) -> str:
+        """Return the beginning of the text; a character that is not in the encoding is a mark."""
+        return self.head[len(encoding.mark) :].decode(encoding.codec, errors="replace")
+
+    def describe_encoding(self, encoding: Encoding) -> str:
+        """Return the encoding and the line ends in words."""
+        head = self.decode_head(encoding)
+        line_ends = "Unix line ends"
+        if "\r\n" in head:
+            line_ends = "Windows line ends"
+        elif "\r" in head and "\n" not in head:
+            line_ends = "old Mac line ends"
+        return f"{encoding.words}, {line_ends}"
+
+
+class _LimitedStream(io.RawIOBase):
+    """The unpacked bytes of a file, of which at most `MAX_BYTES` are read."""
+
+    def __init__(self, file: OpenedFile, stream: Any) -> None:
+        self._file, self._stream = file, stream
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        try:
+            part = self._stream.read(len(view))
+        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+            packed = f"as {self._file.compression} it cannot be unpacked"
+            why = f"is damaged or cut off: {packed} ({error})"
+            if not self._file.compression:
+                why = f"cannot be read: {error}"
+            raise InputError(str(self._file.path), why) from error
+        self._size += len(part)
+        if self._size > MAX_BYTES:
+            why = f"more than {MAX_BYTES:,} bytes are read for its first records"
+            raise InputError(str(self._file.path), f"{why}: measure fewer, or leave long texts out")
+        view[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
+    """Return a file of records.
+
+    Raises `InputError` when it does not exist, is not a regular file, or is damaged.
+    """
+    try:
+        with open_regular_file(path) as stream:
+            start = stream.read(4)
+    except FileNotFoundError as error:
+        raise InputError(str(path), "there is no such file") from error
+    except FileKindError as error:
+        why = "a folder: give one of its files" if path.is_dir() else error
+        raise InputError(str(path), f"is {why}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(str(path), f"cannot be read: {reason}") from error
+    name = next((name for mark, name in _COMPRESSIONS.items() if start.startswith(mark)), "")
+    file = OpenedFile(path, options, compression=name)
+    with file.open() as stream:
+        return replace(file, head=stream.read(HEAD_BYTES))
+
 
 @dataclass(frozen=True)
-class KnownField:
-    """The description of one field of a file."""
+class ReadRecords:
+    """The first records of a file, as its format's reader returns them."""
 
-    path: str  # ``lines[].sku`` for a field of an array's documents
-    type: FieldType
-    item: FieldType | None  # an array's type of elements
-    of: int  # documents that could have the field
-    absent: int  # documents without it
-    null: int  # documents in which it is null
-
-
-_TYPE_LABELS: Final = {
-    "json": "differs in kind",
-    "datetime": "moment",
-    "date": "day",
-    "string": "text",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileDescription:
-    """A description of a file, which a plan shows before anything is measured."""
-
-    format: str  # ``JSON Lines``, ``JSON array``, ``delimited text`` or ``Parquet``
-    encoding: str = ""  # in words, with the line ends; empty for Parquet
+    format: str  # ``JSON Lines``, ``JSON array``, ``delimited text``, ``XML`` or ``Parquet``
+    records: Sequence[Record]
+    lines: list[int]  # of the records; in Parquet, rows
+    is_whole: bool  # whether the file has no more records
+    # A sentence for each change of values.
+    notes: dict[str, None] = field(default_factory=dict)
+    encoding: str = ""  # in words, with the line ends; empty for Parquet and XML
     delimiter: str = ""  # its name, as an option after the file's name has it
     decimal: str = ""  # the same for the decimal mark
-    size: int  # bytes
-    records: int
-    has_keys: bool  # whether the records have an ``_id``
-    schema: tuple[Field, ...]  # without ``_id``
-    fields: tuple[KnownField, ...]  # at any depth
-    notes: tuple[str, ...]  # a sentence for each change of values
-    # What `load` needs to read the file in the same way.
-    dialect: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def depth(self) -> int:
-        """The levels of nesting: 1 if all values are scalars."""
-        return max(map(_measure_depth, self.schema), default=1)
-
-    @property
-    def words(self) -> str:
-        """The description in one line."""
-        marks = f", delimiter {self.delimiter}, decimal {self.decimal}" if self.delimiter else ""
-        encoding = f", {self.encoding}" if self.encoding else ""
-        nested = f", {self.depth} deep" if self.depth > 1 else ""
-        records = format_count(self.records, "record")
-        fields = format_count(len(self.schema), "field")
-        counts = f"{records} of {fields}{nested}, {self.size:,} bytes"
-        return f"{self.format}{encoding}{marks}: {counts}"
-
-    def list_fields(self, most: int) -> list[dict[str, str]]:
-        """Return the fields as rows of texts: the type, and how many documents do not have it."""
-        rows = []
-        for known in self.fields[:most]:
-            kind = _TYPE_LABELS.get(known.type, known.type)
-            if known.item not in (None, "json"):
-                kind += f" of {_TYPE_LABELS.get(known.item, known.item)}s"
-            absent, null = _write_share(known.absent, known.of), _write_share(known.null, known.of)
-            rows.append({"field": known.path, "type": kind, "absent": absent, "null": null})
-        if len(self.fields) > most:
-            others = f"and {len(self.fields) - most} more"
-            rows.append({"field": others, "type": "", "absent": "", "null": ""})
-        return rows
+    names: tuple[str, ...] = ()  # the fields in their order, where records do not tell
 
 
-@dataclass(frozen=True)
-class LoadedRecords:
-    """The first records of a file, typed by its description's schema."""
+Row = TypeVar("Row")
 
-    records: list[Document]  # ``_id`` first, as text, if the file has it; without nulls
-    lines: list[int]  # of the records; in Parquet, rows
+NumberedRecords = Iterator[tuple[int, Record]]
+"""Records with their line in the file; in Parquet, with their row."""
 
 
-@dataclass(frozen=True)
-class RecordReader:
-    """The reader of a format; both functions raise `InputError` with file and line."""
+def take_records(
+    rows: Iterable[tuple[int, Row]], count: int | None
+) -> tuple[list[Row], list[int], bool]:
+    """Return the first records with their lines, and whether there are no more.
 
-    describe: Callable[[OpenedFile, ReportProgress], FileDescription]
-    # With the number of records: fewer, if the file has fewer; None for all.
-    load: Callable[[OpenedFile, FileDescription, int | None], LoadedRecords]
-
-
-@dataclass
-class KeyCheck:
-    """The check that all records of a file have a different ``_id``, or none has."""
-
-    path: Path
-    seen: set[str] = field(default_factory=set)
-    count: int = 0
-
-    def check_keys(self, lines: Iterable[int], keys: Sequence[object]) -> None:
-        """Check the ``_id`` of the next records, or None, with their lines.
-
-        Raises `InputError` when an ``_id`` comes twice, or only some records have one.
-        """
-        if not self.seen and keys.count(None) == len(keys):
-            # Most files have none: no loop over their records.
-            self.count += len(keys)
-            return
-        for line, given in zip(lines, keys, strict=True):
-            if self.count and (given is not None) != bool(self.seen):
-                why = "has an _id, others do not"
-                if given is None:
-                    why = "has no _id, which records before it have"
-                remedy = "give one to each, or to none"
-                raise InputError(f"{self.path}:{line}", f"a record {why}: {remedy}")
-            self.count += 1
-            if given is None:
-                continue
-            key = write_key(given)
-            if key in self.seen:
-                raise InputError(f"{self.path}:{line}", f"_id {key!r} comes twice")
-            self.seen.add(key)
+    What is wrong behind them does not matter.
+    """
+    remaining = iter(rows)
+    taken = [*islice(remaining, count)]
+    try:
+        is_whole = next(remaining, None) is None
+    except (InputError, UnicodeDecodeError):
+        is_whole = False
+    return [record for _, record in taken], [line for line, _ in taken], is_whole
 
 
-def write_key(given: object) -> str:
-    """Return an ``_id`` as text."""
-    return json.dumps(given) if isinstance(given, dict | list) else str(given)
-
-
-def _measure_depth(field: Field) -> int:
-    """Return the depth of a field's values: 1 for a scalar."""
-    return 1 + max(map(_measure_depth, field.fields), default=0)
-
-
-def _write_share(count: int, of: int) -> str:
-    """Return a share in percent; a small one is not 0 %, and a large one is not 100 %."""
-    if not count:
-        return "–"
-    percent = 100 * count / of
-    if percent < 1:
-        return "< 1 %"
-    if 99 < percent < 100:
-        return "> 99 %"
-    return f"{percent:.0f} %"
+def is_nearly_utf8(head: bytes) -> bool:
+    """Return whether most of the characters beyond ASCII are valid UTF-8."""
+    decoded = head.decode("utf-8", errors="replace")
+    wrong = decoded.count("\ufffd")
+    beyond = sum(map(len, re.findall(r"[^\x00-\x7f]+", decoded)))
+    return beyond - wrong > wrong

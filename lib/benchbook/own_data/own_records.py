@@ -1,37 +1,29 @@
-"""A user's records in place of a study's: their file as a `Dataset` with an inferred schema.
+"""A user's records in place of a study's: the first records of their file as a `Dataset`.
 
-`record_files` finds the format's reader, which reads the records and finds their types. What it
-found is kept: in memory by the file's state, and of a large file on disk by the file's content.
+`record_files` finds the format's reader, which reads the records that are measured and no more.
+Their types are inferred from them. A runner reads them once, and gives them to the cell's kernel.
 """
 
 import hashlib
-import importlib.metadata
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from pydantic import TypeAdapter
+import orjson
 
-from benchbook import paths
 from benchbook.datasets.dataset import Dataset, hash_records
 from benchbook.datasets.streams import ColumnDraws
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
-from benchbook.own_data.opened_file import (
-    FileDescription,
-    LoadedRecords,
-    OpenedFile,
-    ReportProgress,
-    ignore_progress,
-)
+from benchbook.own_data.file_description import FileDescription
+from benchbook.own_data.inference import Inference, make_converter
+from benchbook.own_data.opened_file import ReadRecords
 from benchbook.own_data.record_files import find_reader, open_file, split_options
-from benchbook.schema import Document, Field, Schema
+from benchbook.schema import Document, Field, Record, Schema
 
-VERSION = 1
+VERSION = 2
 
 COLLECTION: Final = "own_records"
 """The name of their collection or table: a database could refuse the file's name."""
@@ -42,15 +34,31 @@ CHANGED_REASON: Final = (
     "has changed since the cell was planned: run again, for with other records it is another cell"
 )
 
-_MIN_STORED_BYTES: Final = 2**20
-"""The size from which a file's description is stored; a smaller file is read at once."""
-
-_DESCRIPTIONS: Final[dict[tuple[str, ...], tuple[FileDescription, str]]] = {}
-"""The descriptions and digests of files, by their path and state: a plan asks once per cell."""
+KEY: Final = Field("_id", "string")
+"""The field of the key, which is generated where the file has none."""
 
 
-def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
-    """Return the records of a file of JSON, delimited text, XML or Parquet.
+@dataclass(frozen=True)
+class OwnRecords:
+    """The first records of a user's file."""
+
+    description: FileDescription
+    records: list[Document]  # ``_id`` first, as text; without nulls
+    lines: list[int]  # of the records; in Parquet, rows
+    sha256: str  # of the fields and the records, without generated keys
+
+    @property
+    def schema(self) -> Schema:
+        """The records' schema, with their key."""
+        return Schema(COLLECTION, (KEY, *self.description.schema))
+
+    def find_line(self, number: int) -> int:
+        """Return the line of a record by its number in `sample_records`."""
+        return self.lines[number % len(self.lines)]
+
+
+def read_file(path: str | Path, n: int | None = None) -> OwnRecords:
+    """Return the first records of a file of JSON, delimited text, XML or Parquet.
 
     A field's type is the narrowest for all its values: integer (64 bits), float, boolean (``true``,
     ``false``), date or datetime (ISO 8601), else string. Or it is a document, an array, or ``json``
@@ -58,60 +66,60 @@ def read_dataset(path: str | Path, n: int | None = None, sha256: str | None = No
     is never a number. A null or an empty cell is absent, and its field optional. ``_id`` is read as
     text, and generated if there is none.
 
-    Raises `InputError`, with file and line, when the file cannot be read, or has changed.
+    Raises `InputError`, with file and line, when the file cannot be read.
 
     Parameters
     ----------
     path
         The file, with options after its name; see `benchbook.own_data.record_files`.
     n
-        Records; beyond the file's length they repeat with new ids. None: all, once.
-    sha256
-        The expected digest of the file's bytes, in hexadecimal; None: any.
+        Records; the file may have fewer. None: all.
     """
-    # Its bytes, which must be those that were planned.
-    file = open_file(path)
-    if sha256 not in (None, file.sha256):
-        raise InputError(str(file.path), CHANGED_REASON)
-    description = _describe(file)
-    records = _load(file, description, n).records
-    # A file that is too short is repeated.
-    if n is not None:
-        rounds = -(-n // len(records))
-        repeated = [*records]
-        for turn in range(1, rounds):
-            repeated += [{**record, "_id": f"{record['_id']}-{turn}"} for record in records]
-        records = repeated[:n]
-    return Dataset(name_dataset(path), _make_schema(description), records, hash_records(records))
+    return _read_state(*_identify(path), n)
 
 
-def describe_file(path: str | Path, report: ReportProgress = ignore_progress) -> FileDescription:
-    """Return the description of a file; raises `InputError` as `read_dataset`.
+def describe_file(path: str | Path, n: int | None = None) -> FileDescription:
+    """Return the description of a file's first records; raises `InputError` as `read_file`."""
+    return read_file(path, n).description
 
-    Parameters
-    ----------
-    path
-        The file, with options after its name.
-    report
-        Called with the share that has been read, if the file must be read.
+
+def digest_file(path: str | Path, n: int | None = None) -> str:
+    """Return the digest, in hexadecimal, of a file's first records; raises as `read_file`."""
+    return _digest_state(*_identify(path), n)
+
+
+def read_dataset(path: str | Path, n: int | None = None, *, keyed: bool = True) -> Dataset:
+    """Return `n` records of a file, as `read_file`; a shorter file is repeated with new keys.
+
+    They have generated keys only if they are to be `keyed`.
     """
-    return _describe_once(path, report)[0]
+    own = read_file(path, n)
+    dataset = _repeat_records(name_dataset(path), own.schema, own.records, n)
+    return dataset if keyed or own.description.has_keys else _omit_keys(dataset)
 
 
-def digest_file(path: str | Path) -> str:
-    """Return the SHA-256, in hexadecimal, of a file's bytes; raises as `read_dataset`."""
-    return _describe_once(path)[1]
+def store_records(path: str | Path, n: int | None, target: Path) -> str:
+    """Write a file's first records for `load_dataset`, and return their digest."""
+    own = read_file(path, n)
+    fields = [field.as_json for field in own.schema.fields]
+    stored = {
+        "name": name_dataset(path),
+        "fields": fields,
+        "records": own.records,
+        "has_keys": own.description.has_keys,
+    }
+    suite_files.write_file(target, orjson.dumps(stored).decode())
+    return own.sha256
 
 
-def load_file(path: str | Path, count: int | None = None) -> "PlannedRecords":
-    """Return the first records of a file, for a plan's checks; see `forget_records`."""
-    return _load_once(count, *_identify(path))
-
-
-def forget_records() -> None:
-    """Free the memory of a plan's files; descriptions stay cached."""
-    _open_once.cache_clear()
-    _load_once.cache_clear()
+def load_dataset(stored: Path, n: int | None, *, keyed: bool = True) -> Dataset:
+    """Return the `n` records that `store_records` wrote, as `read_dataset`."""
+    content: dict[str, Any] = orjson.loads(stored.read_bytes())
+    schema = Schema(COLLECTION, tuple(map(Field.from_json, content["fields"])))
+    convert = make_converter(schema.fields)
+    records = [convert(record) for record in content["records"]]
+    dataset = _repeat_records(content["name"], schema, records, n)
+    return dataset if keyed or content["has_keys"] else _omit_keys(dataset)
 
 
 def sample_records(records: Sequence[Document], n: int | None) -> list[Document]:
@@ -129,111 +137,103 @@ def name_dataset(path: str | Path) -> str:
     return f"own-{split_options(path)[0].stem}"
 
 
-@dataclass(frozen=True)
-class PlannedRecords:
-    """The first records of a user's file, which a plan checks."""
-
-    schema: Schema
-    records: list[Document]
-    lines: list[int]  # in Parquet, rows
-
-    def find_line(self, number: int) -> int:
-        """Return the line of a record by its number in `sample_records`."""
-        return self.lines[number % len(self.lines)]
-
-
-def _identify(path: str | Path) -> tuple[str, ...]:
+def _identify(path: str | Path) -> tuple[str, tuple[int, ...]]:
     """Return a file's path and state; while both are the same, it need not be read again."""
     try:
         stat = split_options(path)[0].stat()
     except (OSError, ValueError):
         # Reading the file then reports the error.
-        return (str(path),)
+        return str(path), ()
     state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-    return str(Path.cwd() / path), *map(str, state)
+    return str(Path.cwd() / path), state
 
 
-@lru_cache(maxsize=1)
-def _open_once(path: str, *_: str) -> OpenedFile:
-    return open_file(path)
+# A plan asks once per cell.
+@lru_cache(maxsize=4096)
+def _digest_state(path: str, state: tuple[int, ...], n: int | None) -> str:
+    return _read_state(path, state, n).sha256
 
 
-@lru_cache(maxsize=8)
-def _load_once(count: int | None, *identity: str) -> PlannedRecords:
-    file = _open_once(*identity)
-    description = _describe(file)
-    loaded = _load(file, description, count)
-    return PlannedRecords(_make_schema(description), loaded.records, loaded.lines)
+@lru_cache(maxsize=4)
+def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
+    """Return the first records of a file in some state."""
+    # Its format's reader reads the records.
+    file = open_file(path)
+    found = find_reader(file)(file, n)
+    if not found.records:
+        raise InputError(str(file.path), "holds no record")
+    keys = _read_keys(file.path, found)
+    # Their types are found from all of them, without the key.
+    documents = found.records
+    if keys:
+        documents = [_omit_key(record) for record in documents]
+    inference = Inference()
+    names = [name for name in found.names if name != "_id"]
+    fields = inference.infer_fields(documents, names=names)
+    is_single = found.is_whole and len(documents) == 1
+    notes = [ONE_RECORD_NOTE] if is_single else []
+    description = FileDescription(
+        format=f"{found.format} in {file.compression}" if file.compression else found.format,
+        encoding=found.encoding,
+        delimiter=found.delimiter,
+        decimal=found.decimal,
+        size=file.path.stat().st_size,
+        records=len(documents),
+        is_whole=found.is_whole,
+        has_keys=bool(keys),
+        schema=fields,
+        fields=tuple(inference.known),
+        notes=tuple(dict.fromkeys([*notes, *found.notes, *inference.notes])),
+    )
+    typed = [*map(make_converter(fields), documents)]
+    # The digest has no generated keys: they are not part of the file.
+    digest = hashlib.sha256(orjson.dumps([[field.as_json for field in fields], keys]))
+    digest.update(hash_records(typed).encode())
+    keys = keys or ColumnDraws(0, file.path.stem, len(typed)).ids()
+    records = [{"_id": key, **record} for key, record in zip(keys, typed, strict=True)]
+    return OwnRecords(description, records, found.lines, digest.hexdigest())
 
 
-def _describe_once(
-    path: str | Path, report: ReportProgress = ignore_progress
-) -> tuple[FileDescription, str]:
-    """Return the description of a file, and its digest; it is read if its state has changed."""
-    identity = _identify(path)
-    if identity not in _DESCRIPTIONS:
-        file = _open_once(*identity)
-        _DESCRIPTIONS[identity] = _describe(file, report), file.sha256
-    return _DESCRIPTIONS[identity]
+def _read_keys(path: Path, found: ReadRecords) -> list[str]:
+    """Return the ``_id`` of all records as texts; empty if none has one.
+
+    Raises `InputError` when an ``_id`` comes twice, or only some records have one.
+    """
+    given = [record.get("_id") for record in found.records]
+    if given.count(None) == len(given):
+        return []
+    keys: dict[str, None] = {}
+    for line, key in zip(found.lines, given, strict=True):
+        if (key is None) != (given[0] is None):
+            why = "has no _id, which records before it have"
+            if key is not None:
+                why = "has an _id, others do not"
+            raise InputError(f"{path}:{line}", f"a record {why}: give one to each, or to none")
+        text = orjson.dumps(key).decode() if isinstance(key, dict | list) else str(key)
+        if text in keys:
+            raise InputError(f"{path}:{line}", f"_id {text!r} comes twice")
+        keys[text] = None
+    return [*keys]
 
 
-def _describe(file: OpenedFile, report: ReportProgress = ignore_progress) -> FileDescription:
-    """Return the description that is stored for the file's content, or a new one."""
-    # A large file may be described already.
-    is_large = len(file.data) >= _MIN_STORED_BYTES
-    if is_large:
-        with suppress(OSError, ValueError):
-            return _adapt_json().validate_json(_locate_description(file).read_bytes())
-    # Its format's reader describes its content; what no reader knows is added.
-    description = find_reader(file).describe(file, report)
-    if description.records == 1:
-        description = replace(description, notes=(ONE_RECORD_NOTE, *description.notes))
-    if file.compression:
-        packed = f"{description.format} in {file.compression}"
-        description = replace(description, format=packed)
-    # Without effect where nothing can be written.
-    if is_large:
-        with suppress(OSError):
-            text = _adapt_json().dump_json(description).decode()
-            suite_files.write_file(_locate_description(file), text)
-    return description
+def _omit_key(record: Record) -> Document:
+    return {name: value for name, value in record.items() if name != "_id"}
 
 
-@cache
-def _adapt_json() -> TypeAdapter[FileDescription]:
-    # It takes 40 ms, and only large files need it.
-    return TypeAdapter(FileDescription)
+def _omit_keys(dataset: Dataset) -> Dataset:
+    """Return a data set without its keys."""
+    fields = tuple(field for field in dataset.schema.fields if field != KEY)
+    records = [_omit_key(record) for record in dataset.records]
+    schema = replace(dataset.schema, fields=fields)
+    return replace(dataset, schema=schema, records=records, sha256=hash_records(records))
 
 
-def _locate_description(file: OpenedFile) -> Path:
-    # The suffix is part of how a file is recognised.
-    parts = [file.sha256, file.suffix, sorted(file.options.items()), _digest_code()]
-    name = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return paths.results() / ".own" / "described" / f"{name}.json"
-
-
-@cache
-def _digest_code() -> str:
-    """Return a digest of all code that describes files, and of its libraries' versions."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    for name in ("duckdb", "orjson", "pyarrow"):
-        digest.update(importlib.metadata.version(name).encode())
-    return digest.hexdigest()
-
-
-def _load(file: OpenedFile, description: FileDescription, count: int | None) -> LoadedRecords:
-    """Return the first records, each with an ``_id``."""
-    loaded = find_reader(file).load(file, description, count)
-    if description.has_keys:
-        return loaded
-    # A record's key is the same, however many are loaded.
-    keys = ColumnDraws(0, file.path.stem, description.records).ids()
-    keyed = zip(keys, loaded.records, strict=False)
-    return replace(loaded, records=[{"_id": key, **record} for key, record in keyed])
-
-
-def _make_schema(description: FileDescription) -> Schema:
-    """Return the schema of a file's records, with their key."""
-    return Schema(COLLECTION, (Field("_id", "string"), *description.schema))
+def _repeat_records(
+    name: str, schema: Schema, records: Sequence[Document], n: int | None
+) -> Dataset:
+    """Return the records, repeated with new keys until there are `n`; None: once."""
+    repeated = [*records]
+    for turn in range(1, -(-(n or 1) // len(records))):
+        repeated += [{**record, "_id": f"{record['_id']}-{turn}"} for record in records]
+    repeated = repeated[:n]
+    return Dataset(name, schema, repeated, hash_records(repeated))

@@ -6,25 +6,25 @@ not read is refused, with what to do. Options may follow its name:
 """
 
 import codecs
-import gzip
-import hashlib
-import io
 import re
-import zlib
-from collections.abc import Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-
-from benchbook.files.inputs import InputError, read_bytes
-from benchbook.own_data import delimited_files, json_files, parquet_files, xml_files
-from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile, RecordReader
-from benchbook.own_data.text_encoding import ENCODINGS
+from benchbook.files.inputs import InputError
+from benchbook.own_data import (
+    delimited_files,
+    json_files,
+    opened_file,
+    parquet_files,
+    table_rows,
+    xml_files,
+)
+from benchbook.own_data.opened_file import ENCODINGS, HEAD_BYTES, OpenedFile, ReadRecords
 
 OPTIONS: Final[Mapping[str, Collection[str]]] = {
-    "delimiter": delimited_files.DELIMITERS,
+    "delimiter": table_rows.DELIMITERS,
+    "quote": table_rows.QUOTES,
     "decimal": delimited_files.DECIMALS,
     "encoding": ENCODINGS,
     # Any text: a place inside a file of JSON.
@@ -42,53 +42,17 @@ _JSON_RECORD: Final = re.compile(r'(\[\s*)?\{\s*"[^"\n]*"\s*:|\[\s*\[\s*["0-9-]'
 _TABLE_HEAD: Final = re.compile(r'(?:"[^"\n]*"|\w[^"\n,;|\t:]*)[,;|\t][^\n]*\n')
 """The first line of a table, and hardly of JSON: a name, and a delimiter."""
 _PEEKED_BYTES: Final = 4096
-_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-"""The name of each compression by a file's first bytes."""
+
+RecordReader = Callable[[OpenedFile, int | None], ReadRecords]
+"""The reader of a format: it returns the first records, or all if the number is None."""
 
 
 def open_file(path: str | Path) -> OpenedFile:
     """Return a file of records, with the options after its name.
 
-    Raises `InputError` when the file does not exist, is damaged or too large, or an option is
-    unknown.
+    Raises `InputError` when the file does not exist or is damaged, or an option is unknown.
     """
-    file, options = split_options(path)
-    if file.is_dir():
-        raise InputError(str(file), "is a folder: give one of its files")
-    packed = read_bytes(file, MAX_BYTES)
-    data, compression = _unpack(file, packed)
-    sha256 = hashlib.sha256(packed).hexdigest()
-    return OpenedFile(file, data, options, sha256, compression)
-
-
-def _unpack(path: Path, data: bytes) -> tuple[bytes, str]:
-    """Return a file's content, and the name of its compression; empty if it has none.
-
-    Raises `InputError` when it is damaged. A small file may unpack to any size: there is a limit.
-    """
-    name = next((name for mark, name in _COMPRESSIONS.items() if data.startswith(mark)), "")
-    if not name:
-        return data, ""
-    parts: list[bytes] = []
-    size = 0
-    try:
-        # Python's gzip ignores the zeros that some archivers append.
-        opened: Any
-        if name == "gzip":
-            opened = gzip.GzipFile(fileobj=io.BytesIO(data))
-        else:
-            opened = pa.CompressedInputStream(pa.BufferReader(data), name)
-        with opened as stream:
-            for part in iter(partial(stream.read, 2**20), b""):
-                size += len(part)
-                if size > MAX_BYTES:
-                    why = f"unpacks to more than {MAX_BYTES:,} bytes: take some of its records"
-                    raise InputError(str(path), why)
-                parts.append(part)
-    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-        why = f"is damaged or cut off: as {name} it cannot be unpacked ({error})"
-        raise InputError(str(path), why) from error
-    return b"".join(parts), name
+    return opened_file.open_file(*split_options(path))
 
 
 def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:
@@ -123,26 +87,27 @@ def find_reader(file: OpenedFile) -> RecordReader:
     Raises `InputError` when the file is of a format that is not read, with what to do.
     """
     # Bytes tell Parquet, and formats that are not read.
-    if file.data.startswith(b"PAR1") or file.suffix in (".parquet", ".pq"):
-        return parquet_files.READER
-    if "encoding" not in file.options:
-        _refuse_other_formats(file.path, file.data)
+    if not file.head.startswith(b"PAR1") and "encoding" not in file.options:
+        _refuse_other_formats(file.path, file.head)
+    if file.head.startswith(b"PAR1") or file.suffix in (".parquet", ".pq"):
+        return parquet_files.read
     if "delimiter" in file.options:
-        return delimited_files.READER
+        return delimited_files.read
     # A text's beginning tells more than its suffix.
-    head = _peek_text(file.data)
+    head = _peek_text(file.head)
     is_record = _JSON_RECORD.match(head) is not None
-    _refuse_other_texts(file.path, "" if is_record else file.suffix, head)
-    if is_record:
-        return json_files.READER
     is_table = file.suffix in (".csv", ".tsv", ".tab")
-    if head.startswith("<?xml") or (_XML.match(head) and not is_table):
-        return xml_files.READER
+    is_xml = head.startswith("<?xml") or (_XML.match(head) is not None and not is_table)
+    _refuse_other_texts(file.path, "" if is_record or is_xml else file.suffix, head)
+    if is_record:
+        return json_files.read
+    if is_xml:
+        return xml_files.read
     # Where both JSON and a table are possible, the suffix decides.
     looks_like_json = head.startswith(("{", "[")) and not is_table
     if looks_like_json or (file.suffix in _JSON_SUFFIXES and not _TABLE_HEAD.match(head)):
-        return json_files.READER
-    return delimited_files.READER
+        return json_files.read
+    return delimited_files.read
 
 
 def _peek_text(data: bytes) -> str:
@@ -206,7 +171,7 @@ _FORMATS: Final = (
         rb"PK\x03\x04|PK\x05\x06|.{257}ustar",
         "is an archive: unpack it, and give one of its files",
     ),
-    (rb"ORC.*ORC.\Z", f"is an ORC file: {_WRITE_PARQUET.format('orc')}"),
+    (rb"ORC.*[\x00-\x08\x0e-\x1f]", f"is an ORC file: {_WRITE_PARQUET.format('orc')}"),
     (
         rb"BZh[1-9]1AY&SY",
         "is packed with bzip2: unpack it with bunzip2 FILE, or pack it with gzip",
@@ -219,6 +184,10 @@ _FORMATS: Final = (
     (
         rb"(\xef\xbb\xbf)?\s*<(!(?i:doctype html)|(?i:html))\b",
         "is a web page (HTML): download the file itself, as from its Raw button",
+    ),
+    (
+        rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff|<\x00\x00\x00|\x00\x00\x00<",
+        "is UTF-32: save it as UTF-8",
     ),
     (
         rb"\x00+\Z|\x00{4096}",
@@ -248,7 +217,7 @@ _TEXTS: Final[dict[str, tuple[str, ...]]] = {
 _SCRIPT: Final = re.compile(r"[A-Za-z_$][\w.$ ]*[=(]\s*[\[{]")
 _LOG: Final = re.compile(
     r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d |"
-    r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/"
+    r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/"
 )
 """How the lines of programs, systems and web servers begin."""
 _SQL: Final = re.compile(r"^(insert into|create table)\b", re.IGNORECASE | re.MULTILINE)
@@ -264,7 +233,8 @@ def _refuse_other_formats(path: Path, data: bytes) -> None:
             raise InputError(str(path), reason)
     # A document of BSON begins with its length, and ends with NUL.
     length = int.from_bytes(data[:4], "little")
-    if 5 <= length <= min(len(data), 2**24) and data[length - 1] == 0:
+    has_end = data[length - 1 : length] == b"\x00" or length > len(data) == HEAD_BYTES
+    if 5 <= length <= 2**24 and has_end and data[4:5] <= b"\x13" and b"\x00" in data:
         reason = "is BSON: convert it with bsondump --outFile=FILE.jsonl FILE"
         raise InputError(str(path), reason)
     # UTF-16 has a mark, and NUL in each character of ASCII.
@@ -296,7 +266,10 @@ def _refuse_other_texts(path: Path, suffix: str, head: str) -> None:
     if suffix in (".js", ".json") and _SCRIPT.match(head):
         why = "is a script around JSON: delete what is before the first bracket and behind the last"
         raise InputError(str(path), why)
-    if suffix in ("", ".log", ".out") and _LOG.match(head):
+    if head.startswith(")]}'"):
+        why = "has )]}' before its JSON, as some servers send it: delete that line"
+        raise InputError(str(path), why)
+    if suffix == ".log" or (suffix in ("", ".out") and _LOG.match(head)):
         why = "is a log: write its records as JSON Lines or CSV, or state a delimiter"
         raise InputError(str(path), why)
     reason = next((why for why, suffixes in _TEXTS.items() if suffix in suffixes), None)

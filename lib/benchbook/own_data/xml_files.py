@@ -1,153 +1,170 @@
 """Files of XML whose root holds alike elements: each is a record, as in a database's export.
 
 Attributes and elements inside become fields. An element that comes several times in some record is
-an array in all. A text is a number or a boolean where all texts at its place are. Entities are not
-resolved, and a DOCTYPE is refused.
+an array in all. Texts are read as those of a table. Entities are not resolved, and a DOCTYPE is
+refused.
 """
 
-import io
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, Final
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data.inference import cut_into_chunks, describe_records, load_records
-from benchbook.own_data.json_chunks import check_nesting
+from benchbook.own_data.json_text import explain_nesting
 from benchbook.own_data.opened_file import (
-    FileDescription,
-    LoadedRecords,
-    NumberedRecords,
     OpenedFile,
-    RecordReader,
-    ReportProgress,
+    ReadRecords,
+    take_records,
 )
+from benchbook.own_data.text_columns import TextColumns
+from benchbook.schema import Document
+from benchbook.text.number_format import format_count
 
 if TYPE_CHECKING:
     from lxml import etree
 
-_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
-_BOOLEANS: Final = {"true": True, "false": False}
+_NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+_OWN_TEXT: Final = "#text"
+"""The tag of the text of an element that has attributes or elements."""
+
 _MAX_SOURCE_LINE: Final = 65_535
 """The last line that lxml counts."""
 
-_TESTS: Final[dict[str, Callable[[str], object]]] = {
-    "integer": _INTEGER.fullmatch,
-    "float": _NUMBER.fullmatch,
-    "boolean": _BOOLEANS.__contains__,
-}
-_CONVERTERS: Final[dict[str, Callable[[str], object]]] = {
-    "integer": int,
-    "float": float,
-    "boolean": _BOOLEANS.__getitem__,
-    "string": str,
-}
+
+@dataclass(frozen=True)
+class _Part:
+    """An attribute or an element inside of an element."""
+
+    tag: str  # with its namespace
+    prefix: str  # by which it is told from others of its name: ``attribute``, or the namespace's
+    value: "str | list[_Part] | None"  # a text, None if there is none, or what is inside
 
 
-def describe(file: OpenedFile, report: ReportProgress) -> FileDescription:
-    """Return the description of a file of XML."""
-    # The first pass finds what is a number and what an array, the second reads records with it.
-    shape = XmlShape(file.options.get("records", ""))
-    for _, element in _iterate_records(file):
-        shape.place = shape.place or _cut_namespace(element.tag)
-        shape.add(element)
-    report(0.5)
-    dialect = shape.list_types()
-    found = describe_records(file, "XML", cut_into_chunks(_read_records(file, dialect)))
-    report(1)
-    notes = ["XML: attributes and elements are fields; texts that all are numbers are numbers."]
-    if found.records == 1 and shape.repeated:
-        places = ", ".join(f"#records={shape.place}.{path}" for path in shape.repeated)
-        notes.append(f"If its records are inside, put after the file's name: {places}.")
-    return replace(found, notes=(*notes, *found.notes), dialect=dialect)
-
-
-def load(file: OpenedFile, description: FileDescription, count: int | None) -> LoadedRecords:
-    """Return the first records of a file of XML, typed by its description."""
-    return load_records(_read_records(file, description.dialect), description, count)
-
-
-READER: Final = RecordReader(describe, load)
-
-
-@dataclass
-class XmlShape:
-    """The types of the texts at each place of records, and which elements are repeated."""
-
-    place: str  # of the records, behind the root
-    kinds: dict[str, list[str]] = field(default_factory=dict)  # that all texts have
-    repeated: dict[str, None] = field(default_factory=dict)
-
-    def add(self, element: "etree._Element", path: str = "") -> None:
-        """Take an element and all inside into account."""
-        seen = set()
-        for name, part in _list_parts(element):
-            at = f"{path}.{name}" if path else name
-            if name in seen:
-                self.repeated[at] = None
-            seen.add(name)
-            if isinstance(part, str):
-                kinds = self.kinds.get(at, [*_TESTS])
-                self.kinds[at] = [kind for kind in kinds if _TESTS[kind](part)]
-            else:
-                self.add(part, at)
-
-    def list_types(self) -> dict[str, str]:
-        """Return the type of the texts at each place, and ``array`` for repeated elements."""
-        types = {path: next(iter(kinds), "string") for path, kinds in self.kinds.items()}
-        arrays = {f"{path}[]": "array" for path in self.repeated}
-        return types | arrays
-
-
-def _read_records(file: OpenedFile, dialect: Mapping[str, str]) -> NumberedRecords:
-    """Yield the records with their lines; numbers and arrays are as the dialect says."""
-    for line, element in _iterate_records(file):
-        record = _read_element(element, "", dialect)
-        check_nesting(file.path, [line], [record])
-        yield line, record
-
-
-def _read_element(element: "etree._Element", path: str, dialect: Mapping[str, str]) -> Any:
-    """Return the fields of an element."""
-    fields: dict[str, Any] = {}
-    for name, part in _list_parts(element):
-        at = f"{path}.{name}" if path else name
-        if isinstance(part, str):
-            value = _CONVERTERS[dialect[at]](part)
-        else:
-            value = _read_element(part, at, dialect)
-        if f"{at}[]" in dialect:
-            fields.setdefault(name, []).append(value)
-        else:
-            fields[name] = value
-    return fields
-
-
-def _list_parts(element: "etree._Element") -> "Iterator[tuple[str, str | etree._Element]]":
-    """Yield an element's attributes, text and elements by name; empty ones have no value."""
-    for name, text in element.attrib.items():
-        yield _cut_namespace(str(name)), str(text)
-    own_text = (element.text or "").strip()
-    if own_text:
-        yield "text", own_text
-    for child in element:
-        name = _cut_namespace(child.tag)
-        if len(child) or child.attrib:
-            yield name, child
-        elif child.text:
-            yield name, child.text
-
-
-def _iterate_records(file: OpenedFile) -> "Iterator[tuple[int, etree._Element]]":
-    """Yield the element of each record with its line; it is cleared afterwards.
+def read(file: OpenedFile, count: int | None) -> ReadRecords:
+    """Return the first records of a file of XML; None: all.
 
     Raises `InputError`, with file and line, when the text is not XML or its records differ.
     """
+    elements, lines, is_whole = take_records(_iterate_records(file), count)
+    shape = _Shape()
+    for element in elements:
+        shape.add(element.value, ())
+    shape.read_texts()
+    records = [shape.build_record(element.value, ()) for element in elements]
+    for line, record in zip(lines, records, strict=True):
+        why = explain_nesting(record)
+        if why:
+            raise InputError(f"{file.path}:{line}", why)
+    notes = ["XML: attributes and elements are fields; texts that all are numbers are numbers."]
+    if len(records) == 1 and is_whole and shape.repeated:
+        # The outermost places first, of those the most frequent.
+        places = sorted(shape.repeated, key=lambda path: (len(path), -shape.repeated[path]))
+        options = []
+        for path in places:
+            inside = ".".join(_cut_namespace(tag) for tag in (elements[0].tag, *path))
+            options.append(f"#records={inside} ({shape.repeated[path]})")
+        hint = ", ".join(dict.fromkeys(options))
+        notes.append(f"If its records are inside, put after the file's name: {hint}.")
+    return ReadRecords(
+        "XML", [*records], lines, is_whole, dict.fromkeys([*notes, *shape.list_notes()])
+    )
+
+
+Path = tuple[str, ...]
+"""The tags from a record to a part of it."""
+
+
+@dataclass
+class _Shape:
+    """The names, the arrays and the texts at each place of some records."""
+
+    repeated: Counter[Path] = field(default_factory=Counter)  # places of arrays
+    _parts: dict[Path, dict[str, str]] = field(default_factory=dict)  # tags with their prefixes
+    _texts: dict[Path, list[str]] = field(default_factory=dict)
+    _values: dict[Path, Iterator[object]] = field(default_factory=dict)
+    _names: dict[Path, str] = field(default_factory=dict)
+    _columns: TextColumns = field(default_factory=TextColumns)
+    _left_out: Counter[Path] = field(default_factory=Counter)
+
+    def add(self, parts: Any, path: Path) -> None:
+        """Take what is inside of an element into account."""
+        counts = Counter(part.tag for part in parts)
+        for tag, number in counts.items():
+            if number > 1:
+                self.repeated[(*path, tag)] += number
+        for part in parts:
+            at = (*path, part.tag)
+            self._parts.setdefault(path, {}).setdefault(part.tag, part.prefix)
+            if isinstance(part.value, list):
+                self.add(part.value, at)
+            elif part.value is not None:
+                self._texts.setdefault(at, []).append(part.value)
+
+    def read_texts(self) -> None:
+        """Choose the names of all places, and read their texts."""
+        for path, prefixes in self._parts.items():
+            self._names |= _choose_names(path, prefixes)
+        for path, texts in self._texts.items():
+            name = ".".join(self._names[path[:end]] for end in range(1, len(path) + 1))
+            self._values[path] = iter(self._columns.read_column(name, texts))
+
+    def build_record(self, parts: Any, path: Path) -> Document:
+        """Return the fields of an element; they are asked for in the order of `add`."""
+        record: Document = {}
+        for part in parts:
+            at = (*path, part.tag)
+            value: object = None
+            if isinstance(part.value, list):
+                value = self.build_record(part.value, at)
+            elif part.value is not None:
+                value = next(self._values[at])
+            if at in self.repeated:
+                items = record.setdefault(self._names[at], [])
+                if value is None:
+                    self._left_out[at] += 1
+                else:
+                    items.append(value)
+            elif value is not None:
+                record[self._names[at]] = value
+        return record
+
+    def list_notes(self) -> list[str]:
+        """Return a sentence for each change of values."""
+        notes = self._columns.list_notes()
+        for path, number in self._left_out.items():
+            elements = format_count(number, "empty element")
+            notes.append(f"{self._names[path]}: {elements} left out of arrays.")
+        for path, prefixes in self._parts.items():
+            for tag in prefixes:
+                name = self._names[(*path, tag)]
+                if name != _cut_namespace(tag):
+                    why = "because other parts have its name"
+                    notes.append(f"{_cut_namespace(tag)} is the field {name} here, {why}.")
+        return notes
+
+
+def _choose_names(path: Path, prefixes: dict[str, str]) -> dict[Path, str]:
+    """Return the name of each part of an element: with a prefix where others have its name."""
+    counts = Counter(map(_cut_namespace, prefixes))
+    names: dict[Path, str] = {}
+    for tag, prefix in prefixes.items():
+        name = _cut_namespace(tag)
+        if counts[name] > 1 and prefix:
+            name = f"{prefix}_{name}"
+        taken = {*names.values()}
+        numbered = (name if turn == 1 else f"{name}_{turn}" for turn in count_up(1))
+        names[(*path, tag)] = next(one for one in numbered if one not in taken)
+    return names
+
+
+def _iterate_records(file: OpenedFile) -> Iterator[tuple[int, _Part]]:
+    """Yield each record with its line."""
     place = file.options.get("records", "")
     path: list[str] = []
-    tags: dict[str, None] = {}
+    first_tag = ""
     for line, event, element in _parse(file):
         if event == "start":
             if not path and element.getroottree().docinfo.doctype:
@@ -157,14 +174,55 @@ def _iterate_records(file: OpenedFile) -> "Iterator[tuple[int, etree._Element]]"
         # At an element's end, its path says whether it is a record.
         is_record = path[1:] == place.split(".") if place else len(path) == 2
         path.pop()
-        if is_record:
-            begun = element.sourceline
-            if begun >= _MAX_SOURCE_LINE:
-                begun = line
-            tags[element.tag] = None
-            _check_alike(f"{file.path}:{begun}", element, [*tags])
-            yield begun, element
-            _free_memory(element)
+        if not is_record:
+            continue
+        begun = element.sourceline if element.sourceline < _MAX_SOURCE_LINE else line
+        first_tag = first_tag or element.tag
+        if element.tag != first_tag:
+            names = f"{_cut_namespace(element.tag)} is not a record as {_cut_namespace(first_tag)}"
+            remedy = f"state which are the records, as {_list_names(file)}"
+            raise InputError(f"{file.path}:{begun}", f"{names}: {remedy}")
+        _refuse_text_between(file, element, begun)
+        yield begun, _Part(element.tag, "", _list_parts(element))
+        _free_memory(element)
+
+
+def _list_names(file: OpenedFile) -> str:
+    """Return the options for the elements inside the root, the most frequent first."""
+    counts: Counter[str] = Counter()
+    depth = 0
+    try:
+        for _, event, element in _parse(file):
+            depth += 1 if event == "start" else -1
+            if event == "end" and depth == 1:
+                counts[_cut_namespace(element.tag)] += 1
+                _free_memory(element)
+    except InputError:
+        # What is read so far is a hint, too.
+        pass
+    named = [f"#records={name} ({number:,})" for name, number in counts.most_common(5)]
+    return ", ".join(named)
+
+
+def _list_parts(element: Any) -> list[_Part]:
+    """Return an element's attributes, text and elements."""
+    parts = []
+    for name, text in element.attrib.items():
+        if name != _NIL:
+            address = name.rpartition("}")[0].removeprefix("{")
+            prefixes = [prefix for prefix, other in element.nsmap.items() if other == address]
+            parts.append(_Part(f"@{name}", [*filter(None, prefixes), "attribute"][0], str(text)))
+    own_text = (element.text or "").strip()
+    if own_text:
+        parts.append(_Part(_OWN_TEXT, "", own_text))
+    for child in element:
+        inside = _list_parts(child)
+        is_nil = child.attrib.get(_NIL) in ("true", "1")
+        value: str | list[_Part] | None = inside
+        if not inside or (len(inside) == 1 and inside[0].tag == _OWN_TEXT):
+            value = None if is_nil or not inside else str(inside[0].value)
+        parts.append(_Part(str(child.tag), child.prefix or "", value))
+    return parts
 
 
 def _parse(file: OpenedFile) -> Iterator[tuple[int, str, Any]]:
@@ -181,29 +239,28 @@ def _parse(file: OpenedFile) -> Iterator[tuple[int, str, Any]]:
         remove_comments=True,
         remove_pis=True,
     )
-    text = io.BytesIO(file.data)
     line = 1
-    try:
-        for part in iter(partial(text.readline, 2**16), b""):
-            parser.feed(part)
-            for event, element in parser.read_events():
-                yield line, event, element
-            line += part.endswith(b"\n")
-        parser.close()
-    except etree.XMLSyntaxError as error:
-        why = str(error.msg).partition(", line ")[0]
-        raise InputError(f"{file.path}:{error.lineno}", f"not XML: {why}") from error
+    with file.open() as stream:
+        try:
+            for part in iter(partial(stream.readline, 2**16), b""):
+                parser.feed(part)
+                for event, element in parser.read_events():
+                    yield line, event, element
+                line += part.endswith(b"\n")
+            parser.close()
+        except etree.XMLSyntaxError as error:
+            why = str(error.msg).partition(", line ")[0]
+            raise InputError(f"{file.path}:{error.lineno}", f"not XML: {why}") from error
 
 
-def _check_alike(where: str, element: "etree._Element", tags: list[str]) -> None:
-    """Raise `InputError` when elements that are records have different names, or text around."""
-    if len(tags) > 1:
-        first, second = map(_cut_namespace, tags)
-        remedy = "state where the records are, as #records=channel.item"
-        raise InputError(where, f"{second} is not a record as {first}: {remedy}")
+def _refuse_text_between(file: OpenedFile, element: Any, line: int) -> None:
+    """Raise `InputError` when a text is between the elements of a record."""
     for part in element.iterdescendants():
-        if (part.tail or "").strip():
-            raise InputError(where, "has text between its elements: it is a document, no record")
+        text = (part.tail or "").strip()
+        if text:
+            where = part.sourceline if part.sourceline < _MAX_SOURCE_LINE else line
+            why = f"the text {text[:40]!r} stands between elements: delete it"
+            raise InputError(f"{file.path}:{where}", why)
 
 
 def _free_memory(element: "etree._Element") -> None:
@@ -215,5 +272,5 @@ def _free_memory(element: "etree._Element") -> None:
 
 
 def _cut_namespace(name: str) -> str:
-    """Return a name without its namespace."""
-    return name.rpartition("}")[2]
+    """Return a name without its namespace, and without the mark of an attribute or of a text."""
+    return name.rpartition("}")[2].lstrip("@#")

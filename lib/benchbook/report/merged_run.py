@@ -42,6 +42,9 @@ T_TESTS: Final = "t_tests.csv"
 
 DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
 
+_COMPARED_RECORDS: Final = 1_000
+"""Records by which users' files of one name are told apart."""
+
 _STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
 """The states of a cell, each with its name in print."""
 
@@ -135,7 +138,9 @@ def _name_files(means: pd.DataFrame) -> pd.DataFrame:
     """
     copies: dict[tuple[str, str], list[str]] = {}
     for file in sorted(means["dataset_file"].dropna().unique()):
-        copies.setdefault((Path(file).name, own_records.digest_file(file)), []).append(file)
+        copies.setdefault(
+            (Path(file).name, own_records.digest_file(file, _COMPARED_RECORDS)), []
+        ).append(file)
     names: dict[str, str] = {}
     for key, same in copies.items():
         parts = Path(same[0]).parts

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from errno import EACCES, EDQUOT, EEXIST, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -44,6 +45,7 @@ TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is stopped, unless the user sets another time."""
 
 ROWS_FILE: Final = "rows.parquet"
+RECORDS_FILE: Final = "records.json"
 """The file of the rows that a cell delivers, in its deployment's folder."""
 
 NO_COLUMNS: Final[Mapping[str, object]] = {}
@@ -222,6 +224,10 @@ class Batch:
         except ServerError as error:
             self._fail(cell, str(error), {})
             return
+        changed = _store_records(cell, deployment.folder / RECORDS_FILE)
+        if changed:
+            self._fail(cell, changed, {})
+            return
         self._monitor.begin_cell(deployment.own_pids)
         (deployment.folder / ROWS_FILE).unlink(missing_ok=True)
         stopwatch = Stopwatch()
@@ -243,7 +249,7 @@ class Batch:
         scrub = partial(scrub_passwords, urls=[node.url for node in deployment.deployment.nodes])
         env = {**deployment.kernel_variables, RESULT_VARIABLE: str(deployment.folder / ROWS_FILE)}
         if cell.records:
-            env[RECORDS_VARIABLE] = cell.records
+            env[RECORDS_VARIABLE] = str(deployment.folder / RECORDS_FILE)
         kernel = Kernel(deployment.fork_server, deployment.folder, paths.notebooks(), log, env)
         try:
             return execute_notebook(
@@ -271,17 +277,16 @@ class Batch:
         outcome: NotebookOutcome,
     ) -> bool:
         """Write a cell's rows, or why it failed; return whether its servers can be used again."""
-        # Was it delivered whole, and did its servers and records stay as they were?
+        # Was it delivered whole, and did its servers stay as they were?
         load = self._monitor.end_cell(deployment.own_pids)
-        changed = _find_changed_records(cell)
         table, values, fault = check_delivery(cell, deployment.folder / ROWS_FILE)
         stopwatch.stop()
-        failed = table is None or fault or changed
+        failed = table is None or fault
         # A user's servers may have got a replica meanwhile.
         is_asked = failed or deployment.deployment.is_given
         dead = deployment.find_failure() if is_asked else None
         measured_on = _describe_run(deployment, stopwatch, load)
-        if outcome.is_refusal and not dead and not changed:
+        if outcome.is_refusal and not dead:
             reason = scrub_passwords(str(outcome.failure))
             self._progress.report_refusal(cell, reason)
             self.summary.spent_s["study"] += stopwatch.seconds
@@ -289,7 +294,7 @@ class Batch:
             self._refusals[cell.identity] = reason
             return True
         if table is None or failed or dead:
-            reason = dead or changed or outcome.failure or str(fault)
+            reason = dead or outcome.failure or str(fault)
             self._fail(cell, reason, measured_on)
             return False
 
@@ -436,13 +441,15 @@ def _describe_run(
     }
 
 
-def _find_changed_records(cell: Cell) -> str | None:
-    """Return that the cell's file of records has changed since it was planned; otherwise None."""
-    if cell.records is None:
+def _store_records(cell: Cell, target: Path) -> str | None:
+    """Write the user's records for the cell's kernel; return that they changed since the plan."""
+    file = cell.parameters.dataset_file
+    if file is None:
         return None
-    file = cell.parameters.model_dump()["dataset_file"]
     try:
-        if own_records.digest_file(file) == cell.records:
+        if own_records.store_records(file, getattr(cell.parameters, "n", None), target) == (
+            cell.records
+        ):
             return None
     except InputError as error:
         return f"{error}: it {own_records.CHANGED_REASON}"

@@ -93,7 +93,8 @@ JAVA_CODECS: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
 NESTING_CODECS: Final = {"orjson", "json", "lxml", "etree"}
 """The codecs that read and write case 3, because they do not bind a class to a document."""
 
-_XML_RECORD: Final = b"<record>"
+# An empty record has its end in the same tag.
+_XML_RECORD: Final = b"<record"
 
 
 class RoundTripError(RuntimeError):
@@ -453,7 +454,7 @@ class BookstoreObject(Generic[T]):
 
 def build_object(parameters: Parameters) -> BookstoreObject[Any]:
     """Return the cell's object: a user's records, the paper's books, or books with other keys."""
-    own = parameters.own_records()
+    own = parameters.own_records(keyed=False)
     if parameters.keys in KEYS:
         own = generate_records(parameters.n, parameters.seed, parameters.keys)
     return _build_own_object(own) if own else _build_paper_object(parameters)

@@ -73,7 +73,7 @@ NOISE_ATTRIBUTE: Final = "noise"
 """The attribute of rows with the load that disturbed their measuring, in words; empty: none."""
 
 RECORDS_VARIABLE: Final = "BENCHBOOK_RECORDS"
-"""Environment variable with the digest of the user's file with which a runner planned a cell."""
+"""Environment variable with the path to which the runner wrote the cell's records of a user."""
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
 """Records or objects of a cell: at most ten times the papers' largest number."""
@@ -295,17 +295,18 @@ class CellParameters(yaml_file.StrictModel):
             levels[name] = level
         return levels
 
-    def own_records(self) -> Dataset | None:
+    def own_records(self, *, keyed: bool = True) -> Dataset | None:
         """Return `n` records of the user's file; None when the cell has no file.
 
-        Raises `InputError` when they cannot be read, or when the file changed since the cell was
-        planned.
+        Stores need a key: records without an ``_id`` get one if they are to be `keyed`. A runner
+        has read them already. Raises `InputError` when they cannot be read.
         """
         if self.dataset_file is None:
             return None
-        return own_records.read_dataset(
-            self.dataset_file, self.record_count, os.environ.get(RECORDS_VARIABLE)
-        )
+        stored, n = os.environ.get(RECORDS_VARIABLE), self.record_count
+        if stored:
+            return own_records.load_dataset(Path(stored), n, keyed=keyed)
+        return own_records.read_dataset(self.dataset_file, n, keyed=keyed)
 
     def variants(self) -> list[dict[str, str]]:
         """Return the columns' values of each variant that the cell measures alternately."""

@@ -230,7 +230,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     import pandas as pd
 
     held = b"\1" * (parameters.held_mb * 2**20)
-    data = parameters.own_records() or persons.generate_people(
+    data = parameters.own_records(keyed=False) or persons.generate_people(
         parameters.n, parameters.seed, parameters.fields
     )
     run_once = _run_in_python if parameters.language == "python" else _run_in_java
