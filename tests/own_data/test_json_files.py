@@ -70,7 +70,7 @@ def test_every_layout_has_the_records_and_their_lines(layout, records):
         try:
             stream = json_text.JsonText(Path("x.json"), io.StringIO(text, newline=""))
             is_array = stream.peek() == "["
-            rows = [*(stream.read_array() if is_array else stream.read_objects())]
+            rows = [*(stream.read_elements() if is_array else stream.read_objects())]
         finally:
             json_text._CHUNK = whole
         assert repr([record for _, record in rows]) == repr(records)

@@ -81,7 +81,7 @@ def _open_records(
 def _read_inside(text: JsonText, *, is_inner: bool) -> NumberedRecords:
     """Yield the objects of the array or of the map that begins here, and check what is behind."""
     is_array = text.peek() == "["
-    yield from text.read_array() if is_array else text.read_map()
+    yield from text.read_elements()
     rest = text.read_rest()
     if is_inner and not rest:
         raise InputError(str(text.path), CUT_OFF_REASON)
