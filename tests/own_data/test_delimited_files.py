@@ -192,6 +192,7 @@ def _place(name):
             "datetime",
             [datetime(2024, 1, 1, tzinfo=UTC), None, datetime(2024, 1, 1, 0, 30, 0, 500_000, UTC)],
         ),
+        (["1", "\t\\N ", " "], "integer", [1, None, None]),
         (["1", r"\N", "#N/A", "#NULL!", "<NA>"], "integer", [1, None, None, None, None]),
         (["Namibia", "NA", "None", "null"], "string", ["Namibia", "NA", "None", "null"]),
         (["x", r"\N"], "string", ["x", None]),
