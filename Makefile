@@ -34,7 +34,7 @@ STAMP := $(ENV)/.benchbook-installed
 # An empty stamp is of a time when there was one lock, with everything.
 INSTALLED := $(shell [ ! -e "$(STAMP)" ] || grep . "$(STAMP)" || echo dev)
 PURPOSE := $(lastword $(filter $(ASKED) $(INSTALLED),$(PURPOSES)))
-LOCKS := requirements.lock requirements-lessons.lock requirements-dev.lock
+LOCKS := locks/requirements.lock locks/requirements-lessons.lock locks/requirements-dev.lock
 
 .PHONY: run test check lab lessons dev kernel site campaign reference lock audit setup clean again
 .DEFAULT_GOAL := run
@@ -61,9 +61,9 @@ check: setup
 	@PYTHONPATH= $(BIN)/lint-imports
 
 # For the tests of marking: nbgrader in an environment without the suite, as a teacher's is.
-$(ENV)/grading/bin/nbgrader: grading.lock | setup
+$(ENV)/grading/bin/nbgrader: locks/grading.lock | setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/grading
-	@$(SYNC) --python $(ENV)/grading/bin/python grading.lock
+	@$(SYNC) --python $(ENV)/grading/bin/python locks/grading.lock
 
 lab: setup
 	@$(BIN)/python -m benchbook.cli.lab
@@ -115,21 +115,21 @@ reference: setup
 	$(BIN)/benchbook results import figures/reference/repetitions.parquet figures/campaigns/*.parquet && \
 	$(BIN)/python -m tools.reference decide
 
-# The locks have every extra but the drivers of experimental adapters. The largest is first: the others have its versions.
+# The locks have every extra. The largest is first: the others have its versions.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: setup
-	$(COMPILE) $(addprefix --extra ,build docs hosts release servers test) pyproject.toml --output-file requirements-dev.lock
-	$(COMPILE) $(addprefix --extra ,build servers) pyproject.toml --constraints requirements-dev.lock --output-file requirements.lock
-	$(COMPILE) --group lessons --constraints requirements-dev.lock --output-file requirements-lessons.lock
-	$(COMPILE) --group audit --output-file audit.lock
-	$(COMPILE) --group grading --constraints requirements-dev.lock --output-file grading.lock
+	$(COMPILE) $(addprefix --extra ,build docs hosts release servers test) pyproject.toml --output-file locks/requirements-dev.lock
+	$(COMPILE) $(addprefix --extra ,build servers) pyproject.toml --constraints locks/requirements-dev.lock --output-file locks/requirements.lock
+	$(COMPILE) --group lessons --constraints locks/requirements-dev.lock --output-file locks/requirements-lessons.lock
+	$(COMPILE) --group audit --output-file locks/audit.lock
+	$(COMPILE) --group grading --constraints locks/requirements-dev.lock --output-file locks/grading.lock
 	for folder in harness/node tests/stand_ins/couchdb tests/stand_ins/rethinkdb; do \
 	    (cd $$folder && npm install --package-lock-only --silent && node $(CURDIR)/harness/node/lock.js) || exit; done
 	$(BIN)/python -m tools.artefacts lock
 
 audit: setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
-	@$(SYNC) --python $(ENV)/audit/bin/python audit.lock
+	@$(SYNC) --python $(ENV)/audit/bin/python locks/audit.lock
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:

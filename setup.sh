@@ -1,8 +1,7 @@
 #!/bin/sh
 # Sets up ./.venv for `make`: Python >= 3.11 found, uv found or installed there, the packages of one lock installed with
-# their hashes checked and their bytecode compiled. Nothing outside this folder is touched, but for uv's and npm's caches of
-# what they fetched (in the home folder), and for what Debian's packages provide: installed when that is missing and we are
-# root (no service is started), else named.
+# their hashes checked and their bytecode compiled. Outside this folder it touches the caches of uv and npm in the home
+# folder. As root it also installs the Debian packages that are missing, and starts no service; otherwise it names them.
 #   ./setup.sh [ENVIRONMENT [lessons|run|dev|tests]]
 set -eu
 unset PYTHONSAFEPATH # it would hide tools/
@@ -21,9 +20,9 @@ fi
 env=${1:-.venv}
 purpose=${2:-run}
 case $purpose in
-    lessons) lock=requirements-lessons.lock ;; # what the lessons without a server need
-    run) lock=requirements.lock ;;             # what `make run` and `make lab` need
-    *) lock=requirements-dev.lock ;;           # types, docs, releases, other machines; for tests Debian's packages, too
+    lessons) lock=locks/requirements-lessons.lock ;; # what the lessons without a server need
+    run) lock=locks/requirements.lock ;;             # what `make run` and `make lab` need
+    *) lock=locks/requirements-dev.lock ;;           # types, docs, releases, other machines; for tests Debian's packages, too
 esac
 
 say() { echo "setup: $*" >&2; }
@@ -203,8 +202,5 @@ if [ "$purpose" = tests ]; then
     if command -v npm >/dev/null; then
         npm_ci tests/stand_ins/couchdb "CouchDB's adapter is not tested"
         npm_ci tests/stand_ins/rethinkdb "RethinkDB's adapter is not tested"
-    fi
-    if has_jdk && [ ! -e tests/stand_ins/couchbase/CouchbaseMock-1.5.27.jar ]; then
-        why=$("$env/bin/python" -m tools.artefacts tests/stand_ins/couchbase 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

@@ -12,6 +12,7 @@ from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.datasets import blog, persons, phones, players
 from benchbook.datasets.dataset import Dataset
+from benchbook.registry import products
 from benchbook.schema import Field, Record, Schema
 from benchbook.servers import launcher
 from benchbook.servers.deployment import Deployment, Topology
@@ -28,10 +29,10 @@ class Deployed(Protocol):
 
 Opened = Callable[..., Adapter]
 
-PROTOCOL_ONLY = [name for name in stand_ins.NAMES if name not in LOCAL]
+PROTOCOL_ONLY = [name for name in stand_ins.LIMITATIONS if name not in LOCAL]
 """Databases of whose product no more is here than servers that speak its protocol (`stand_ins`)."""
-ELSEWHERE = ["sqlserver+relational", "arangodb"]
-"""Databases whose servers no test has started yet; they are in `CASES` where their image is."""
+ELSEWHERE = [name for name in products.MORE_DATABASES if name not in stand_ins.LIMITATIONS]
+"""Databases of our plug-in; they are in `CASES` where it is installed and their image is here."""
 
 Case = tuple[str, Topology]
 

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Final
 
 _ONE_PER: Final = (
-    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet) an? \w+"
+    r"\b(?:a|an|one) (?:row|line|file|column|point|mark|page|table|minute|figure|sheet|call)"
+    r" an? \w+"
+)
+_SOME_PER: Final = (
+    r"\b(?:cells?|repetitions|minutes|seconds?|contexts?|connections?|processes)"
+    r" an? (?:block|cell|object|comment|repetition|document|size|claim|comparison)\b(?!')"
 )
 DIALECT: Final = {
     r"\bwhoever\b": "name the person: a user, a reader",
@@ -21,6 +26,7 @@ DIALECT: Final = {
     r"\black(?:s|ing)\b": "does not have, is missing",
     r"(?<!there )\b(?-i:is none)\b(?! of)": "say what it must be",
     _ONE_PER: "one ... per ...",
+    _SOME_PER: "... per ...",
     r"\blanes?\b": "language",
     r"\brooms?\b": "network; space for room on a disk",
     r"\b(?<!container )(?<!storage )(?-i:[Ee]ngines?)\b": "database",
@@ -47,6 +53,9 @@ MAX_WORDS: Final = 25
 
 _CODE: Final = re.compile(r"```.*?```|``[^`]*``|`[^`]*`", re.DOTALL)
 _LINK: Final = re.compile(r"\]\([^)]*\)|<?https?://\S+")
+_SLASH_COMMENT: Final = re.compile(r"/\*.*?\*/|(?<!\S)//[^\n]*", re.DOTALL)
+_HASH_COMMENT: Final = re.compile(r"(?<!\S)#(?!!)[^\n]*")
+_COMMENT_SIGN: Final = re.compile(r"^\s*(?:/\*+|\*+/?|//|#)|\*/\s*$")
 _END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n\s*\n|\n(?=\s*[-*|#])")
 
 
@@ -107,6 +116,15 @@ def read_literals(file: Path) -> Iterator[tuple[int, str]]:
             isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner
         ):
             yield node.lineno, node.value
+
+
+def read_comments(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each comment: Java, JavaScript, YAML, shell or make."""
+    text = file.read_text(encoding="utf-8")
+    pattern = _SLASH_COMMENT if file.suffix in (".java", ".js") else _HASH_COMMENT
+    for comment in pattern.finditer(text):
+        lines = [_COMMENT_SIGN.sub("", line) for line in comment[0].splitlines()]
+        yield text.count("\n", 0, comment.start()) + 1, "\n".join(lines).strip()
 
 
 def _remove_code(text: str) -> str:

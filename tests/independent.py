@@ -95,7 +95,7 @@ BESIDE = {
     **{"format": "codec", "codec": "format", "metric": "process", "process": "metric"},
     **{"database": "commit", "commit": "database"},
 }
-EXPERIMENTAL = {"couchbase", "sqlserver", "arangodb"}
+OF_PLUGINS = {"couchbase", "sqlserver", "arangodb"}
 COUNTED = {
     "size",
     "markup_size",
@@ -188,9 +188,9 @@ def load_repetitions() -> pd.DataFrame:
         for name in names:
             is_older = rows["study"].eq(study) & rows[name].isna()
             rows[name] = rows[name].astype(object).mask(is_older, DEFAULTS[name][0])
-    # An experimental adapter counts once it has been checked on a server.
-    is_experimental = rows["database"].str.partition("+")[0].isin(EXPERIMENTAL)
-    rows = rows[~is_experimental | rows["checked"].notna()]
+    # A plug-in's adapter counts once it has been checked on a server.
+    is_of_plugin = rows["database"].str.partition("+")[0].isin(OF_PLUGINS)
+    rows = rows[~is_of_plugin | rows["checked"].notna()]
     rows = rows[rows["state"].eq("done") & (rows["value"].notna() | rows["timed_out"])]
     # A pass ends where no cell of its block has begun for an hour.
     rows = rows.sort_values("started_at")

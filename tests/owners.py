@@ -187,38 +187,9 @@ class OfRethinkDB(Owner):
         return [tags, *sorted((name, sorted(self._run(r.db(name).table_list()))) for name in names)]
 
 
-class OfCouchbase(Owner):
-    @contextmanager
-    def _bucket(self) -> Iterator[Any]:
-        # Its driver is installed by an extra.
-        from benchbook.databases.couchbase import adapter
-
-        with closing(adapter.Bucket(self.node.url, {})) as bucket:
-            yield bucket
-
-    def write(self, name: str) -> None:
-        with self._bucket() as bucket:
-            bucket.documents.upsert(f"{name}:1", MINE)
-
-    def read(self, name: str) -> list[Any]:
-        with self._bucket() as bucket:
-            return [bucket.documents.get(f"{name}:1").content_as[dict]]
-
-    def erase(self, name: str) -> None:
-        with self._bucket() as bucket:
-            bucket.documents.remove(f"{name}:1")
-
-    def list_all(self) -> list[Any]:
-        with self._bucket() as bucket:
-            bucket.prepare("all")
-            keys = sorted(bucket.list_keys(""))
-            bucket.drop_indexes("all")
-            return keys
-
-
 OWNERS: Final[dict[str, type[Owner]]] = {
     **{"mongodb": OfMongoDB, "postgresql": OfPostgreSQL, "mysql": OfMySQL, "mariadb": OfMySQL},
-    **{"couchdb": OfCouchDB, "rethinkdb": OfRethinkDB, "couchbase": OfCouchbase},
+    **{"couchdb": OfCouchDB, "rethinkdb": OfRethinkDB},
 }
 """Each brand's."""
 

@@ -144,7 +144,7 @@ def is_here(product: str, topology: Topology = "single") -> bool:
 
 
 def _is_local(product: str) -> bool:
-    if product in stand_ins.NAMES:
+    if product in stand_ins.LIMITATIONS:
         return is_here(product, "replicated")
     return product not in UNMET and products.load_product(product).package is not None
 
@@ -162,9 +162,9 @@ def skip_without(product: str, topology: Topology = "single") -> None:
         pytest.skip(f"{product} is not installed with the suite: {server.why}")
 
 
-def skip_without_driver(database: str) -> None:
+def skip_without_plugin(database: str) -> None:
     """Skip a test of a database whose driver no extra has brought."""
-    why = products.find_missing_driver(database)
+    why = products.find_missing_plugin(database)
     if why:
         pytest.skip(f"{database} is not installed with the suite: {why}")
 

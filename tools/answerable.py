@@ -52,7 +52,7 @@ def find_reference_answers() -> ClaimAnswers:
 
 def render_answers(answers: ClaimAnswers) -> str:
     """Return the answers in Markdown: the number of claims now, with each lever, and without."""
-    columns = ["", "claims", "minutes a block"]
+    columns = ["", "claims", "minutes per block"]
     rows = [[row[name] for name in columns] for row in answers.list_rows()]
     lines = render_table(columns, rows, ["---", "--:", "--:"])
     now = f"{len(answers.now.claims)} of the {answers.testable} testable claims"

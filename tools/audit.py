@@ -132,7 +132,7 @@ def main(pip_audit: str) -> int:
     checkout = paths.root()
     answers = [
         *(
-            audit_python(pip_audit, checkout / name)
+            audit_python(pip_audit, checkout / "locks" / name)
             for name in ("requirements-dev.lock", "audit.lock", "grading.lock")
         ),
         *(audit_node(checkout / folder) for folder in _NODE),

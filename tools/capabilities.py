@@ -2,12 +2,12 @@
 
 A capability is an ability beyond an adapter's verbs. An adapter names its gaps in ``limitations``,
 each with a reason. Tests ask every database for every capability: it must work, or fail as declared
-here. A product's ``tested_on`` names the servers of these tests. Experimental databases are not in
-the table, because they were not tested.
+here. A product's ``tested_on`` names the servers of these tests. Plug-ins' databases are not in the
+table, because no test of ours runs them against their products.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -15,8 +15,7 @@ from typing import Final
 
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter, AdapterError, RefusedError, UnsupportedError
-from benchbook.registry import plugins
-from benchbook.registry.products import is_experimental, load_database_product
+from benchbook.registry.products import PLUGIN_DATABASES, load_database_product
 from tools.pages import render_table
 
 BEGIN: Final = "<!-- capabilities: python -m tools.capabilities docs/databases.md -->"
@@ -79,19 +78,20 @@ Note = Callable[[str], str]
 """Returns the mark of a reason's footnote."""
 
 
-def render_matrix(names: Iterable[str] = catalogue.DATABASE_NAMES) -> str:
+def render_matrix() -> str:
     """Return the table in Markdown: databases by capabilities, with the reasons of all gaps."""
     notes: dict[str, int] = {}
 
     def note(why: str) -> str:
         return str(notes.setdefault(why, len(notes) + 1)).translate(_DIGITS)
 
-    shown = [name for name in names if name != "noop" and not is_experimental(name)]
+    untested = (*PLUGIN_DATABASES, "noop")
+    shown = [name for name in catalogue.DATABASE_NAMES if name not in untested]
     asked = [name for name in CAPABILITIES if name != "contents"]
     rows = [
         [
             f"`{name}`",
-            str(load_database_product(name).tested_on),
+            load_database_product(name).tested_on,
             *_render_row(catalogue.load_adapter(name), asked, note),
         ]
         for name in shown
@@ -120,10 +120,7 @@ def rewrite_page(text: str) -> str:
         raise ValueError(
             f"the page needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them"
         )
-    own = [
-        name for name in catalogue.DATABASE_NAMES if name not in plugins.find_entries("databases")
-    ]
-    return f"{before}{begin}\n{render_matrix(own)}\n{end}{after}"
+    return f"{before}{begin}\n{render_matrix()}\n{end}{after}"
 
 
 def _render_row(adapter: type[Adapter], asked: list[str], note: Note) -> Iterator[str]:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from benchbook import grid, paths
 from benchbook.analysis.block_means import compute_block_means, load_block_means
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
@@ -162,16 +163,17 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 def list_tables(analysis: Analysis) -> dict[str, pd.DataFrame]:
     """Return the tables that are written as CSV by name, with settings as JSON."""
-    tables = dict(
-        zip(
-            TABLES,
-            (analysis.verdicts, analysis.comparisons, analysis.tables, analysis.aa),
-            strict=True,
-        )
-    )
-    for name in ("comparisons", "tables", "aa"):
-        settings = [json.dumps(each, sort_keys=True) for each in tables[name]["settings"]]
-        tables[name] = tables[name].assign(settings=settings)
+    tables = {"claims": ClaimVerdict.to_frame(analysis.verdicts)}
+    compared = {
+        "comparisons": analysis.comparisons,
+        "tables": analysis.tables,
+        "aa": analysis.aa,
+    }
+    for name, rows in compared.items():
+        settings = [json.dumps(row.settings, sort_keys=True) for row in rows]
+        tables[name] = Comparison.to_frame(rows).assign(settings=settings)
+    # These are not corrected: they are not claims.
+    tables["aa"] = tables["aa"].drop(columns="p_holm")
     return tables
 
 
@@ -197,9 +199,11 @@ class StudyLines:
     own: list[tuple[str, str]]  # claims, with what the paper's own numbers say against them
 
     @classmethod
-    def of(cls, study: str, verdicts: pd.DataFrame, comparisons: pd.DataFrame) -> Self:
+    def of(
+        cls, study: str, verdicts: Iterable[ClaimVerdict], comparisons: Iterable[Comparison]
+    ) -> Self:
         """Write a study's lines from all verdicts and comparisons of a run."""
-        claims = ClaimVerdict.from_frame(verdicts[verdicts["study"] == study])
+        claims = [claim for claim in verdicts if claim.study == study]
         notes = claim_lines.number_notes(comparisons, claims)
         judged, apart, absent = list[list[str]](), list[list[str]](), list[tuple[str, str]]()
         for claim in claim_lines.sort_by_verdict(claims):
@@ -249,8 +253,8 @@ def _describe_published(line: ClaimLine) -> str:
 
 def render_page(
     profile: str,
-    verdicts: pd.DataFrame,
-    comparisons: pd.DataFrame,
+    verdicts: Sequence[ClaimVerdict],
+    comparisons: Sequence[Comparison],
     trusted: Sequence[str],
     unfinished: pd.DataFrame,
 ) -> str:
@@ -267,7 +271,8 @@ def render_page(
         "findings": len({claim.finding for claim in claim_lines.list_failed(verdicts)}),
         "meanings": list(MEANINGS.items()),
         "studies": [
-            StudyLines.of(study, verdicts, comparisons) for study in verdicts["study"].unique()
+            StudyLines.of(study, verdicts, comparisons)
+            for study in dict.fromkeys(claim.study for claim in verdicts)
         ],
         "trusted": [*filter(None, trusted)],
         "absent": [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else [],

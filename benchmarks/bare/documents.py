@@ -185,8 +185,8 @@ class Couchbase(Bare):
     seeks = "_id"
 
     def connect(self) -> None:
-        # Its driver is installed by an extra.
-        from benchbook.databases.couchbase.adapter import Bucket
+        # It is in our plug-in of more databases.
+        from benchbook_more_databases.couchbase.adapter import Bucket
 
         # The SDK's, with its many settings.
         bucket = self.closing.enter_context(closing(Bucket(self.url, {})))

@@ -132,7 +132,7 @@ def claims() -> Path:
 
 
 def findings() -> Path:
-    """Return the folder of the texts on what does not follow from the papers' numbers."""
+    """Return the folder of the checks of the papers' numbers, and of what does not follow."""
     return root() / "data" / "findings"
 
 
@@ -144,6 +144,11 @@ def results() -> Path:
 def artefacts() -> Path:
     """Return the folder of fetched and checked Java artefacts, which is not in git."""
     return root() / ".cache" / "maven"
+
+
+def judged_tables() -> Path:
+    """Return the folder of the verdicts of runs, a cache that is not in git."""
+    return root() / ".cache" / "judged"
 
 
 def servers() -> Path:

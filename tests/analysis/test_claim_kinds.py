@@ -14,16 +14,17 @@ from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claim_files import load_claims, read_claims_file
 from benchbook.analysis.claims import (
-    LANGUAGES,
     Claim,
     NotComparable,
     UnmeasuredClaim,
 )
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import judge_claims, list_facts, list_not_testable
 from benchbook.files.inputs import InputError
+from benchbook.registry.papers import PAPERS, find_language
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import name_parameter_column
-from benchbook.studies import drivers, tcp
+from benchbook.studies import bookstore, drivers, tcp
 from constructed import observations, on
 
 BLOCKS = 8
@@ -69,13 +70,13 @@ def ran(
     return table
 
 
-def compare_claim(stated: Claim, *rows: pd.DataFrame) -> pd.DataFrame:
+def compare_claim(stated: Claim, *rows: pd.DataFrame) -> list[Comparison]:
     return compare_claims(compute_block_means(pd.concat(rows)), [stated])
 
 
 def verdict(stated: Claim, *rows: pd.DataFrame) -> str:
-    (found,) = judge_claims(compare_claim(stated, *rows), [stated])["verdict"]
-    return str(found)
+    (found,) = judge_claims(compare_claim(stated, *rows), [stated])
+    return found.verdict
 
 
 def pair(factor: float, **columns: Any) -> list[pd.DataFrame]:
@@ -127,10 +128,10 @@ def test_a_change_of_memory_is_judged_by_a_share_of_the_larger_mean(
         ran(driver, quantity=MEMORY, driver="pymongo"),
     ]
     stated = claim(compare="ratio", claimed=claimed, quantity=MEMORY, **MAPPER_OVER_DRIVER)
-    (row,) = compare_claim(stated, *rows).to_dict("records")
-    assert (row["kind"], row["unit"], row["stands"]) == ("difference", "KB", expected)
+    (row,) = compare_claim(stated, *rows)
+    assert (row.kind, row.unit, row.stands) == ("difference", "KB", expected)
     larger = max(abs(mapper), abs(driver)) / 1000
-    assert row["margin"] == pytest.approx(0.05 * larger, rel=0.05)
+    assert row.margin == pytest.approx(0.05 * larger, rel=0.05)
 
 
 def test_a_difference_names_the_factor_that_it_is_claimed_beyond() -> None:
@@ -138,8 +139,8 @@ def test_a_difference_names_the_factor_that_it_is_claimed_beyond() -> None:
     over = {"n": [10000, 1000]}
     a = {"driver": "pymongo"}
     parts = {"compare": "trend", "over": over, "a": a, "quantity": MEMORY, "claimed": "more"}
-    (row,) = compare_claim(claim(**parts, than=10), *rows).to_dict("records")
-    assert row["b"].startswith("10 × ") and row["estimate"] == pytest.approx(-6000, rel=0.05)
+    (row,) = compare_claim(claim(**parts, than=10), *rows)
+    assert row.b.startswith("10 × ") and row.estimate == pytest.approx(-6000, rel=0.05)
 
 
 def test_memory_that_was_given_back_is_compared_as_a_difference() -> None:
@@ -148,9 +149,9 @@ def test_memory_that_was_given_back_is_compared_as_a_difference() -> None:
         ran(1e6, quantity=MEMORY, driver="pymongo"),
     ]
     stated = claim(compare="ratio", claimed="less", quantity=MEMORY, **MAPPER_OVER_DRIVER)
-    (row,) = compare_claim(stated, *rows).to_dict("records")
-    assert (row["kind"], row["unit"], row["stands"]) == ("difference", "KB", "for")
-    assert row["estimate"] == pytest.approx(-2000, rel=0.05)
+    (row,) = compare_claim(stated, *rows)
+    assert (row.kind, row.unit, row.stands) == ("difference", "KB", "for")
+    assert row.estimate == pytest.approx(-2000, rel=0.05)
 
 
 def test_a_trend_may_be_compared_with_the_growth_of_the_records() -> None:
@@ -164,9 +165,9 @@ def test_a_trend_may_be_compared_with_the_growth_of_the_records() -> None:
 def test_a_gap_is_a_ratio_of_ratios() -> None:
     rows = [*pair(2.0), *pair(6.0, n=10000)]
     stated = claim(compare="gap", claimed="more", over={"n": [1000, 10000]}, **MAPPER_OVER_DRIVER)
-    (row,) = compare_claim(stated, *rows).to_dict("records")
-    assert row["estimate"] == pytest.approx(3.0, rel=0.05)
-    assert row["stands"] == "for"
+    (row,) = compare_claim(stated, *rows)
+    assert row.estimate == pytest.approx(3.0, rel=0.05)
+    assert row.stands == "for"
 
 
 def test_a_pooled_claim_is_judged_on_the_mean_over_its_sizes() -> None:
@@ -175,9 +176,9 @@ def test_a_pooled_claim_is_judged_on_the_mean_over_its_sizes() -> None:
     parts = {"compare": "ratio", "claimed": "equal", **MAPPER_OVER_DRIVER}
     assert verdict(claim(**parts, pooled={"n": [1000, 10000]}), *rows) == "holds"
     apart = compare_claim(claim(**parts, each={"n": [1000, 10000]}), *rows)
-    assert apart["stands"].tolist() == ["against", "for"]
-    (alone,) = compare_claim(claim(**parts, pooled={"n": [1000, 10000]}), *rows[:2])["stands"]
-    assert alone == "not run", "a mean is over two sizes at least"
+    assert [row.stands for row in apart] == ["against", "for"]
+    (alone,) = compare_claim(claim(**parts, pooled={"n": [1000, 10000]}), *rows[:2])
+    assert alone.stands == "not run", "a mean is over two sizes at least"
     with pytest.raises(ValidationError, match="pooled: n is named in at or each, too"):
         claim(**parts, pooled={"n": [1000, 10000]}, at={"n": 1000})
 
@@ -190,10 +191,10 @@ def test_claims_that_are_not_comparable_are_measured_and_not_counted() -> None:
     stated = stated.model_copy(update={"not_comparable": (why,)})
     for factor in (2.0, 0.5):
         rows = [*pair(2.0), *pair(factor, n=10000)]
-        table = compare_claim(stated, *rows)
-        assert table["stands"].tolist() == ["for", "not comparable"]
-        assert table["estimate"].iloc[1] == pytest.approx(factor, rel=0.05)
-        assert "it syncs" in table["reason"].iloc[1] and "no sync" in table["reason"].iloc[1]
+        small, large = compare_claim(stated, *rows)
+        assert (small.stands, large.stands) == ("for", "not comparable")
+        assert large.estimate == pytest.approx(factor, rel=0.05)
+        assert "it syncs" in large.reason and "no sync" in large.reason
         assert verdict(stated, *rows) == "holds"
     everywhere = stated.model_copy(update={"not_comparable": (why.model_copy(update={"at": {}}),)})
     assert verdict(everywhere, *pair(2.0)) == "not comparable"
@@ -203,10 +204,10 @@ def test_a_fact_is_shown_and_counted_nowhere() -> None:
     stated = claim(
         compare="ratio", claimed="more", fact="the records are ours", **MAPPER_OVER_DRIVER
     )
-    table = compare_claim(stated, *pair(2.0))
-    assert table["estimate"].iloc[0] == pytest.approx(2.0, rel=0.05)
-    assert judge_claims(table, [stated]).empty
-    (fact,) = list_facts(table, [stated]).to_dict("records")
+    (row,) = compare_claim(stated, *pair(2.0))
+    assert row.estimate == pytest.approx(2.0, rel=0.05)
+    assert judge_claims([row], [stated]) == []
+    (fact,) = list_facts([row], [stated]).to_dict("records")
     assert fact["id"] == "drivers.it"
 
 
@@ -215,7 +216,7 @@ def test_claims_that_are_not_testable_have_a_reason_and_no_verdict() -> None:
     stated = UnmeasuredClaim(
         id="drivers.it", says="It is steady.", where="Figure 4", compare="none", not_testable=why
     )
-    assert judge_claims(compare_claim(stated, *pair(2.0)), [stated]).empty
+    assert judge_claims(compare_claim(stated, *pair(2.0)), [stated]) == []
     (listed,) = list_not_testable([stated]).to_dict("records")
     assert (listed["id"], listed["why"]) == ("drivers.it", why)
 
@@ -231,25 +232,25 @@ def test_a_claim_is_asked_of_its_languages_and_of_a_languages_own_drivers() -> N
         "b": {"driver": ["pymongo", "mongoclient"]},
     }
     parts = {"compare": "ratio", "claimed": "more", **sides}
-    assert sorted(compare_claim(claim(**parts), *rows)["language"]) == ["node", "python"]
-    assert compare_claim(claim(**parts, languages=["node"]), *rows)["language"].tolist() == ["node"]
+    languages = [row.language for row in compare_claim(claim(**parts), *rows)]
+    assert sorted(languages) == ["node", "python"]
+    (row,) = compare_claim(claim(**parts, languages=["node"]), *rows)
+    assert row.language == "node"
     each = {"driver": ["pymongo", "mongoclient"]}
     trend = {"compare": "trend", "claimed": "more", "over": {"n": [1000, 10000]}, "each": each}
-    labels = compare_claim(claim(**trend), *rows).set_index("language")["label"].to_dict()
+    labels = {row.language: row.label for row in compare_claim(claim(**trend), *rows)}
     assert labels == {"node": "driver=mongoclient", "python": "driver=pymongo"}
 
 
 def test_the_languages_of_codecs_and_drivers_are_those_of_the_studies() -> None:
-    assert {name for name, language in LANGUAGES.items() if language == "node"} == set(
-        drivers.NODE_DRIVERS
-    )
-    assert {name for name, language in LANGUAGES.items() if language == "java"} >= set(
-        tcp.JAVA_CODECS
-    )
+    assert PAPERS["bookstore"].languages == dict.fromkeys(bookstore.JAVA_CODECS, "java")
+    assert PAPERS["tcp"].languages == dict.fromkeys(tcp.JAVA_CODECS, "java")
+    assert PAPERS["drivers"].languages == dict.fromkeys(drivers.NODE_DRIVERS, "node")
+    found = {level: find_language(level) for level in ("moxy", "mongoose", "orjson", 1000)}
+    assert found == {"moxy": "java", "mongoose": "node", "orjson": "python", 1000: "python"}
     fields = tcp.Parameters.model_fields
     codecs = {*get_args(fields["json_codec"].annotation), *get_args(fields["xml_codec"].annotation)}
-    assert not (codecs - set(tcp.JAVA_CODECS)) & set(LANGUAGES)
-    assert set(tcp.JAVA_CODECS) <= codecs
+    assert {name for name in codecs if find_language(name) == "java"} == set(tcp.JAVA_CODECS)
 
 
 def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_with_is() -> None:
@@ -275,8 +276,8 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
         strict=False,
     )
     rows = ran(1e6, database="mongodb", topology="single").assign(study="crud", database="mongodb")
-    (row,) = compare_claim(stated, rows).to_dict("records")
-    assert (row["stands"], row["reason"]) == ("not run", "CouchDB did not run")
+    (row,) = compare_claim(stated, rows)
+    assert (row.stands, row.reason) == ("not run", "CouchDB did not run")
 
 
 @pytest.mark.parametrize(
@@ -306,8 +307,8 @@ def test_what_did_not_run_is_told_by_the_fewest_levels(
     rows += [
         ran(1e6, driver="pymongo", **asked.get("at", {}), quantity=stated.quantity.model_dump())
     ]
-    (row,) = compare_claim(stated, *rows).to_dict("records")
-    assert (row["stands"], row["reason"]) == ("not run", reason)
+    (row,) = compare_claim(stated, *rows)
+    assert (row.stands, row.reason) == ("not run", reason)
 
 
 def tcp_rows(**columns: Any) -> pd.DataFrame:
@@ -316,11 +317,12 @@ def tcp_rows(**columns: Any) -> pd.DataFrame:
     return on("java", names, observations(("tcp",))).assign(**columns)
 
 
-def compare_shares(*rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison of a tcp claim about shares at 20,000 objects, as the paper has it."""
-    stated = [one for one in load_claims("tcp") if one.id == "tcp.scenario-2.xml-less-user-cpu"]
-    table = compare_claims(compute_block_means(pd.concat(rows)), stated)
-    return table[table["label"].eq("codec=xmldecoder, n=20000")]
+def compare_at_20000(claim: str, *rows: pd.DataFrame) -> Comparison:
+    """Return the comparison of a claim of tcp at 20,000 objects, as the paper has it."""
+    stated = [one for one in load_claims("tcp") if one.id == f"tcp.scenario-2.{claim}"]
+    found = compare_claims(compute_block_means(pd.concat(rows)), stated)
+    (only,) = [row for row in found if row.label == "codec=xmldecoder, n=20000"]
+    return only
 
 
 @pytest.mark.parametrize(
@@ -336,10 +338,10 @@ def compare_shares(*rows: pd.DataFrame) -> pd.DataFrame:
 def test_shares_of_a_server_are_judged_where_it_had_its_own_processors(
     columns: dict[str, Any], why: str
 ) -> None:
-    (row,) = compare_shares(tcp_rows(**columns)).to_dict("records")
-    assert row["blocks"] == 5
-    assert (row["stands"] == "not comparable") == bool(why)
-    assert row["reason"].startswith(why)
+    row = compare_at_20000("xml-less-user-cpu", tcp_rows(**columns))
+    assert row.blocks == 5
+    assert (row.stands == "not comparable") == bool(why)
+    assert row.reason.startswith(why)
 
 
 def test_blocks_with_own_processors_come_first_where_a_claim_needs_them() -> None:
@@ -347,14 +349,12 @@ def test_blocks_with_own_processors_come_first_where_a_claim_needs_them() -> Non
     is_user = own["metric"].eq("cpu_user") & own["format"].eq("xml")
     own["value"] = own["value"].mask(is_user, own["value"] / 2)
     rows = [shared, own.assign(host="another", cell_id=own["cell_id"] + "x")]
-    (row,) = compare_shares(*rows).to_dict("records")
-    assert (row["blocks"], row["stands"]) == (5, "for")
-    assert row["estimate"] == pytest.approx(0.5, rel=0.1)
+    row = compare_at_20000("xml-less-user-cpu", *rows)
+    assert (row.blocks, row.stands) == (5, "for")
+    assert row.estimate == pytest.approx(0.5, rel=0.1)
     # Other claims take all blocks.
-    stated = [one for one in load_claims("tcp") if one.id == "tcp.scenario-2.xml-slower"]
-    table = compare_claims(compute_block_means(pd.concat(rows)), stated)
-    (row,) = table[table["label"].eq("codec=xmldecoder, n=20000")].to_dict("records")
-    assert (row["blocks"], row["stands"]) == (10, "for")
+    row = compare_at_20000("xml-slower", *rows)
+    assert (row.blocks, row.stands) == (10, "for")
 
 
 def test_only_a_reason_may_name_own_processors(tmp_path: Path) -> None:

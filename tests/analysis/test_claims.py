@@ -272,7 +272,7 @@ def test_what_a_study_delivers_does_not_depend_on_where_servers_run(
         database = "couchdb" if topology == "bidirectional" else "mongodb"
         assert (
             replication.expected(replication.Parameters(database=database, topology=topology))
-            <= replication.ALL_OUTPUTS
+            <= replication.STUDY.outputs
         )
     everywhere = list_quantities.__wrapped__("replication")
     monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "mongodb://127.0.0.1:1")

@@ -174,8 +174,8 @@ def make_observations(
 
 
 def compare_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparisons of the papers' tables."""
-    return compare_tables(compute_block_means(rows))
+    """Return the comparisons of the papers' tables as a frame."""
+    return Comparison.to_frame(compare_tables(compute_block_means(rows)))
 
 
 def only(table: pd.DataFrame, **wanted: Any) -> pd.Series:
@@ -233,7 +233,7 @@ def test_formats_of_one_cell_are_paired_by_block():
     )
     assert found["published"] == pytest.approx(7850 / 2080)
     assert (
-        write_comparison(Comparison.from_frame(pd.DataFrame([found]))[0])
+        write_comparison(Comparison(**found.to_dict()))
         == "XML took 4.02 (3.92 to 4.12) times as long as JSON, in 5 blocks of 1 machine-day; "
         "the paper's ratio is 3.77 (Case 1 table)."
     )
@@ -380,7 +380,7 @@ def test_blocks_of_one_date_are_a_machine_day_and_midnight_does_not_split_a_bloc
     b["started_at"] += pd.Timedelta(minutes=5)  # the third block's begins after midnight
     means = compute_block_means(pd.concat([a, b]))
     assert sorted(means["machine_day"].unique()) == ["h 2026-01-01", "h 2026-01-02", "h 2026-01-03"]
-    found = only(compare_tables(means), metric="wall_time")
+    found = only(Comparison.to_frame(compare_tables(means)), metric="wall_time")
     assert (found["blocks"], found["machine_days"]) == (4, 3)
 
 
@@ -478,10 +478,10 @@ def test_replication_compares_xml_with_json_on_both_nodes():
     assert set(table["a"]) == {"XML (text)"} and set(table["b"]) == {"JSON (document)"}
 
 
-def test_no_observations_make_an_empty_table():
+def test_no_observations_make_no_comparison():
     nothing = bookstore([1], [2]).iloc[:0]
     assert compare_rows(nothing).empty
-    assert compare_arms(compute_block_means(nothing)).empty
+    assert compare_arms(compute_block_means(nothing)) == []
 
 
 def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ():

@@ -1,13 +1,13 @@
-"""The contents of `data/published`; `papers.recomputed` checks whether its numbers agree."""
+"""The contents of `data/published`; `data/findings` has whether its numbers agree."""
 
 import re
 
 import pandas as pd
 import pytest
 
-from benchbook.analysis.published import load_published_numbers
-from benchbook.papers import recomputed
+from benchbook.analysis.published import find_published_number, load_published_numbers
 from benchbook.papers.exhibits import load_citation
+from benchbook.papers.findings import load_checks
 from benchbook.studies.catalogue import SLUGS
 
 
@@ -64,11 +64,7 @@ PERCENT = re.compile(r"the tables give ([\d.]+) %")
 
 def test_notes_that_recompute_a_number_say_what_the_recomputation_says(table):
     noted = table[table["note"].str.contains(PERCENT.pattern.replace("(", "(?:"))]
-    made = {
-        check.key: check.recomputed
-        for check in recomputed.run_checks().itertuples()
-        if check.key is not None
-    }
+    made = load_checks().set_index(["study", "where", "row", "column"])["recomputed"]
     assert len(noted) == 2
     for row in noted.itertuples():
         key = (row.study, row.source, row.row, row.column)
@@ -76,7 +72,8 @@ def test_notes_that_recompute_a_number_say_what_the_recomputation_says(table):
 
 
 def test_notes_on_misprints_are_where_a_recomputation_disagrees(table):
-    disagree = {check.key for check in recomputed.run_checks().itertuples() if not check.agrees}
+    checks = load_checks().set_index(["study", "where", "row", "column"])["agrees"]
+    disagree = {*checks.index[~checks]}
     noted = table[
         table["note"].str.startswith("misprint: 33.36")
         | table["note"].str.startswith("misprint: 4546694")
@@ -88,6 +85,21 @@ def test_notes_on_misprints_are_where_a_recomputation_disagrees(table):
             ("tcp", "Table 7", "System CPU", "XML 5"),
         }
         assert keys & disagree
+
+
+@pytest.mark.parametrize(
+    ("key", "half"),
+    [
+        (("tcp", "Table 3", "Trial 2 Average Time", "XML"), 0.005),  # 3.10
+        (("replication", "Fig. 15", "MongoDB", "JSON"), 0.05),  # 1.738,8
+        (("replication", "Fig. 18", "MongoDB", "JSON"), 0.0005),  # 10.324
+        (("replication", "Section II.B", "records", "level 1"), 0.5),  # 2.000 are two thousand
+        (("bookstore", "Case 1 table", "1000", "XML size"), 0.5),  # 169 KB
+        (("crud", "Section IV", "virtual machines", "all"), 0.5),  # nine
+    ],
+)
+def test_the_rounding_is_half_a_unit_of_the_last_printed_digit(key, half):
+    assert find_published_number(*key).rounding == pytest.approx(half)
 
 
 def test_drivers_prints_bounds_only():

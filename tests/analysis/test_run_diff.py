@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.analysis import run_diff
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
 from benchbook.cli import compare
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
@@ -50,12 +53,10 @@ def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
 
 
 def test_the_same_run_has_not_changed(run: Analysis) -> None:
-    for table in (run_diff.compare_ratios(run, run), run_diff.compare_values(run, run)):
-        assert len(table) > 100 and run_diff.select_changes(table).empty
-        assert list(table["estimate"].dropna()) == pytest.approx(
-            [1] * table["estimate"].notna().sum()
-        )
-        assert table["p"].notna().sum() > 100
+    for rows in (run_diff.compare_ratios(run, run), run_diff.compare_values(run, run)):
+        assert len(rows) > 100 and run_diff.select_changes(rows) == []
+        assert [row.estimate for row in rows] == pytest.approx([1] * len(rows))
+        assert sum(not isnan(row.p) for row in rows) > 100
 
 
 @pytest.mark.parametrize(
@@ -64,14 +65,14 @@ def test_the_same_run_has_not_changed(run: Analysis) -> None:
 def test_what_got_slower_is_named_and_nothing_else(
     run: Analysis, means: pd.DataFrame, compared: Any, factor: float
 ) -> None:
-    table = compared(run, Analysis(slower(means, factor)))
-    (row,) = run_diff.select_changes(table).to_dict("records")
-    about = [row[name] for name in ("study", "operation", "role", "metric")]
+    rows = compared(run, Analysis(slower(means, factor)))
+    (row,) = run_diff.select_changes(rows)
+    about = [row.study, row.operation, row.role, row.metric]
     assert about == ["bookstore", "round_trip", "client", "wall_time"]
-    assert "case 2" in row["label"] and "n 1000" in row["label"]
-    assert row["estimate"] == pytest.approx(factor, rel=1e-3) and row["low"] < factor < row["high"]
-    assert row["mean_a"] / row["mean_b"] == pytest.approx(factor, rel=1e-3)
-    assert table["label"].iloc[0] == row["label"], "the largest change comes first"
+    assert "case 2" in row.label and "n 1000" in row.label
+    assert row.estimate == pytest.approx(factor, rel=1e-3) and row.low < factor < row.high
+    assert row.mean_a / row.mean_b == pytest.approx(factor, rel=1e-3)
+    assert rows[0].label == row.label, "the largest change comes first"
 
 
 @pytest.fixture
@@ -142,9 +143,11 @@ def test_a_change_that_rounds_to_nothing_is_counted_and_not_listed(
     folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = run_diff.compare_ratios
-    monkeypatch.setattr(
-        run_diff, "compare_ratios", lambda *runs: real(*runs).assign(estimate=1.004, p_holm=0.001)
-    )
+
+    def change_little(*runs: Analysis) -> list[Comparison]:
+        return [replace(row, estimate=1.004, p_holm=0.001) for row in real(*runs)]
+
+    monkeypatch.setattr(run_diff, "compare_ratios", change_little)
     assert cli.main(["compare", *folders]) == DONE
     ratios = capsys.readouterr().out.split("\n\n")[1]
     (count,) = re.findall(r"(\d+) of them by less than 1 %", ratios)

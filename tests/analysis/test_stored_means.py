@@ -21,6 +21,7 @@ from benchbook.analysis.block_means import (
     compute_block_means,
     load_block_means,
 )
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.orders import TURN_MEANS
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.quantities import MEAN_KEYS
@@ -174,7 +175,7 @@ def test_only_finished_cells_of_the_identities_asked_for_have_means():
 def test_nothing_run_has_typed_means_and_no_comparison():
     means = load_block_means()
     assert means.empty and {*means} == {*MEAN_COLUMNS, *TURN_MEANS}
-    assert compare_tables(compute_block_means(means)).empty
+    assert compare_tables(compute_block_means(means)) == []
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +208,9 @@ def test_what_follows_is_the_same_from_stored_means_as_from_every_row(
 ):
     keys = ["study", "name", "language", "operation", "role", "metric", "a", "b", "label"]
     for table in ("tables", "aa", "comparisons"):
-        expected, found = (getattr(one, table).drop(columns="settings") for one in of_each)
+        expected, found = (
+            Comparison.to_frame(getattr(one, table)).drop(columns="settings") for one in of_each
+        )
         assert len(expected)
         same(*(one.sort_values(keys, ignore_index=True) for one in (found, expected)))
 

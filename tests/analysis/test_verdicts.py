@@ -85,7 +85,7 @@ def claim(compare: str = "ratio", claimed: Any = "more", **parts: Any) -> Claim:
 def judge_stated(stated: Claim, *rows: Comparison) -> ClaimVerdict:
     """Return the verdict of these comparisons, judged by the rule where they are not yet."""
     given = [replace(one, stands=one.stands or judge_comparison(one)) for one in rows]
-    (found,) = ClaimVerdict.from_frame(judge_claims(Comparison.to_frame(given), [stated]))
+    (found,) = judge_claims(given, [stated])
     return found
 
 
@@ -258,24 +258,23 @@ def test_a_ranking_is_a_comparison_with_each_other_product_and_what_did_not_run_
     None
 ):
     first = claim("rank", {"first": PRODUCTS[0]}, among={"database": [*PRODUCTS]})
-    table = compare_claims(make_insert_means(*PRODUCTS, slower=2), [first])
-    assert table["b"].tolist() == ["PostgreSQL (JSONB)", "PostgreSQL (tables)"]
-    assert table["stands"].tolist() == ["for", "for"]
-    table = compare_claims(make_insert_means(*PRODUCTS[:2], slower=2), [first])
-    (found,) = ClaimVerdict.from_frame(judge_claims(table, [first]))
+    rows = compare_claims(make_insert_means(*PRODUCTS, slower=2), [first])
+    assert [row.b for row in rows] == ["PostgreSQL (JSONB)", "PostgreSQL (tables)"]
+    assert [row.stands for row in rows] == ["for", "for"]
+    rows = compare_claims(make_insert_means(*PRODUCTS[:2], slower=2), [first])
+    (found,) = judge_claims(rows, [first])
     assert (found.verdict, found.words) == ("holds", "1 of 1 for (1 not run), on one machine-day")
     assert found.why == "PostgreSQL (tables) did not run"
 
 
 def test_fewer_blocks_than_an_interval_needs_leave_a_claim_undecided() -> None:
-    table = compare_claims(
+    (only,) = compare_claims(
         make_insert_means(*PRODUCTS, slower=2, blocks=4), [claim(claimed="less")]
     )
-    (only,) = Comparison.from_frame(table)
     assert (only.stands, only.reason) == ("open", "4 of the 5 blocks that an interval needs")
     assert only.estimate == pytest.approx(0.5, rel=0.1)
-    (found,) = judge_claims(table, [claim(claimed="less")])["verdict"]
-    assert found == "undecided"
+    (found,) = judge_claims([only], [claim(claimed="less")])
+    assert found.verdict == "undecided"
 
 
 def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
@@ -283,8 +282,8 @@ def test_the_papers_own_language_is_judged_and_others_are_listed() -> None:
         make_insert_means(*PRODUCTS, slower=2),
         make_insert_means(*PRODUCTS, slower=0.5, language="node"),
     )
-    table = compare_claims(pd.concat([python, node]), [claim(claimed="less")])
-    (found,) = ClaimVerdict.from_frame(judge_claims(table, [claim(claimed="less")]))
+    rows = compare_claims(pd.concat([python, node]), [claim(claimed="less")])
+    (found,) = judge_claims(rows, [claim(claimed="less")])
     assert (found.language, found.verdict) == ("python", "holds")
     counts = "0 of 1 for, 1 against, on one machine-day"
     assert found.others == f"node: does not hold (the opposite; {counts})"
@@ -304,21 +303,21 @@ ARANGODB = {"b": {"database": "arangodb"}, "claimed": "less"}
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
     rows = make_arangodb_means(checked=None)
     for means in (rows, rows.drop(columns="checked")):
-        (only,) = Comparison.from_frame(compare_claims(means, [claim(**ARANGODB)]))
+        (only,) = compare_claims(means, [claim(**ARANGODB)])
         remedy = "measured; run `benchbook servers check arangodb` to have it judged"
         assert (only.stands, only.reason) == ("not run", remedy)
 
 
 def test_cells_whose_server_was_checked_are_judged_and_others_do_not_count() -> None:
     checked = make_arangodb_means("2026-11-29")
-    (only,) = Comparison.from_frame(compare_claims(checked, [claim(**ARANGODB)]))
+    (only,) = compare_claims(checked, [claim(**ARANGODB)])
     assert (only.stands, only.estimate) == ("for", pytest.approx(0.5, rel=0.1))
     # The same cells on a server of a version that was not checked.
     other = make_arangodb_means(None)
     other = other[other["database"] == "arangodb"]
     other = other.assign(value=other["value"] * 9, at_least=other["at_least"] * 9)
     both = pd.concat([other, checked], ignore_index=True)
-    (same,) = Comparison.from_frame(compare_claims(both, [claim(**ARANGODB)]))
+    (same,) = compare_claims(both, [claim(**ARANGODB)])
     assert (same.stands, same.estimate, same.blocks) == (only.stands, only.estimate, only.blocks)
 
 
@@ -327,13 +326,14 @@ def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:
     strict = rows.assign(
         value=rows["value"] * 9, at_least=rows["at_least"] * 9, durability="strict"
     )
-    alone = compare_claims(rows, [claim(claimed="less")])
-    beside = compare_claims(pd.concat([rows, strict]), [claim(claimed="less")])
-    assert beside["estimate"].tolist() == alone["estimate"].tolist()
+    (alone,) = compare_claims(rows, [claim(claimed="less")])
+    (beside,) = compare_claims(pd.concat([rows, strict]), [claim(claimed="less")])
+    assert beside.estimate == alone.estimate
     one_side = pd.concat(
         [rows[rows["database"] == PRODUCTS[0]], strict[strict["database"] == PRODUCTS[1]]]
     )
-    assert compare_claims(one_side, [claim()])["stands"].tolist() == ["not run"]
+    (only,) = compare_claims(one_side, [claim()])
+    assert only.stands == "not run"
 
 
 @pytest.fixture
@@ -507,7 +507,7 @@ def test_a_claim_of_noisy_blocks_only_is_undecided_shown_and_counted_apart():
     assert (found.verdict, found.is_only_noisy, found.noisy_estimate) == ("undecided", True, 2.5)
     assert isnan(found.estimate) and isnan(found.smallest)
     assert not judge_stated(claim(), noisy, row(0.9, 1.5, blocks=5)).is_only_noisy
-    counts = VerdictCounts.count(ClaimVerdict.to_frame([found]))
+    counts = VerdictCounts.count([found])
     assert counts.noisy == 1 and str(counts) == "1 claim: undecided 1 (1 only noisy)"
 
 

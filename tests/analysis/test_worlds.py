@@ -102,9 +102,8 @@ def state_databases(**parts: Any) -> Claim:
 
 def judge(claim: Claim, *rows: pd.DataFrame) -> tuple[ClaimVerdict, Comparison]:
     """Return the verdict on a claim of one comparison, and the comparison."""
-    table = compare_claims(compute_block_means(pd.concat(rows, ignore_index=True)), [claim])
-    (verdict,) = ClaimVerdict.from_frame(judge_claims(table, [claim]))
-    (row,) = Comparison.from_frame(table)
+    (row,) = compare_claims(compute_block_means(pd.concat(rows, ignore_index=True)), [claim])
+    (verdict,) = judge_claims([row], [claim])
     return verdict, row
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import stand_ins
 from benchbook import cli
 from benchbook.analysis.block_means import compute_block_means, load_block_means
 from benchbook.analysis.claim_comparisons import compare_claims
@@ -16,12 +15,12 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.cli import server_check
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.databases import catalogue, mongodb
+from benchbook.registry import products
 from benchbook.results import server_checks
 from benchbook.results.server_checks import CHECKS_FILE, ServerCheck
 from benchbook.results.views import load_observations
 from benchbook.servers import launcher
 from benchbook.servers.deployment import Deployment, Node
-from shared_servers import skip_without_driver
 
 CLAIM = "crud.insert.mongodb-before-relational"
 SMALL = ["--set", "topology=single", "--set", "n=1000", "--set", "repetitions=1"]
@@ -37,10 +36,10 @@ PASSED = ServerCheck(
 
 
 @pytest.fixture(autouse=True)
-def experimental(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let MongoDB be a product on which no version of ours was tested."""
-    product = replace(mongodb.PRODUCTS["mongodb"], tested_on=None)
-    monkeypatch.setitem(mongodb.PRODUCTS, "mongodb", product)
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let MongoDB's databases be of a plug-in."""
+    of_plugins = ("mongodb", "mongodb+mongoengine")
+    monkeypatch.setattr(products, "PLUGIN_DATABASES", of_plugins)
     # The command sets it.
     monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "")
 
@@ -62,7 +61,7 @@ def compare() -> Comparison:
     # Whatever else this machine did meanwhile.
     means = compute_block_means(load_block_means().assign(noisy=False))
     (claim,) = [one for one in load_claims("crud") if one.id == CLAIM]
-    rows = Comparison.from_frame(compare_claims(means, [claim]))
+    rows = compare_claims(means, [claim])
     (row,) = [one for one in rows if one.n == 1000 and one.b.startswith("PostgreSQL")]
     return row
 
@@ -154,21 +153,6 @@ def test_a_simulator_is_not_the_product(
     assert not results_folder.exists()
 
 
-def test_the_stand_in_of_couchbase_is_not_couchbase(
-    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    skip_without_driver("couchbase")
-    if not stand_ins.available("couchbase"):
-        pytest.skip("CouchbaseMock is not installed with the suite")
-    monkeypatch.setenv("BENCHBOOK_COUCHBASE_URL", "")
-    with stand_ins.start("couchbase", "single") as running:
-        url = running.deployment.node().url
-        assert cli.main(["servers", "check", "couchbase", url]) == NOTHING_RUNS
-    says = "calls itself 'CouchbaseMock', which is no version of Couchbase"
-    assert says in capfd.readouterr().out
-    assert not results_folder.exists()
-
-
 def test_without_pytest_or_the_checkout_the_command_says_what_to_do(
     results_folder: Path,
     tmp_path: Path,
@@ -177,10 +161,8 @@ def test_without_pytest_or_the_checkout_the_command_says_what_to_do(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(server_check.importlib.util, "find_spec", lambda _: None)
-        assert cli.main(["servers", "check", "couchbase"]) == USAGE
-        setup = "type BENCHBOOK_TESTS=1 make setup, then "
-        driver = ".venv/bin/uv pip install --editable '.[couchbase]'"
-        assert setup + driver in capfd.readouterr().err
+        assert cli.main(["servers", "check", "mongodb"]) == USAGE
+        assert "type BENCHBOOK_TESTS=1 make setup" in capfd.readouterr().err
     monkeypatch.setattr(server_check.paths, "code_folder", lambda: tmp_path)
     assert cli.main(["servers", "check", "mongodb"]) == USAGE
     assert "not in the wheel" in capfd.readouterr().err

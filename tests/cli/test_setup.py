@@ -34,9 +34,9 @@ BUILDS = (
 )
 # A package that each lock has, and the smaller one has not.
 OF_LOCK = {
-    "requirements-lessons.lock": ("six",),
-    "requirements.lock": ("six", "pymysql"),
-    "requirements-dev.lock": ("six", "pymysql", "sqlglot"),
+    "locks/requirements-lessons.lock": ("six",),
+    "locks/requirements.lock": ("six", "pymysql"),
+    "locks/requirements-dev.lock": ("six", "pymysql", "sqlglot"),
 }
 OF_MAKE = (
     "MAKEFLAGS",
@@ -62,6 +62,7 @@ def checkout(tmp_path: Path) -> Path:
             )
         else:
             shutil.copy2(ROOT / name, folder / name)
+    (folder / "locks").mkdir()
     for name, more in OF_LOCK.items():
         lock = re.split(r"\n(?=\S)", (ROOT / name).read_text())
         few = [entry for entry in lock if entry.split("==")[0] in (*BUILDS, *more)]
@@ -173,9 +174,9 @@ def test_a_folder_of_wheels_is_all_that_set_up_needs(checkout: Path, tmp_path: P
     (checkout / "wheels").mkdir()
     ended = run(checkout, "./setup.sh", ".venv", "lessons", **caches)
     assert ended.returncode == 3
-    assert "the folder wheels misses packages of requirements-lessons.lock" in ended.stderr
+    assert "the folder wheels misses packages of locks/requirements-lessons.lock" in ended.stderr
     fill = ["download", "--quiet", "--require-hashes", "--no-deps", "--dest", "wheels"]
-    lock = ["--requirement", "requirements-lessons.lock"]
+    lock = ["--requirement", "locks/requirements-lessons.lock"]
     filled = run(checkout, "python3", "-m", "pip", *fill, *lock)
     if filled.returncode:
         pytest.skip("no registry of Python packages answers")
@@ -203,7 +204,7 @@ def test_what_a_larger_purpose_installed_stays_for_the_smaller_ones(checkout: Pa
     assert list_packages(checkout) == {"six", "pymysql", "sqlglot"}
     for target in ("setup", "lab", "lessons"):
         assert "setup.sh" not in run(checkout, "make", "--dry-run", target).stdout
-    os.utime(checkout / "requirements.lock")
+    os.utime(checkout / "locks/requirements.lock")
     assert run(checkout, "make", "lab").returncode == 0
     assert list_packages(checkout) == {"six", "pymysql", "sqlglot"}
 

@@ -143,16 +143,12 @@ def test_three_blocks_of_a_day_are_added_until_the_claim_is_decided() -> None:
     assert not run(second) and second.blocks == [3, 4, 5]
     assert not run(third) and not third.ran
     ended = analyse(plan())
-    verdict = ended.verdicts.set_index("id").loc[CLAIM]
-    assert (verdict["verdict"], verdict["blocks"], verdict["machine_days"]) == ("holds", 6, 2)
+    (verdict,) = [verdict for verdict in ended.verdicts if verdict.id == CLAIM]
+    assert (verdict.verdict, verdict.blocks, verdict.machine_days) == ("holds", 6, 2)
     assert {*ended.means["machine_day"]} == {f"{name_host()} 2026-11-0{day}" for day in (1, 2)}
     # Identical arms ran beside; and the cells of a comparison are those that it was measured in.
     assert {cell.arm for cell in first.ran} == {"a", "b"}
-    settings = {
-        row["label"]: row["settings"]
-        for row in ended.comparisons.to_dict("records")
-        if row["name"] == CLAIM
-    }
+    settings = {row.label: row.settings for row in ended.comparisons if row.name == CLAIM}
     for comparison in read(plan()):
         for _, text in comparison.cells:
             given = json.loads(text)

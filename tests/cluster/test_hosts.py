@@ -1,7 +1,6 @@
 """Runs on several machines give the rows of one, also if a host is lost or has another version."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -417,15 +416,3 @@ def test_results_are_exported_as_a_database_and_imported_again(
         file.unlink()
     assert cli.main(["results", "import", str(tmp_path / "all.parquet")]) == DONE
     pd.testing.assert_frame_equal(rows(), before)
-
-
-def test_an_interrupt_that_python_drops_is_recorded() -> None:
-    class Freed:
-        def __del__(self) -> None:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with dispatch.record_interrupts() as was_interrupted:
-        assert not was_interrupted()
-        Freed()
-        assert was_interrupted()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

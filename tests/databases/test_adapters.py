@@ -88,7 +88,7 @@ from cases import (
     parametrize_singles,
 )
 from owners import MINE, OWNERS, Owner, open_owner
-from shared_servers import skip_without, skip_without_driver
+from shared_servers import skip_without, skip_without_plugin
 from user_files import FILES
 from waiting import PATIENCE_S, comes_true, hold_suspended, list_processes
 
@@ -369,7 +369,7 @@ def test_awkward_values_and_names_are_read_equal(adapter: Adapter) -> None:
         assert_contents(adapter, records)
 
 
-_LOADED = [name for name in catalogue.DATABASE_NAMES if not products.find_missing_driver(name)]
+_LOADED = [name for name in catalogue.DATABASE_NAMES if not products.find_missing_plugin(name)]
 NESTING = [
     name
     for name in _LOADED
@@ -891,7 +891,7 @@ def test_a_killed_server_of_the_same_protocol_is_an_error_at_once(name: str) -> 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_missing_server_is_an_error_at_once_and_without_its_password(name: str) -> None:
     product = launcher.name_product(name)
-    skip_without_driver(name)
+    skip_without_plugin(name)
     node = Node("primary", f"{product}://someone:s3cret@127.0.0.1:1/benchbook", None, "")
     with pytest.raises(UnreachableError, match=r"at 127\.0\.0\.1:1: ") as told:
         catalogue.open_adapter(name, Deployment(product, "single", (node,)))

@@ -36,7 +36,7 @@ from cases import (
     make_awkward_records,
 )
 from checkout import ROOT
-from shared_servers import is_given, skip_without, skip_without_driver
+from shared_servers import is_given, skip_without, skip_without_plugin
 from tools import capabilities
 from tools.capabilities import CAPABILITIES
 from waiting import PATIENCE_S
@@ -233,7 +233,7 @@ def test_a_capability_works_or_fails_as_declared(
 
 @pytest.mark.parametrize("name", catalogue.DATABASE_NAMES)
 def test_every_limitation_names_a_capability_that_is_tested(name: str) -> None:
-    skip_without_driver(name)
+    skip_without_plugin(name)
     adapter = catalogue.load_adapter(name)
     names = {*adapter.limitations, *adapter.first_versions}
     assert names <= set(CAPABILITIES)

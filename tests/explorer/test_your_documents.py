@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import html
 import io
 import re
 from collections.abc import Iterator
@@ -328,44 +329,65 @@ def test_explore_prints_the_page_of_a_file_before_it_measures(
     assert said.index(f"\n{path}\n") < said.index("JSON or XML?\n") and path.is_file()
 
 
-def test_the_widgets_describe_a_file_measure_it_and_show_the_answer(measured: Path):
+def test_the_widgets_describe_a_file_measure_it_and_show_the_page(measured: Path):
     widgets = your_documents.YourDocuments()
     widgets._path.value = ""
     widgets._measure.click()
     assert "no file: pick one, or write its path" in widgets._status.value
     widgets._path.value = str(measured.with_name("missing.csv"))
-    assert "missing.csv" in widgets._understood.value
+    assert "missing.csv" in widgets._status.value and not widgets._page.value
     widgets._path.value = f"{measured}#decimal=point"
-    assert "decimal point" in widgets._understood.value
-    assert '<td data-head="type">text</td>' in widgets._understood.value
+    assert "decimal point" in read_page(widgets) and "Not measured yet" in read_page(widgets)
+    assert '<td data-head="type">text</td>' in read_page(widgets)
     widgets._path.value = str(measured)
-    assert "decimal comma" in widgets._understood.value
-    assert widgets._records.value == 40 and "all 40 records" in widgets._scope.value
-    for name, box in widgets._questions.items():
-        box.value = name == "json-or-xml"
+    assert "decimal comma" in read_page(widgets)
+    assert widgets._records.value == 40 and widgets._status.value == ""
+    for box in widgets._questions.values():
+        box.value = False
+    widgets._measure.click()
+    assert "no question" in widgets._status.value
+    widgets._questions["json-or-xml"].value = True
     asyncio.run(await_answers(widgets))
-    assert re.search(TOLD, widgets._answers.value)
-    assert "Answers below" in widgets._status.value and "Download CSV" in widgets._answers.value
-    # A store's cells are planned with their servers, which only the main thread may start.
+    assert re.search(TOLD, read_page(widgets)) and "all 40 records" in read_page(widgets)
+    assert "Answers below" in widgets._status.value and "Download CSV" in read_page(widgets)
+    # Of a store, too, whose servers end with the thread that started them.
     widgets._questions["json-or-xml"].value = False
     widgets._questions["which-driver"].value = True
     widgets._records.value, widgets._blocks.value = 10, 1
     asyncio.run(await_answers(widgets))
-    assert "Driver or object mapper?" in widgets._answers.value
+    assert "Driver or object mapper?" in read_page(widgets)
 
     # A notebook that runs again shows what was asked last.
     again = your_documents.YourDocuments()
     assert (again._path.value, again._records.value, again._blocks.value) == (str(measured), 10, 1)
     assert again._questions["which-driver"].value and not again._questions["json-or-xml"].value
-    assert (
-        "Driver or object mapper?" in again._answers.value
-        and "Answers below" in again._status.value
-    )
+    assert "Driver or object mapper?" in read_page(again)
+    assert "Measured before." in read_page(again)
+
+
+def test_the_widgets_show_why_nothing_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    file = write_export(tmp_path)
+    widgets = your_documents.YourDocuments()
+    widgets._path.value = str(file)
+    file.unlink()
+    asyncio.run(await_answers(widgets))
+    assert "Not all was measured." in widgets._status.value
+    assert f"{file.name}: there is no such file" in widgets._status.value
+
+
+def read_page(widgets: your_documents.YourDocuments) -> str:
+    """Return the page that the widgets show in a frame."""
+    return html.unescape(widgets._page.value)
 
 
 async def await_answers(widgets: your_documents.YourDocuments) -> None:
     """Click, and wait until the answers are there, as a kernel's loop does."""
+    statuses: list[str] = []
+    widgets._status.observe(lambda change: statuses.append(change["new"]), "value")
     widgets._measure.click()
-    assert widgets._measure.disabled
+    assert widgets._measure.disabled and not widgets._stop.disabled
     await widgets._task
-    assert not widgets._measure.disabled
+    assert not widgets._measure.disabled and widgets._stop.disabled
+    assert "Measuring." in statuses[0]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import chain, pairwise
-from math import inf, log, nan
+from math import inf, isnan, log, nan
 
 import pandas as pd
 import pytest
@@ -43,13 +43,12 @@ def test_every_judged_claim_with_a_number_has_a_row_and_others_are_counted(
     judged: Analysis,
 ):
     for study in ("bookstore", "tcp"):
-        of_study = judged.verdicts[judged.verdicts["study"] == study]
-        drawn = of_study[
-            ~of_study["verdict"].isin(["not comparable", "not run"]) & of_study["estimate"].notna()
-        ]
+        of_study = [claim for claim in judged.verdicts if claim.study == study]
+        ran = [one for one in of_study if one.verdict not in ("not comparable", "not run")]
+        drawn = {claim.id: claim.estimate for claim in ran if not isnan(claim.estimate)}
         exhibit = exhibits.FIGURES[f"{study}_verdicts"](judged)
         here = exhibit.frame[exhibit.frame["source"] == "here"].set_index("claim")
-        assert here["value"].to_dict() == pytest.approx(drawn.set_index("id")["estimate"].to_dict())
+        assert here["value"].to_dict() == pytest.approx(drawn)
         order = [VERDICTS.index(verdict) for verdict in here["verdict"]]
         assert order == sorted(order)
         said = f"not drawn: {len(of_study) - len(drawn)} claim"
@@ -165,7 +164,7 @@ def test_ticks_include_one_and_keep_their_distance(gap: float):
 
 def test_sheets_without_results_say_that_nothing_ran():
     nothing = Analysis.from_observations(constructed.observations(()))
-    assert set(nothing.verdicts["verdict"]) == {"not run"}
+    assert {claim.verdict for claim in nothing.verdicts} == {"not run"}
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
         exhibit = exhibits.FIGURES[name](nothing)
         assert draw_exhibit(exhibit).axes
@@ -181,7 +180,7 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
         CLAIM, id="crud.three", verdict="not comparable", says="C is slow.", why="two disks"
     )
     failed = replace(CLAIM, id="crud.four", verdict="does not hold", says="D is slow.")
-    rows = ClaimVerdict.to_frame([replace(CLAIM, says="A | B"), unable, apart, failed])
+    rows = [replace(CLAIM, says="A | B"), unable, apart, failed]
     columns = ["Study", "State", "Cells", "Which", "Why"]
     absent = pd.DataFrame([["crud", "skipped", 3, "n: 1", "no server"]], columns=columns)
     comparisons = Analysis.from_observations(constructed.observations(())).comparisons

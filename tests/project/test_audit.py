@@ -67,10 +67,10 @@ def test_the_status_says_what_is_known_and_who_could_not_be_asked(
 def test_what_audits_and_marks_is_pinned_by_hash_and_installed_for_nothing_else(
     lock: str, program: str
 ) -> None:
-    entries = re.split(r"\n(?=\S)", (paths.root() / lock).read_text())
+    entries = re.split(r"\n(?=\S)", (paths.root() / "locks" / lock).read_text())
     assert all("--hash=sha256:" in entry for entry in entries)
     assert any(entry.startswith(f"{program}==") for entry in entries)
-    assert program not in (paths.root() / "requirements-dev.lock").read_text()
+    assert program not in (paths.root() / "locks" / "requirements-dev.lock").read_text()
 
 
 def test_the_java_languages_artefacts_are_listed() -> None:

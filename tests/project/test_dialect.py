@@ -8,7 +8,14 @@ import pytest
 
 from benchbook.cli import command as command_line
 from checkout import ROOT
-from dialect import count_words, find_dialect, find_long_sentences, read_literals
+from dialect import (
+    count_words,
+    find_code_dialect,
+    find_dialect,
+    find_long_sentences,
+    read_comments,
+    read_literals,
+)
 
 LIBRARY = ROOT / "lib" / "benchbook"
 MESSAGES = sorted(
@@ -93,9 +100,31 @@ def test_no_string_has_a_word_of_the_dialect(source: Path) -> None:
     assert found == []
 
 
+COMMENTED = [
+    ROOT / "Makefile",
+    ROOT / "setup.sh",
+    *sorted((ROOT / "data").glob("*/*.yaml")),
+    *sorted((ROOT / "papermill_params").glob("*.yaml")),
+    *sorted((ROOT / "harness" / "java" / "src").rglob("*.java")),
+    *sorted((ROOT / "harness" / "node").glob("*.js")),
+]
+
+
+@pytest.mark.parametrize("file", COMMENTED, ids=lambda file: str(file.relative_to(ROOT)))
+def test_comments_beside_python_are_in_plain_words(file: Path) -> None:
+    for line, text in read_comments(file):
+        assert find_code_dialect(text) == [], f"{file}:{line}"
+
+
+@pytest.mark.parametrize("file", [path for path in COMMENTED if path.suffix == ".yaml"])
+def test_texts_of_data_and_grids_are_in_plain_words(file: Path) -> None:
+    assert find_dialect(file.read_text(encoding="utf-8")) == []
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
+        ("Two cells a block, three contexts an object, one call per comment.", 2),
         ("Whoever asks, nobody stood in its lane.", 4),
         ("one line a product; a row a mark", 2),
         ("There is none here, and the container engine is up: see `engine=mongodb`.", 0),

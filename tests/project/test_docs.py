@@ -23,6 +23,7 @@ import dialect
 from benchbook import cli
 from benchbook.analysis.block_means import find_shared_blocks
 from benchbook.analysis.claims import PaperComparisons
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import compute_interval
 from benchbook.analysis.runs import Analysis
 from benchbook.cli import command as command_line
@@ -463,7 +464,7 @@ def test_the_tutorial_s_ratio_is_that_of_the_rule(tmp_path: Path, monkeypatch: p
 def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(
     ran: dict[str, dict[str, Any]], committed: Analysis
 ):
-    table = committed.tables[committed.tables["study"] == "bookstore"]
+    table = Comparison.to_frame(row for row in committed.tables if row.study == "bookstore")
     rows = table[
         (table["operation"] == "round_trip")
         & (table["metric"] == "wall_time")

@@ -162,7 +162,7 @@ def light_kernel(request: pytest.FixtureRequest) -> Iterator[tuple[KernelManager
     lines = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); from pathlib import Path",
         f"from other_systems import OnlyLocked, {request.param}; {request.param}()",
-        f"lock = Path({str(ROOT / 'requirements-lessons.lock')!r})",
+        f"lock = Path({str(ROOT / 'locks/requirements-lessons.lock')!r})",
         "sys.meta_path.insert(0, OnlyLocked(lock))",
         NO_PICTURES,
     )

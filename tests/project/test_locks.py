@@ -17,13 +17,11 @@ from checkout import ROOT
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-# Extras that users ask for, and no make target does.
-DRIVERS = {"arangodb", "couchbase", "sqlserver"}
 UV = Path(sys.executable).with_name("uv")
 
 EXTRAS_OF_LOCK = {
     "requirements.lock": {"build", "servers"},
-    "requirements-dev.lock": EXTRAS.keys() - DRIVERS,
+    "requirements-dev.lock": EXTRAS.keys(),
 }
 # Those of one environment have the same versions, so that uv takes them together.
 ENVIRONMENTS = {
@@ -47,7 +45,7 @@ MACOS = "14.0"
 def read_lock(name: str) -> dict[str, set[str]]:
     """Return the versions of each package; there are several where platforms differ."""
     locked: dict[str, set[str]] = {}
-    for entry in re.split(r"\n(?=\S)", (ROOT / name).read_text()):
+    for entry in re.split(r"\n(?=\S)", (ROOT / "locks" / name).read_text()):
         match = re.match(r"([\w.-]+)==(\S+)", entry)
         if match:
             assert "--hash=sha256:" in entry, f"{match[1]} has no hash"
@@ -93,7 +91,7 @@ def test_the_lessons_ask_for_the_ranges_of_the_suite() -> None:
 
 
 def test_names_of_extras_that_users_typed_still_exist() -> None:
-    assert {*DRIVERS, "build", "docs", "hosts", "release", "servers", "test"} <= EXTRAS.keys()
+    assert {"build", "docs", "hosts", "release", "servers", "test"} <= EXTRAS.keys()
 
 
 def resolve(
@@ -102,7 +100,7 @@ def resolve(
     """Ask uv what it would install of some locks on a platform, where nothing is built."""
     options = ["--dry-run", "--require-hashes", "--no-build", "--target", folder]
     machine = ["--python-platform", platform, "--python-version", python]
-    files = [f"--requirement={ROOT / lock}" for lock in locks]
+    files = [f"--requirement={ROOT / 'locks' / lock}" for lock in locks]
     return subprocess.run(
         [UV, "pip", "install", *options, *machine, *files],
         env=os.environ | {"MACOSX_DEPLOYMENT_TARGET": MACOS},
@@ -141,7 +139,7 @@ def test_binder_installs_the_lock_of_the_lessons_with_a_python_that_they_support
     assert python in SpecifierSet(PROJECT["requires-python"])
     steps = (folder / "postBuild").read_text()
     assert os.access(folder / "postBuild", os.X_OK)
-    assert "--require-hashes --no-deps --requirement requirements-lessons.lock\n" in steps
+    assert "--require-hashes --no-deps --requirement locks/requirements-lessons.lock\n" in steps
     (code,) = re.findall("^python -c '(.*)'$", steps, re.MULTILINE)
     command = [sys.executable, "-c", code.replace("paths.root()", "paths.root() / 'nowhere'")]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -173,12 +171,12 @@ import importlib, pkgutil, sys
 from pathlib import Path
 sys.path.insert(0, "tests")
 from other_systems import OnlyLocked
-sys.meta_path.insert(0, OnlyLocked(Path("requirements.lock")))
+sys.meta_path.insert(0, OnlyLocked(Path("locks/requirements.lock")))
 import benchbook
-# Of the extras hosts, arangodb, couchbase and sqlserver.
-extras = (".cluster.dispatch", ".cluster.worker", ".arangodb.", ".couchbase.", ".sqlserver.")
+# Of the extra hosts.
+hosts = ("benchbook.cluster.dispatch", "benchbook.cluster.worker")
 for module in pkgutil.walk_packages(benchbook.__path__, "benchbook."):
-    if not module.name.endswith("__main__") and not any(name in module.name for name in extras):
+    if not module.name.endswith("__main__") and module.name not in hosts:
         importlib.import_module(module.name)
 from benchbook.cli import main
 sys.exit(main(["run", "bookstore", "--scheduler", "tcp://127.0.0.1:9", "--unprotected"]))

@@ -24,7 +24,7 @@ from checkout import ROOT
 
 PROSE = [
     *sorted((ROOT / "notebooks").glob("0*.ipynb")),
-    ROOT / "lib/benchbook/cli/skeletons/study/notebook.json",
+    ROOT / "contrib/examples/study/benchbook_my_example/my_example.ipynb",
 ]
 SMALL: dict[str, Any] = {**bookstore.Parameters().model_dump(), "n": 10, "repetitions": 5}
 
@@ -66,7 +66,7 @@ def test_a_table_has_few_digits_and_no_nan():
 
 
 def test_an_answer_names_its_ratio_once_and_says_what_ran_where(observations: pd.DataFrame):
-    text = notebooks.show_answer(bookstore, observations, SMALL).data
+    text = notebooks.show_answer(bookstore.STUDY, observations, SMALL).data
     assert text.count("XML / JSON") == 1
     assert "5 repetitions in one process, in Python: no verdict." in text
     assert "The reference run has blocks in Java and Python" in text
@@ -78,12 +78,12 @@ def test_an_answer_says_whether_other_programs_were_busy(observations: pd.DataFr
     disturbed = observations.copy()
     assert isinstance(disturbed.attrs[NOISE_ATTRIBUTE], str)
     alone = "The intervals are of this process alone"
-    assert alone in str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    assert alone in str(notebooks.show_answer(bookstore.STUDY, disturbed, SMALL).data)
     disturbed.attrs[NOISE_ATTRIBUTE] = "other processes use 1.90 processors (python 1.90)"
-    said = str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    said = str(notebooks.show_answer(bookstore.STUDY, disturbed, SMALL).data)
     assert "**Noisy:** it ran while other programs were busy: other processes use 1.90" in said
     disturbed.attrs[NOISE_ATTRIBUTE] = ""
-    said = str(notebooks.show_answer(bookstore, disturbed, SMALL).data)
+    said = str(notebooks.show_answer(bookstore.STUDY, disturbed, SMALL).data)
     assert said.startswith("No other program was busy meanwhile.")
 
 
@@ -129,7 +129,7 @@ def test_sizes_are_drawn_with_all_sizes_of_the_paper(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         save, "draw_exhibit", lambda exhibit: (exhibits.append(exhibit), draw(exhibit))[1]
     )
-    picture = notebooks.draw_sizes(bookstore, SMALL, [1, 20], operations=["round_trip"])
+    picture = notebooks.draw_sizes(bookstore.STUDY, SMALL, [1, 20], operations=["round_trip"])
     assert picture.data.startswith(b"\x89PNG")
     (exhibit,) = exhibits
     places = exhibit.frame.groupby("source")["level"].apply(list)
@@ -139,7 +139,7 @@ def test_sizes_are_drawn_with_all_sizes_of_the_paper(monkeypatch: pytest.MonkeyP
 
 def test_sizes_of_one_side_alone_are_refused():
     with pytest.raises(InputError, match="no ratio at any size"):
-        notebooks.draw_sizes(bookstore, {**SMALL, "process": "apart", "format": "json"}, [1])
+        notebooks.draw_sizes(bookstore.STUDY, {**SMALL, "process": "apart", "format": "json"}, [1])
 
 
 def test_a_notebook_in_git_keeps_what_it_hides_when_it_is_saved(tmp_path: Path):

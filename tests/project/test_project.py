@@ -34,8 +34,6 @@ CONDA_ONLY = {
     "postgresql",
     "python",
 }
-# Extras that users ask for, and `make setup` does not.
-DRIVERS = {"arangodb", "couchbase", "sqlserver"}
 BIN = Path(sys.executable).parent
 
 
@@ -70,7 +68,7 @@ def test_conda_users_get_what_pip_users_get():
     extras = PROJECT["optional-dependencies"]
     asked = [*PROJECT["dependencies"]]
     for name, texts in extras.items():
-        if name not in ("servers", *DRIVERS):
+        if name != "servers":
             asked += texts
     wanted = {requirement(text) for text in asked}
     wanted = {(CONDA_NAMES.get(name, name), version) for name, version in wanted}
@@ -240,6 +238,5 @@ def test_the_container_sets_up_as_setup_does_for_an_ordinary_user_on_a_pinned_ba
         "harness",
         "notebooks",
         "Makefile",
-        "requirements.lock",
-        "requirements-lessons.lock",
+        "locks",
     } & set(left_out)

@@ -17,6 +17,8 @@ FOLDERS: Final = {
     "lessons": ROOT / "notebooks" / "lessons" / "benchbook_lessons",
     "benchmarks": ROOT / "benchmarks",
     "tests": ROOT / "tests",
+    "more databases": ROOT / "contrib" / "benchbook-more-databases" / "benchbook_more_databases",
+    "more databases' tests": ROOT / "contrib" / "benchbook-more-databases" / "tests",
 } | {path.stem: path for path in LIBRARY.iterdir() if path.name != "__pycache__"}
 TOP: Final = {"__init__.py", "paths.py", "schema.py", "version.py"}
 SHARED: Final = {"Parameters"}

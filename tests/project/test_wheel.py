@@ -72,7 +72,14 @@ def installed(
 
 
 def test_a_wheel_holds_what_is_in_git_and_no_result(wheel: Path) -> None:
-    laid_out = ["notebooks", "papermill_params", "data", "figures/reference", "lib/benchbook"]
+    laid_out = [
+        "lib/benchbook",
+        "contrib/examples",
+        "notebooks",
+        "papermill_params",
+        "data",
+        "figures/reference",
+    ]
     listed = subprocess.run(
         ["git", "ls-files", *laid_out], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
@@ -99,6 +106,9 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
     assert laid_out.returncode == 0 and (folder / "notebooks" / "00_start_here.ipynb").is_file()
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
     assert installed("init", str(folder)).returncode == 2
+    package = tmp_path / "package"
+    assert installed("new", "database", "mine", "--folder", str(package)).returncode == 0
+    assert (package / "benchbook_mine" / "adapter.py").is_file()
     judged = installed("claims", "--reference", "--json", folder=folder)
     here = subprocess.run(
         [sys.executable, "-m", "benchbook.cli", "claims", "--reference", "--json"],

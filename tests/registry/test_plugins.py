@@ -2,16 +2,13 @@
 
 import itertools
 import json
-import os
 import pkgutil
 import re
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,6 +20,7 @@ from benchbook.registry import plugins
 from benchbook.results.server_checks import CHECKS_FILE
 from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
+from plugin_environment import Environment
 
 BIN = Path(sys.executable).parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -39,65 +37,11 @@ for row in PAGE.splitlines():
         THEN[kind] = re.findall(r"`benchbook ([^`]+)`", commands)
 
 
-class Environment:
-    """A new environment with the packages of this one and the plug-ins."""
-
-    def __init__(self, folder: Path) -> None:
-        self.python, self.results = folder / "env" / "bin" / "python", folder / "results"
-        self.plugins = [folder / f"benchbook-{name}" for _, name, *_ in MADE]
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True
-        )
-        (site,) = (folder / "env").glob("lib/python3*/site-packages")
-        (site / "benchbook-tests.pth").write_text(
-            f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        )
-
-    def install(self) -> None:
-        install = [
-            BIN / "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--offline",
-            "--python",
-            self.python,
-            "--no-deps",
-        ]
-        editable = []
-        for plugin in self.plugins:
-            editable += ["--editable", plugin]
-        subprocess.run(
-            [*install, "--no-build-isolation", *editable], check=True, capture_output=True
-        )
-
-    def ran(self, *words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
-        env = (
-            os.environ
-            | {"BENCHBOOK_RESULTS": str(self.results), "PYTHONDONTWRITEBYTECODE": "1"}
-            | env
-        )
-        return subprocess.run(
-            [self.python, *words], capture_output=True, text=True, env=env, cwd=ROOT, check=False
-        )
-
-    def run_as_json(self, *words: str, **env: str) -> Any:
-        ran = self.ran("-I", "-m", "benchbook.cli", *words, "--json", **env)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return json.loads(ran.stdout)
-
-    def identities(self) -> set[tuple[str, str]]:
-        return {
-            (cell["study"], cell["identity"])
-            for cell in self.run_as_json("plan", "--profile", "smoke")
-        }
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """Return an environment with a plug-in of each kind; `before` is the plan without them."""
     folder = tmp_path_factory.mktemp("plugins")
-    made = Environment(folder)
+    made = Environment(folder, [folder / f"benchbook-{name}" for _, name, *_ in MADE])
     for kind, name, *more in MADE:
         assert (
             cli.main(["new", kind, name, "--folder", str(folder / f"benchbook-{name}"), *more]) == 0
@@ -122,7 +66,7 @@ def servers(environment: Environment) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
+def test_the_tests_of_every_new_package_pass_at_once(environment: Environment):
     tests = [one / "tests" for one in environment.plugins]
     ran = environment.ran(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", *tests
@@ -131,7 +75,7 @@ def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
     assert "skipped" not in ran.stdout
 
 
-def test_every_skeleton_is_as_clean_as_the_suite(environment: Environment):
+def test_every_new_package_is_as_clean_as_the_suite(environment: Environment):
     folders = [str(one) for one in environment.plugins]
     for command in (["check", "--select=E,F,W,UP,B,SIM,RET,PERF,N,RUF"], ["format", "--check"]):
         config = ["--isolated", "--line-length=100", "--target-version=py311"]
@@ -265,7 +209,7 @@ def test_a_plug_ins_adapter_is_checked_on_its_server_and_a_wrong_one_is_not(
         (["codec", "fine", "--folder", "."], "exists"),
     ],
 )
-def test_a_refused_skeleton_writes_nothing(
+def test_a_refused_package_writes_nothing(
     words: list[str], why: str, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)

@@ -119,8 +119,8 @@ def test_stores_are_all_databases_without_mappers_and_noop() -> None:
     assert set(catalogue.DATABASE_NAMES) - set(products.STORES) == {"mongodb+mongoengine", "noop"}
 
 
-def test_an_adapter_is_experimental_where_no_version_of_its_product_was_tested() -> None:
-    experimental = {name for name in products.DATABASES if products.is_experimental(name)}
-    assert experimental == {"couchbase", "sqlserver+relational", "arangodb"}
-    assert products.load_product("couchdb").tested_on == "3.5.0"
-    assert not products.is_experimental("noop") and not products.is_experimental("unheard of")
+def test_each_product_of_the_librarys_own_was_tested_and_no_plug_ins_was() -> None:
+    assert products.PLUGIN_DATABASES == products.MORE_DATABASES
+    for product in products.PRODUCTS:
+        is_of_plugin = bool(products.find_missing_plugin(product))
+        assert bool(products.load_product(product).tested_on) != is_of_plugin

@@ -26,6 +26,7 @@ from benchbook.analysis.block_means import (
 )
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import MeasuredClaim
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import (
     MEANS_FILE,
     REPETITIONS_FILE,
@@ -134,12 +135,13 @@ def test_the_readme_names_each_finding_that_does_not_hold_with_its_ratio(committ
 @pytest.mark.parametrize("study", SLUGS)
 def test_no_two_comparisons_of_a_study_have_the_same_label(study: str, committed: Analysis):
     about = ["name", "language", "operation", "role", "metric", "a", "b", "label"]
-    for table in (committed.comparisons, committed.tables, committed.aa):
-        of_study = table[table["study"] == study]
-        assert not of_study.duplicated(about).any()
-    for compared in (run_diff.compare_ratios, run_diff.compare_values):
-        changes = compared(committed, committed)
-        assert not changes[changes["study"] == study].duplicated(about).any()
+    changes = [
+        run_diff.compare_ratios(committed, committed),
+        run_diff.compare_values(committed, committed),
+    ]
+    for rows in (committed.comparisons, committed.tables, committed.aa, *changes):
+        table = Comparison.to_frame(row for row in rows if row.study == study)
+        assert not table.duplicated(about).any()
 
 
 @pytest.mark.parametrize(
@@ -227,10 +229,11 @@ def test_notebook_01_shows_each_ratio_once_beside_the_reference_run(
     case: int, language: str, committed: Analysis, nothing_ran: Path
 ):
     """Its drawn cells get one block of the reference run, as if it had been measured there."""
-    asked = committed.comparisons.query(
-        "name == @BOOKS and language == @language and label == @label",
-        local_dict={"BOOKS": BOOKS, "language": language, "label": f"case={case}, n=10000"},
-    )["settings"].iloc[0]
+    of_claim = [row for row in committed.comparisons if row.name == BOOKS]
+    (compared,) = [
+        row for row in of_claim if (row.language, row.label) == (language, f"case={case}, n=10000")
+    ]
+    asked = compared.settings
     rows = pd.read_parquet(
         REFERENCE / "repetitions.parquet", filters=[("study", "=", "bookstore"), ("block", "=", 0)]
     )

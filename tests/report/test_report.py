@@ -28,7 +28,7 @@ from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.cli.command import DONE, FAILED, USAGE
 from benchbook.explorer.documents import request_cells
 from benchbook.explorer.replies import answer_questions
-from benchbook.papers import exhibits, numbers, recomputed
+from benchbook.papers import exhibits, findings, numbers
 from benchbook.plots.provenance import describe_suites
 from benchbook.report import build, merged_run, sections, tables, text
 from benchbook.report.tables import MAX_WHOLE_ROWS
@@ -192,7 +192,7 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     assert shown == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]
     assert line.split()[1:] == shown
     assert numbers.find_number(found, "claims.decided").value == counts.decided
-    of_study = (found.verdicts["study"] == "bookstore").sum()
+    of_study = sum(claim.study == "bookstore" for claim in found.verdicts)
     assert numbers.find_number(found, "bookstore.claims.all").value == of_study
     tally = pd.read_csv(built.parent / "verdicts.csv")
     assert tally["value"].sum() == counts.claims
@@ -687,7 +687,7 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
     (tmp_path / "verdicts.svg").write_text("<svg/>")
     for shown in (
         tables.render_t_tests(tested),
-        sections.render_findings([recomputed.PaperFinding(*[hostile] * 7)]),
+        sections.render_findings([findings.PaperFinding(*[hostile] * 7)]),
         sections.render_checks(pd.DataFrame([check | {"agrees": True}])),
         sections.render_exhibit(tmp_path, "verdicts"),
     ):

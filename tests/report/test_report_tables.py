@@ -1,6 +1,7 @@
 """Tables and sentences of the report: claims, t-tests, A/A checks, findings and checks."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
@@ -14,7 +15,7 @@ import constructed
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
-from benchbook.papers import recomputed
+from benchbook.papers import findings
 from benchbook.plots.claim_lines import count_verdicts, list_failed, write_line
 from benchbook.report import build, sections, tables
 from benchbook.report.tables import MAX_WHOLE_ROWS, PagedTable
@@ -61,14 +62,11 @@ NOT_RUN = ClaimVerdict(
 )
 
 
-NOTHING = Comparison.to_frame([])
-
-
 def shown_claims(
-    *verdicts: ClaimVerdict, compared: pd.DataFrame = NOTHING, **about: object
+    *verdicts: ClaimVerdict, compared: Sequence[Comparison] = (), **about: object
 ) -> lxml.html.HtmlElement:
     """Return the table of some claims."""
-    shown = sections.render_claims(ClaimVerdict.to_frame(verdicts), compared, **about).data
+    shown = sections.render_claims(verdicts, compared, **about).data
     return lxml.html.fragment_fromstring(shown, create_parent="div")
 
 
@@ -128,12 +126,10 @@ def test_claims_that_are_not_judged_are_folded_and_share_their_notes():
         replace(HOLDS, id=f"crud.{name}", verdict="not comparable") for name in ("two", "three")
     )
     unable = replace(NOT_RUN, id="crud.five")
-    compared = Comparison.to_frame(
-        [
-            make_not_comparable(two, "another <disk>; a disk"),
-            make_not_comparable(three, "another <disk>; a disk"),
-        ]
-    )
+    compared = [
+        make_not_comparable(two, "another <disk>; a disk"),
+        make_not_comparable(three, "another <disk>; a disk"),
+    ]
     document = shown_claims(HOLDS, two, three, unable, compared=compared)
     summaries = [fold.find("summary").text for fold in document.xpath("./details")]
     assert summaries[:2] == ["not comparable: 2 claims", "not run: 1 claim"] and summaries[
@@ -163,15 +159,13 @@ def test_a_noisy_claim_has_a_hollow_mark_and_its_own_count():
     (row,) = document.xpath("//tr[@id='crud.one']")
     assert row[3].text_content().strip() == "3.21" and row[5].text_content() == "noisy: no verdict"
     assert row.find_class("hollow") and "1 of the undecided only noisy" in document.text_content()
-    table = count_verdicts(ClaimVerdict.to_frame([noisy, NOT_RUN]), ["crud"]).set_index("study")
+    table = count_verdicts([noisy, NOT_RUN], ["crud"]).set_index("study")
     assert table.loc["crud", ["undecided", "noisy", "not run"]].tolist() == [1, 1, 1]
 
 
 def test_the_reference_run_is_shown_only_beside_another_run():
     assert "reference run" not in shown_claims(HOLDS, NOT_RUN).text_content()
-    shown = shown_claims(
-        HOLDS, NOT_RUN, reference=ClaimVerdict.to_frame([replace(HOLDS, verdict="mixed"), NOT_RUN])
-    )
+    shown = shown_claims(HOLDS, NOT_RUN, reference=[replace(HOLDS, verdict="mixed"), NOT_RUN])
     assert [row[-1].text_content() for row in shown.xpath("//tbody/tr")] == [
         "8 blocks, 1 machine-dayreference run: mixed"
     ]
@@ -186,7 +180,7 @@ def test_counts_of_verdicts_have_a_line_per_study_and_link_to_what_ran():
     assert names == [*SLUGS, "all"]
     links = document.xpath("//tbody//a")
     assert links and all(link.get("href").startswith("#bookstore-") for link in links)
-    counts = VerdictCounts.count(analysis.verdicts[analysis.verdicts["study"] == "bookstore"])
+    counts = VerdictCounts.count(claim for claim in analysis.verdicts if claim.study == "bookstore")
     shown = {link.get("href").removeprefix("#bookstore-"): int(link.text) for link in links}
     said = {name.replace(" ", "-"): count for name, count in counts.by_verdict.items() if count}
     assert shown == {"claims": counts.claims, **said}
@@ -200,7 +194,7 @@ def test_each_failed_claim_is_a_sentence_and_the_papers_numbers_are_a_line(commi
     claims = list_failed(committed.verdicts)
     for claim, line in zip(claims, failed, strict=True):
         assert "Here" in line and ("printed" in line) == bool(write_line(claim).printed)
-    checks = recomputed.run_checks()
+    checks = findings.load_checks()
     wanted = f"{(~checks['agrees'].astype(bool)).sum()} of {len(checks)} disagree"
     (line,) = document.xpath("//p[@class='own']")
     assert wanted in line.text_content() and line.xpath("./a/@href")[0] == "#bookstore-own"
@@ -228,9 +222,7 @@ def test_a_difference_has_its_unit_and_sign():
 
 
 def test_counts_of_verdicts_say_how_many_are_decided():
-    counts = VerdictCounts.count(
-        ClaimVerdict.to_frame([HOLDS, NOT_RUN, replace(HOLDS, verdict="undecided")])
-    )
+    counts = VerdictCounts.count([HOLDS, NOT_RUN, replace(HOLDS, verdict="undecided")])
     assert counts.decided == 1
     assert str(counts) == "3 claims: holds 1, undecided 1, not run 1"
 
@@ -316,7 +308,7 @@ def test_without_five_blocks_nothing_is_tested():
 def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
     table: pd.DataFrame, committed: Analysis, tmp_path: Path
 ):
-    claims = committed.verdicts[committed.verdicts["study"] == "tcp"]
+    claims = [claim for claim in committed.verdicts if claim.study == "tcp"]
     notebook = make_notebook(
         tables.render_t_tests(table).data,
         sections.render_claims(claims, committed.comparisons).data,
@@ -387,7 +379,7 @@ def make_notebook(tests: str, claims: str) -> nbformat.NotebookNode:
 
 
 def test_each_finding_has_a_card_with_its_name():
-    found = recomputed.list_findings("tcp")
+    found = findings.load_findings("tcp")
     document = lxml.html.fragment_fromstring(
         sections.render_findings(found).data, create_parent="div"
     )
@@ -401,7 +393,7 @@ def test_each_finding_has_a_card_with_its_name():
 
 
 def test_checks_that_agree_are_folded():
-    checks = recomputed.run_checks("tcp")
+    checks = findings.load_checks("tcp")
     document = lxml.html.fragment_fromstring(
         sections.render_checks(checks).data, create_parent="div"
     )
@@ -412,10 +404,8 @@ def test_checks_that_agree_are_folded():
 
 
 def test_the_sentence_about_recomputed_numbers_has_the_counts():
-    checks, found = recomputed.run_checks(), recomputed.list_findings()
-    said = describe_recomputations(
-        recomputed.count_checks(checks), recomputed.count_coverage(), found
-    )
+    checks, found = findings.load_checks(), findings.load_findings()
+    said = describe_recomputations(findings.count_checks(checks), findings.load_coverage(), found)
     counts = f"were recomputed: {checks['agrees'].sum()} agree"
     assert f"**{len(checks)} numbers, bounds and orderings {counts}" in said
     assert f"**{len(found)} findings**" in said

@@ -64,7 +64,7 @@ print(json.dumps({
     "cells": sorted(file.key for file in list_finished_files(keys)),
     "means": len(means),
     "drawn": sorted(drawn),
-    "verdicts": verdicts[["id", "verdict", "words"]].to_dict("records"),
+    "verdicts": [{"id": one.id, "verdict": one.verdict, "words": one.words} for one in verdicts],
     "levels": levels,
 }))
 """

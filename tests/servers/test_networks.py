@@ -29,6 +29,7 @@ from benchbook.servers.errors import ServerError
 from benchbook.servers.networks import EmulatedNetwork, Network
 from benchbook.servers.programs import MissingServer
 from benchbook.studies import crud, harness, replication, tcp
+from benchbook.studies.catalogue import load_study
 from checkout import ROOT
 from shared_servers import list_outputs, needs_root
 from waiting import comes_true, is_gone
@@ -454,7 +455,7 @@ def test_the_cpu_share_of_a_node_is_of_its_own_processors(monkeypatch: pytest.Mo
 
 
 def explain_missing_cells(study: str, parameters: Any) -> str | None:
-    product, topology = sys.modules[f"benchbook.studies.{study}"].deployment(parameters)
+    product, topology = load_study(study).deployment(parameters)
     found = launcher.find_server(product, topology)
     return (
         found.why

@@ -1,7 +1,8 @@
 """Servers that speak a product's protocol, for tests of its adapter where the product is not here.
 
-PouchDB speaks CouchDB's, reqlite RethinkDB's, CouchbaseMock Couchbase's. `start` starts one and
-gives its address to the library as a user does. No test asks it for what is in `LIMITATIONS`.
+PouchDB speaks CouchDB's, reqlite RethinkDB's. `start` starts one and gives its address to the
+library as a user does. No test asks it for what is in `LIMITATIONS`. A plug-in of pytest may add
+more to `LIMITATIONS`, `STARTERS` and `NEEDED`.
 """
 
 import os
@@ -23,13 +24,10 @@ from benchbook.servers.address import (
     name_url_variables,
 )
 from benchbook.servers.deployment import Role, Topology, list_roles
-from benchbook.servers.errors import read_log_end
 from benchbook.servers.fleet import USER_NAME, Fleet, make_password
 from benchbook.servers.programs import AvailableServer, find_startable
 
 FOLDER: Final = Path(__file__).parent
-
-JAR: Final = FOLDER / "couchbase" / "CouchbaseMock-1.5.27.jar"
 
 LIMITATIONS: Final[dict[str, dict[str, str]]] = {
     "couchdb": {
@@ -38,14 +36,8 @@ LIMITATIONS: Final[dict[str, dict[str, str]]] = {
         "large_records": "PouchDB takes 17 MB, which CouchDB refuses unless it is told otherwise",
     },
     "rethinkdb": {"durability": "reqlite keeps everything in memory: there is no choice"},
-    "couchbase": {
-        "find": "CouchbaseMock knows no SQL++: only the key finds a record",
-        "durability": "CouchbaseMock refuses durable writes",
-    },
 }
 """What each cannot do, or does otherwise than its product, by capability, and why."""
-
-NAMES: Final = tuple(LIMITATIONS)
 
 
 def _list_variables(product: str) -> tuple[str, ...]:
@@ -75,45 +67,36 @@ def _reqlite(fleet: Fleet, role: Role, password: str) -> str:
     return f"rethinkdb://admin:{password}@{server.address}"
 
 
-def _couchbase_mock(fleet: Fleet, role: Role, password: str) -> str:
-    secret, program = (
-        fleet.write_secret(f"{role}.login", password),
-        FOLDER / "couchbase" / "Loopback.java",
-    )
-    server = fleet.start_server(
-        role, lambda port: ["java", "-Xmx512m", "-cp", JAR, program, str(port), secret]
-    )
-    said = "ready, data on port "
-    server.await_line(said)
-    data = read_log_end(server.log).partition(said)[2].split()[0]
-    login = f"{USER_NAME}:{password}"
-    return f"couchbase://{login}@{server.host}:{data}/benchbook?management={server.port}"
-
-
-_START: Final[dict[str, Callable[[Fleet, Role, str], str]]] = {
+STARTERS: Final[dict[str, Callable[[Fleet, Role, str], str]]] = {
     "couchdb": _pouchdb,
     "rethinkdb": _reqlite,
-    "couchbase": _couchbase_mock,
 }
-_NEEDED: Final = {
+"""Each starts a product's server in a fleet, with a password, and returns its address."""
+
+NEEDED: Final[dict[str, tuple[str, Path]]] = {
     "couchdb": ("node", FOLDER / "couchdb" / "node_modules"),
     "rethinkdb": ("node", FOLDER / "rethinkdb" / "node_modules"),
-    "couchbase": ("javac", JAR),
 }
 """The program that runs each, and what set-up has fetched of it."""
 
+# Tests hide the variables later.
+_GIVEN_VARIABLES: Final = {name for name, value in os.environ.items() if value}
 
-_GIVEN: Final = [product for product in NAMES if any(map(os.environ.get, _list_variables(product)))]
-"""The products whose servers the test run was given: those are tested, and no stand-in."""
+
+def is_given(product: str) -> bool:
+    """Return whether the test run was given a product's servers: then no stand-in is tested."""
+    return not _GIVEN_VARIABLES.isdisjoint(_list_variables(product))
 
 
 @cache
 def available(product: str, topology: Topology = "single") -> bool:
     """Return whether such a server is here, and the product itself is not."""
-    if product in _GIVEN or product not in NAMES or (topology != "single" and product != "couchdb"):
+    if product not in NEEDED or is_given(product):
         return False
-    program, package = _NEEDED[product]
-    if products.find_missing_driver(product):
+    if topology != "single" and product != "couchdb":
+        return False
+    program, package = NEEDED[product]
+    if products.find_missing_plugin(product):
         return False
     is_here = isinstance(find_startable(product, topology), AvailableServer)
     return not is_here and shutil.which(program) is not None and package.exists()
@@ -130,13 +113,9 @@ def start(product: str, topology: Topology) -> launcher.RunningServers:
     The deployment also says their processes, which of a user's servers are not always known.
     """
     with ExitStack() as stack:
-        if product == "couchbase":
-            from stand_ins import view_bucket  # its driver need not be installed
-
-            stack.enter_context(view_bucket.use_view_buckets())
         fleet, password = Fleet(product), make_password()
         stack.callback(fleet.stop)
-        urls = {role: _START[product](fleet, role, password) for role in list_roles(topology)}
+        urls = {role: STARTERS[product](fleet, role, password) for role in list_roles(topology)}
         with pytest.MonkeyPatch.context() as patch:
             for role, name in name_url_variables(product, topology).items():
                 patch.setenv(name, urls[role])

@@ -10,15 +10,17 @@ from typing import Any, Literal, get_args, get_origin
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 from benchbook import grid
 from benchbook.analysis.runs import load_reference_means
 from benchbook.files.inputs import InputError
 from benchbook.measure import Reading, time_action
+from benchbook.registry import plugins
 from benchbook.results.schema import METRIC_UNITS, OBSERVATIONS, VALUES
-from benchbook.studies import cell
+from benchbook.studies import catalogue, cell
 from benchbook.studies.catalogue import SLUGS, find_notebook, load_study
+from benchbook.studies.study import Study
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -123,6 +125,70 @@ def test_a_language_chooses_its_own_codecs_and_drivers(
 def test_an_unknown_study_is_refused():
     with pytest.raises(KeyError, match="no study 'cruds'"):
         load_study("cruds")
+
+
+def test_a_plug_ins_study_that_is_still_a_module_is_refused_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    entry = plugins.PluginEntry("benchbook.studies.crud", "", "benchbook-old")
+    monkeypatch.setattr(catalogue, "_ADDED", {"old": entry})
+    monkeypatch.setattr(catalogue, "STUDIES", (*SLUGS, "old"))
+    with pytest.raises(InputError) as refused:
+        load_study("old")
+    assert str(refused.value) == (
+        "benchbook-old: the study old is not a benchbook.studies.study.Study: write"
+        " STUDY = Study(...) in benchbook.studies.crud and announce benchbook.studies.crud:STUDY"
+        " in pyproject.toml (docs/extending.md)"
+    )
+
+
+class PlainParameters(cell.CellParameters):
+    """A study's parameters without ``n``, ``network``, ``commit`` and ``process``."""
+
+    level: Literal[1, 2, 3] = 1
+    limit: Literal[1] = 1
+
+    @model_validator(mode="after")
+    def _check(self) -> "PlainParameters":
+        if self.level == 3:
+            raise ValueError("level: 3 needs another limit")
+        return self
+
+
+def test_a_study_that_states_no_more_needs_no_server_and_delivers_what_its_levels_expect():
+    study = Study(
+        "plain",
+        PlainParameters,
+        run=lambda _: pd.DataFrame(),
+        expected=lambda parameters: {("pack", "client", f"level {parameters.level}")},
+        dataset=lambda _: "none",
+    )
+    parameters = study.Parameters()
+    assert study.deployment(parameters) == ("none", "none")
+    assert not study.modules(parameters) and not study.checks(parameters)
+    assert not study.other_products(parameters)
+    assert study.list_outputs() == {
+        ("pack", "client", "level 1"),
+        ("pack", "client", "level 2"),
+    }, "each level that the other defaults allow"
+
+
+def test_a_parameter_that_a_study_does_not_have_has_its_neutral_level():
+    parameters = PlainParameters()
+    assert parameters.record_count is None
+    assert (parameters.network_name, parameters.commit_time) == ("none", "each")
+    assert not parameters.shares_process
+    crud = load_study("crud").Parameters.model_validate(
+        {"database": "couchdb", "n": 7, "network": "wan", "commit": "later"}
+    )
+    assert crud.record_count == 7
+    assert (crud.network_name, crud.commit_time) == ("wan", "later")
+    assert load_study("tcp").Parameters().shares_process
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_each_papers_study_has_the_name_by_which_it_is_loaded(slug: str):
+    assert load_study(slug).name == slug
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -45,7 +45,7 @@ def test_every_repetition_delivers_the_expected_values(
         assert set(frame[name]) == {level}, name
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
     assert not frame["timed_out"].any()
-    assert set(frame["dataset"]) == {drivers.dataset(parameters)} == {f"wide-{attributes}"}
+    assert set(frame["dataset"]) == {drivers.STUDY.dataset(parameters)} == {f"wide-{attributes}"}
     assert set(frame["driver"]) == {driver}
     assert frame["driver_version"].str.match(rf"{driver} \d").all()
     assert set(frame["topology"]) == {"single"}
@@ -344,12 +344,12 @@ def test_a_users_records_replace_the_generated_ones(
         language: Any = "node" if driver in drivers.NODE_DRIVERS else "python"
         own = {"dataset_file": str(write(tmp_path, 12)), "n": 15, "repetitions": 1}
         parameters = drivers.Parameters(language=language, process="apart", driver=driver, **own)
-        for check in drivers.checks(parameters):
+        for check in drivers.STUDY.checks(parameters):
             data = own_records.read_dataset(own["dataset_file"])
             check.check_records(data.schema, data.records)
         frame = drivers.run(parameters)
         assert list_outputs(frame, 0) == drivers.expected(parameters)
-        assert set(frame["dataset"]) == {f"own-{name}"} == {drivers.dataset(parameters)}
+        assert set(frame["dataset"]) == {f"own-{name}"} == {drivers.STUDY.dataset(parameters)}
 
 
 @pytest.mark.parametrize("calls", ["single", "bulk"])

@@ -200,7 +200,7 @@ def test_every_model_replicates_documents_of_a_users_file(
     }
     parameters = replication.Parameters(model="document+json_text+xml_text+xml_fields", **own)
     data = own_records.read_dataset(own["dataset_file"])
-    for check in replication.checks(parameters):
+    for check in replication.STUDY.checks(parameters):
         check.check_records(data.schema, data.records)
     assert set(replication.run(parameters)["dataset"]) == {f"own-{name}"}
     (record, *_) = replication.apply_model(data, "xml_fields").records

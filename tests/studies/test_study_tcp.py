@@ -56,7 +56,9 @@ def test_every_repetition_delivers_the_expected_values_of_each_format(variant):
     for name, level in parameters.as_columns().items():
         assert set(frame[name]) == {level}, name
     assert set(frame["count"]) == {60}
-    assert set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.dataset(parameters)}
+    assert (
+        set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.STUDY.dataset(parameters)}
+    )
     assert frame["dataset_sha256"].nunique() == 1
 
 

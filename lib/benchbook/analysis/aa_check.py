@@ -26,7 +26,7 @@ METRICS_OF_KIND: Final = {
 """Kinds of quantities, each with its metrics; metrics derived from these would count twice."""
 
 
-def compare_arms(means: pd.DataFrame) -> pd.DataFrame:
+def compare_arms(means: pd.DataFrame) -> list[Comparison]:
     """Return one comparison of arm b over arm a for each study, language and kind of quantity.
 
     A machine or a harness that favours an arm does so in many quantities at once. A block's value
@@ -40,20 +40,19 @@ def compare_arms(means: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    pandas.DataFrame
-        The fields of `benchbook.analysis.comparisons.Comparison`: ``metric`` is the kind, ``label``
-        has the number of quantities.
+    list of Comparison
+        ``metric`` is the kind, ``label`` has the number of quantities.
     """
-    rows = []
+    rows: list[Comparison] = []
     for slug, study in split_by_study(select_aa_cells(means)).items():
         if slug in SLUGS:
             rows += _compare_study(study)
-    return Comparison.to_frame(rows)
+    return rows
 
 
-def select_differing(checks: pd.DataFrame) -> pd.DataFrame:
+def select_differing(checks: list[Comparison]) -> list[Comparison]:
     """Return the checks whose interval excludes 1."""
-    return checks[(checks["low"] > 1) | (checks["high"] < 1)]
+    return [check for check in checks if check.low > 1 or check.high < 1]
 
 
 def _compare_study(study: StudyMeans) -> list[Comparison]:

@@ -46,7 +46,7 @@ class ClaimMeans(NamedTuple):
         return self.means.keys() == self.wanted.keys()
 
 
-def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> list[Comparison]:
     """Return every comparison of every claim, also those that did not run.
 
     Parameters
@@ -58,10 +58,9 @@ def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -
 
     Returns
     -------
-    pandas.DataFrame
-        The fields of `benchbook.analysis.comparisons.Comparison`, in the order of the claims, the
-        paper's own language first; and ``p_holm``, corrected over all comparisons of a paper's
-        claims in that language, whatever ran.
+    list of Comparison
+        In the order of the claims, the paper's own language first. ``p_holm`` is corrected over all
+        comparisons of a paper's claims in that language, whatever ran.
     """
     studies = split_by_study(select_first_arms(means))
     rows: list[Comparison] = []
@@ -72,9 +71,8 @@ def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -
                 study = study.preferring_own_processors
             for language in _list_languages(claim, study):
                 rows += _compare_claim(claim, study, language)
-    table = Comparison.to_frame(rows)
     # Facts are not tested.
-    return add_holm(table, ["study", "language"], tested=table["stands"] != "")
+    return add_holm(rows, lambda row: f"{row.study} {row.language}" if row.stands else None)
 
 
 def choose_claim_means(
@@ -87,6 +85,16 @@ def choose_claim_means(
             wanted = {name: settings[name] for _, name in terms}
             means = study.choose_means(language, wanted, claim.pooled) if study else {}
             yield ClaimMeans(levels, terms, wanted, means)
+
+
+def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
+    """Return the block means of a claim's comparison that ran, one per term."""
+    for claim in claim_files.load_claims(row.study):
+        if claim.id == row.name and isinstance(claim, MeasuredClaim):
+            for compared in choose_claim_means(claim, study, row.language):
+                if _describe_comparison(claim, compared, row.language).key == row.key:
+                    return [compared.means[name] for _, name in compared.terms]
+    return []
 
 
 def judge_comparison(row: Comparison) -> Outcome:

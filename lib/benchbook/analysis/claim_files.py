@@ -15,7 +15,7 @@ from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_args
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from benchbook import paths
 from benchbook.analysis.claims import (
@@ -24,7 +24,6 @@ from benchbook.analysis.claims import (
     AnyMeasuredClaim,
     Caveat,
     Claim,
-    Language,
     Level,
     MeasuredClaim,
     NotComparable,
@@ -45,6 +44,7 @@ from benchbook.analysis.published import (
 from benchbook.analysis.quantities import QUANTITY_COLUMNS, QuantityKey, list_quantities
 from benchbook.files.inputs import InputError
 from benchbook.files.yaml_file import StrictModel, YamlFile, YamlPath, load_yaml
+from benchbook.registry.papers import Language
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.suggestions import suggest_name
 
@@ -299,7 +299,7 @@ def _check_settings(study: str, settings: CellSettings) -> None:
 
 def _check_paper_comparisons(compared: PaperComparisons) -> None:
     """Check every name of what a paper compares, as `check_claim` does of a claim."""
-    fields = {*_load_parameters(compared.study).model_fields, *ROW_COLUMNS}
+    fields = {*load_study(compared.study).Parameters.model_fields, *ROW_COLUMNS}
     for name in (compared.by, *compared.shown, *compared.loose):
         if name not in fields:
             raise ValueError(f"no parameter {name!r}: {suggest_name(name, fields)}")
@@ -310,7 +310,7 @@ def _check_paper_comparisons(compared: PaperComparisons) -> None:
 
 
 def _check_level(study: str, name: str, value: Level) -> None:
-    fields = _load_parameters(study).model_fields
+    fields = load_study(study).Parameters.model_fields
     if name in QUANTITY_COLUMNS:
         return
     if name in FREE_PARAMETERS:
@@ -331,7 +331,7 @@ def _check_level(study: str, name: str, value: Level) -> None:
 @cache
 def _build_level_check(study: str, name: str) -> TypeAdapter[Any]:
     """Return the check of a parameter's level; building it takes longer than a thousand checks."""
-    field: Any = _load_parameters(study).model_fields[name]
+    field: Any = load_study(study).Parameters.model_fields[name]
     return TypeAdapter(Annotated[field.annotation, field])
 
 
@@ -345,11 +345,6 @@ def _check_quantity(study: str, quantity: QuantityKey) -> None:
             where = " ".join((study, *quantity[:place]))
             advice = suggest_name(quantity[place], right)
             raise ValueError(f"no {name} {quantity[place]!r} in {where}: {advice}")
-
-
-def _load_parameters(study: str) -> type[BaseModel]:
-    model: type[BaseModel] = load_study(study).Parameters
-    return model
 
 
 def _check_published(claim: MeasuredClaim, levels: Mapping[str, Level]) -> None:

@@ -23,6 +23,7 @@ from benchbook.analysis.published import (
 )
 from benchbook.analysis.quantities import QuantityKey
 from benchbook.files.yaml_file import StrictModel
+from benchbook.registry.papers import Language, find_language
 from benchbook.registry.products import STORES, format_title
 
 Level: TypeAlias = bool | int | float | str
@@ -40,14 +41,6 @@ Settings: TypeAlias = dict[str, Level | Levels]
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 
 Direction: TypeAlias = Literal["more", "less", "equal", "different"]
-
-Language: TypeAlias = Literal["python", "java", "node"]
-
-LANGUAGES: Final[dict[str, Language]] = {
-    **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
-    **dict.fromkeys(("mongoclient", "mongoose"), "node"),
-}
-"""The language of each codec and driver that is not Python's."""
 
 ROW_COLUMNS: Final = (
     *("database", "topology", "model", "driver", "codec", "format", "transport", "durability"),
@@ -174,7 +167,7 @@ class MeasuredClaim(StatedClaim):
             combination = dict(zip(self.each, levels, strict=True))
             # Codecs and drivers belong to a language.
             named = [combination[name] for name in ("codec", "driver") if name in combination]
-            languages = {LANGUAGES.get(str(level), "python") for level in named}
+            languages = {find_language(level) for level in named}
             if language is None or languages <= {language}:
                 combinations.append(combination)
         return combinations

@@ -4,7 +4,7 @@ Begin with `Comparison`, the record of every comparison: of a claim, of a paper'
 check, of two runs, of a user's documents. `compare_means` computes its numbers.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import log, nan
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -36,21 +36,9 @@ class TableRow:
     """One row of a table: its fields are the table's columns."""
 
     @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the fields."""
-        return [field.name for field in fields(cls)]
-
-    @classmethod
     def to_frame(cls, rows: Iterable[Self]) -> pd.DataFrame:
         """Return rows as a frame."""
-        return pd.DataFrame([*map(vars, rows)], columns=cls.columns())
-
-    @classmethod
-    def from_frame(cls, frame: pd.DataFrame) -> list[Self]:
-        """Return the rows of a frame, which may have further columns."""
-        names = cls.columns()
-        records = frame[names].to_dict("records")
-        return [cls(**{name: values[name] for name in names}) for values in records]
+        return pd.DataFrame([*map(vars, rows)], columns=[field.name for field in fields(cls)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +65,7 @@ class Comparison(TableRow):
     t: float = nan  # Student's, against `than` or against no difference
     df: int = 0
     p: float = nan  # two-sided, uncorrected
+    p_holm: float = nan  # corrected by `add_holm`
     hedges_g: float = nan  # of the blocks' values (logarithms, or in `unit`)
     mean_a: float = nan  # over the blocks, in `unit`; NaN where there are more than two terms
     mean_b: float = nan
@@ -105,6 +94,22 @@ class Comparison(TableRow):
         """Return rows as a frame, with ``n`` as integers or None."""
         listed = list(rows)
         return super().to_frame(listed).assign(n=pd.Series([row.n for row in listed], dtype=object))
+
+    @property
+    def title(self) -> str:
+        """What is compared, in words: ``xml against json, n=1000``."""
+        terms = f"{self.a} against {self.b}"
+        return f"{terms}, {self.label}" if self.label else terms
+
+    @property
+    def key(self) -> str:
+        """A text that no other comparison of the claims has, whatever ran."""
+        return f"{self.name} | {self.language} | {self.title}"
+
+    @property
+    def null(self) -> float:
+        """The estimate without a difference."""
+        return self.than if self.kind == "ratio" else 0.0
 
     @property
     def is_only_noisy(self) -> bool:
@@ -277,20 +282,19 @@ def _estimate_noisy(
 
 
 def add_holm(
-    table: pd.DataFrame, family: Sequence[str], tested: "pd.Series[bool] | None" = None
-) -> pd.DataFrame:
-    """Return comparisons with ``p_holm`` after their p.
+    rows: Sequence[Comparison], name_family: Callable[[Comparison], str | None]
+) -> list[Comparison]:
+    """Return comparisons with ``p_holm``.
 
     Parameters
     ----------
-    family
-        Columns: rows that are equal in them are corrected together.
-    tested
-        Which rows are tested; the others have NaN. None: all.
+    rows
+        The comparisons.
+    name_family
+        Returns the family of a comparison, in which all are corrected together; None if it is not
+        tested.
     """
-    rows = table if tested is None else table[tested]
-    p_holm = rows.groupby(list(family))["p"].transform(
-        lambda p: adjust_holm(p.to_numpy(dtype=float))
-    )
-    table.insert(list(table).index("p") + 1, "p_holm", p_holm.astype(float).reindex(table.index))
-    return table
+    families = pd.Series([name_family(row) for row in rows], dtype=object)
+    p = pd.Series([row.p for row in rows], dtype=float)
+    p_holm = p.groupby(families).transform(lambda p: adjust_holm(p.to_numpy()))
+    return [replace(row, p_holm=p) for row, p in zip(rows, p_holm.tolist(), strict=True)]

@@ -42,7 +42,7 @@ def compare_tables(
     wanted: Iterable[PaperComparisons] | None = None,
     *,
     counts_noisy: bool = False,
-) -> pd.DataFrame:
+) -> list[Comparison]:
     """Return every comparison of the papers' tables that some block means allow.
 
     Parameters
@@ -56,9 +56,8 @@ def compare_tables(
 
     Returns
     -------
-    pandas.DataFrame
-        The fields of `benchbook.analysis.comparisons.Comparison`, and ``p_holm``, corrected over
-        the study.
+    list of Comparison
+        ``p_holm`` is corrected over the study.
     """
     studies = split_by_study(select_first_arms(means))
     if wanted is None:
@@ -70,7 +69,7 @@ def compare_tables(
     for pairs in wanted:
         if pairs.study in studies:
             rows += compare_pairs(pairs, studies[pairs.study], counts_noisy=counts_noisy)
-    return add_holm(Comparison.to_frame(rows), ["study"])
+    return add_holm(rows, lambda row: row.study)
 
 
 def compare_pairs(

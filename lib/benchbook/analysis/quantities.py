@@ -7,11 +7,10 @@ those that are derived.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.catalogue import STUDIES, load_study
@@ -200,10 +199,11 @@ def _find_stored(
 @cache
 def list_quantities(study: str) -> frozenset[QuantityKey]:
     """Return every stored and derived quantity that some cell of the study delivers."""
-    stored = set(_list_stored(study))
-    for operation, role, metric in _list_stored(study):
+    outputs, has_elapsed_times = load_study(study).list_outputs(), _has_elapsed_times(study)
+    stored = set(outputs)
+    for operation, role, metric in outputs:
         # On a single node the client's time is the whole: `name_elapsed_times`.
-        if metric == "wall_time" and _has_elapsed_times(study):
+        if metric == "wall_time" and has_elapsed_times:
             stored.add((operation, role, "elapsed_time"))
         # Read where the system has it, which a study's expected rows do not say.
         if metric == "memory_rss":
@@ -220,28 +220,11 @@ def list_quantities(study: str) -> frozenset[QuantityKey]:
 
 
 @cache
-def _list_stored(study: str) -> frozenset[QuantityKey]:
-    """Return the stored quantities: as the study lists them, else those of its parameters."""
-    module = load_study(study)
-    if hasattr(module, "ALL_OUTPUTS"):
-        return frozenset(module.ALL_OUTPUTS)
-    # The default parameters, and those with another level of one of them.
-    model = module.Parameters
-    stored = set(module.expected(model()))
-    for name, field in model.model_fields.items():
-        for level in get_args(field.annotation):
-            try:
-                stored |= set(module.expected(model.model_validate({name: level})))
-            except ValidationError:  # this level needs another parameter
-                continue
-    return frozenset(stored)
-
-
 def _has_elapsed_times(study: str) -> bool:
     """Return whether a study measures the time until all nodes have the same data."""
     if study not in STUDIES:
         return False
-    return any(metric == "elapsed_time" for _, _, metric in _list_stored(study))
+    return any(metric == "elapsed_time" for _, _, metric in load_study(study).list_outputs())
 
 
 def name_elapsed_times(means: pd.DataFrame) -> pd.DataFrame:

@@ -5,12 +5,11 @@ Begin with `compare_ratios` and `compare_values`.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from math import exp, log, nan, sqrt
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, inf, log, sqrt
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
 from benchbook.analysis.comparisons import Comparison, add_holm
 from benchbook.analysis.configurations import Configuration
@@ -30,20 +29,18 @@ _NOT_NAMED: Final = ("seed", "repetitions", "cell_format")
 _ABOUT: Final = ("study", "language", "operation", "role", "metric", "unit", "settings", "n")
 
 
-def compare_ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
+def compare_ratios(before: Analysis, after: Analysis) -> list[Comparison]:
     """Return how each ratio of the papers' tables changed; another machine moves times, not these.
 
     Returns
     -------
-    pandas.DataFrame
-        The fields of `benchbook.analysis.comparisons.Comparison`, ``after`` over ``before``, the
-        largest changes first. ``mean_a`` and ``mean_b`` are the two ratios; ``p_holm`` is
-        corrected over the study.
+    list of Comparison
+        ``after`` over ``before``, the largest changes first. ``mean_a`` and ``mean_b`` are the two
+        ratios; ``p_holm`` is corrected over the study.
     """
     # Each comparison of either run, by a key that is the same in both.
     first_rows, second_rows = (
-        {make_comparison_key(row): row for row in Comparison.from_frame(run.tables)}
-        for run in (before, after)
+        {make_comparison_key(row): row for row in run.tables} for run in (before, after)
     )
     rows = []
     for key, first in first_rows.items():
@@ -58,12 +55,12 @@ def compare_ratios(before: Analysis, after: Analysis) -> pd.DataFrame:
     return _sort_changes(rows)
 
 
-def compare_values(before: Analysis, after: Analysis) -> pd.DataFrame:
+def compare_values(before: Analysis, after: Analysis) -> list[Comparison]:
     """Return how each cell's own values changed.
 
     Returns
     -------
-    pandas.DataFrame
+    list of Comparison
         As `compare_ratios`; ``mean_a`` and ``mean_b`` are geometric means of blocks.
     """
     first_values, second_values = (_list_values(run) for run in (before, after))
@@ -90,9 +87,9 @@ def compare_values(before: Analysis, after: Analysis) -> pd.DataFrame:
     return _sort_changes(rows)
 
 
-def select_changes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `compare_ratios` or `compare_values` that changed beyond noise."""
-    return table[table["p_holm"] < 1 - CONFIDENCE]
+def select_changes(rows: Iterable[Comparison]) -> list[Comparison]:
+    """Return what of `compare_ratios` or `compare_values` changed beyond noise."""
+    return [row for row in rows if row.p_holm < 1 - CONFIDENCE]
 
 
 def find_disjoint_studies(
@@ -261,13 +258,10 @@ def _format_settings(study: str, settings: CellSettings) -> str:
     return ", ".join(words)
 
 
-def _sort_changes(rows: Iterable[Comparison]) -> pd.DataFrame:
-    """Return changes as a frame, corrected over each study, the largest first."""
+def _sort_changes(rows: Sequence[Comparison]) -> list[Comparison]:
+    """Return changes corrected over each study, the largest first."""
 
-    def measure(change: float) -> float:
-        return abs(log(change)) if change > 0 else nan
+    def measure(row: Comparison) -> float:
+        return -abs(log(row.estimate)) if row.estimate > 0 else inf
 
-    table = add_holm(Comparison.to_frame(rows), ["study"])
-    size = table["estimate"].astype(float).map(measure)
-    order = size.sort_values(ascending=False, kind="stable").index
-    return table.loc[order].reset_index(drop=True)
+    return sorted(add_holm(rows, lambda row: row.study), key=measure)

@@ -6,10 +6,12 @@ Begin with `Run`: every command, page and notebook reads from one. Its `Analysis
 import itertools
 import json
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -29,10 +31,12 @@ from benchbook.analysis.block_means import (
 )
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claims import Claim
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.judged_tables import JudgedTables, Tables, hash_files, hash_results
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
-from benchbook.analysis.verdicts import judge_claims, list_t_tests
+from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
 from benchbook.results.additions import LATER_COLUMNS
@@ -60,15 +64,19 @@ class Analysis:
     claims
         The claims that are compared and judged; None for all of `data/claims`. Comparisons are
         corrected together by study, so all claims of a study are needed.
+    cache
+        Where comparisons and verdicts are kept; None judges anew.
     """
 
     def __init__(
         self,
         means: pd.DataFrame | Callable[[], pd.DataFrame],
         claims: Sequence[Claim] | None = None,
+        cache: JudgedTables | None = None,
     ) -> None:
         self._means = means
         self._claims = claims
+        self._cache = cache
 
     @classmethod
     def from_observations(cls, observations: pd.DataFrame) -> Self:
@@ -96,35 +104,40 @@ class Analysis:
         """Every number that the papers print, as `load_published_numbers` returns them."""
         return load_published_numbers()
 
-    @cached_property
-    def comparisons(self) -> pd.DataFrame:
+    @property
+    def comparisons(self) -> list[Comparison]:
         """Every comparison of the claims, as `compare_claims` returns them."""
-        return compare_claims(self.means, self._claims)
+        return self._judged[0]
+
+    @property
+    def verdicts(self) -> list[ClaimVerdict]:
+        """The verdict on each claim, as `judge_claims` returns them."""
+        return self._judged[1]
 
     @cached_property
-    def verdicts(self) -> pd.DataFrame:
-        """The claims with their verdicts, as `judge_claims` returns them."""
-        return judge_claims(self.comparisons, self._claims)
+    def _judged(self) -> Tables:
+        return self._cache.load(self._judge) if self._cache else self._judge()
+
+    def _judge(self) -> Tables:
+        comparisons = compare_claims(self.means, self._claims)
+        return comparisons, judge_claims(comparisons, self._claims)
 
     def count_agreeing_hosts(self) -> tuple[int, int]:
         """Return in how many decided comparisons all hosts agree in sign, and how many have two."""
         # The sign of each comparison on each host alone.
-        keys = ["name", "language", "a", "b", "label"]
-        signs = []
+        signs: dict[str, list[float]] = defaultdict(list)
         for _, means in self.means.groupby("host", sort=False):
-            table = Analysis(means, self._claims).comparisons
-            null = table["than"].where(table["kind"] == "ratio", 0.0)
-            known = table.assign(sign=np.sign(table["estimate"] - null))
-            signs.append(known.loc[table["estimate"].notna(), [*keys, "sign"]])
-        if not signs:
-            return 0, 0
+            for row in Analysis(means, self._claims).comparisons:
+                if not isnan(row.estimate):
+                    signs[row.key].append(float(np.sign(row.estimate - row.null)))
 
         # Those that are for their claim or against it on all hosts together.
-        decided = self.comparisons[self.comparisons["stands"].isin(["for", "against"])]
-        both = decided[keys].merge(pd.concat(signs), on=keys)
-        hosts = both.groupby(keys)["sign"].agg(["size", "nunique"])
-        shared = hosts[hosts["size"] > 1]
-        return int((shared["nunique"] == 1).sum()), len(shared)
+        agreeing = shared = 0
+        for row in self.comparisons:
+            if row.stands in ("for", "against") and len(signs[row.key]) > 1:
+                shared += 1
+                agreeing += len(set(signs[row.key])) == 1
+        return agreeing, shared
 
     @cached_property
     def t_tests(self) -> pd.DataFrame:
@@ -132,12 +145,12 @@ class Analysis:
         return list_t_tests(self.comparisons, self.verdicts)
 
     @cached_property
-    def tables(self) -> pd.DataFrame:
+    def tables(self) -> list[Comparison]:
         """Every comparison of the papers' tables, as `compare_tables` returns them."""
         return compare_tables(self.means)
 
     @cached_property
-    def aa(self) -> pd.DataFrame:
+    def aa(self) -> list[Comparison]:
         """The A/A checks, as `compare_arms` returns them."""
         return compare_arms(self.means)
 
@@ -168,7 +181,13 @@ class Run:
         """
         chosen = map_operations(identities)
         finished = list_finished_files(chosen)
-        analysis = Analysis(partial(average_files, finished))
+        # The operations that count may differ for the same files.
+        counted = ""
+        for identity, operations in sorted(chosen.items()):
+            named = "all" if operations is None else " ".join(sorted(operations))
+            counted += f"{identity}: {named}\n"
+        cache = JudgedTables(name, partial(hash_results, finished, counted))
+        analysis = Analysis(partial(average_files, finished), cache=cache)
         return cls(name, analysis, partial(_map_files, finished), chosen)
 
     @classmethod
@@ -182,9 +201,11 @@ class Run:
         """
         if not (paths.reference() / MEANS_FILE).is_file():
             return cls(paths.REFERENCE, Analysis(load_reference_means))
+        means = paths.reference() / MEANS_FILE
+        cache = JudgedTables(paths.REFERENCE, partial(hash_files, [means]))
         return cls(
             paths.REFERENCE,
-            Analysis(load_reference_means),
+            Analysis(load_reference_means, cache=cache),
             lambda: {None: check_reference_file(REPETITIONS_FILE)},
         )
 

@@ -45,7 +45,7 @@ from benchbook.analysis.quantities import (
     QuantityKey,
     name_elapsed_times,
 )
-from benchbook.registry.products import is_experimental
+from benchbook.registry import products
 from benchbook.results.schema import ALTERNATING_COLUMNS, name_parameter_column
 from benchbook.studies.catalogue import load_study
 
@@ -502,11 +502,10 @@ def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def find_unchecked(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which rows an experimental adapter measured on a server that was not checked."""
+    """Return which rows an adapter of a plug-in measured on a server that was not checked."""
     if "database" not in rows:
         return pd.Series(False, rows.index)
-    experimental = [name for name in rows["database"].dropna().unique() if is_experimental(name)]
-    is_of_them = rows["database"].isin(experimental)
+    is_of_them = rows["database"].isin(products.PLUGIN_DATABASES)
     # Rows of earlier versions have no such column.
     return is_of_them & rows["checked"].isna() if "checked" in rows else is_of_them
 

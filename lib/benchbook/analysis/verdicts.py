@@ -14,7 +14,6 @@ import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import (
-    LANGUAGES,
     Claim,
     Gap,
     MeasuredClaim,
@@ -32,6 +31,7 @@ from benchbook.analysis.forecast import (
 )
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import format_level
+from benchbook.registry.papers import find_language
 from benchbook.text.number_format import format_count
 
 Verdict: TypeAlias = Literal[
@@ -102,6 +102,11 @@ class ClaimVerdict(TableRow):
     more_days: float = nan  # these machine-days, of three blocks; infinite beyond the forecast
 
     @property
+    def headline_key(self) -> str:
+        """The `Comparison.key` of the headline."""
+        return f"{self.id} | {self.language} | {self.headline}"
+
+    @property
     def is_only_noisy(self) -> bool:
         """Whether all its comparisons that ran have noisy blocks only."""
         return 0 < self.noisy == self.for_ + self.against + self.open
@@ -116,13 +121,13 @@ class VerdictCounts:
     findings: Mapping[str, int] = field(default_factory=dict)  # claims of one event count once
 
     @classmethod
-    def count(cls, table: pd.DataFrame) -> Self:
-        """Return the counts of some verdicts, as `judge_claims` returns them."""
-        counts = Counter(table["verdict"])
-        noisy = sum(claim.is_only_noisy for claim in ClaimVerdict.from_frame(table))
-        findings: dict[str, int] = {
-            name: table.loc[table["verdict"] == name, "finding"].nunique() for name in VERDICTS
-        }
+    def count(cls, verdicts: Iterable[ClaimVerdict]) -> Self:
+        """Return the counts of some verdicts."""
+        counted = list(verdicts)
+        counts = Counter(claim.verdict for claim in counted)
+        events = {(claim.verdict, claim.finding) for claim in counted}
+        findings = Counter[str](verdict for verdict, _ in events)
+        noisy = sum(claim.is_only_noisy for claim in counted)
         return cls({name: counts[name] for name in VERDICTS}, noisy, findings)
 
     @property
@@ -152,7 +157,9 @@ class VerdictCounts:
         return f"{format_count(self.claims, 'claim')}: {listed}"
 
 
-def judge_claims(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def judge_claims(
+    comparisons: Iterable[Comparison], claims: Iterable[Claim] | None = None
+) -> list[ClaimVerdict]:
     """Return every claim with its verdict, without facts and claims that are not testable.
 
     Parameters
@@ -164,19 +171,16 @@ def judge_claims(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = Non
 
     Returns
     -------
-    pandas.DataFrame
-        The fields of `ClaimVerdict`, one row per claim, in their order. A claim is judged in the
-        paper's own language if that ran, else in the first that did.
+    list of ClaimVerdict
+        In the order of the claims. A claim is judged in the paper's own language if that ran, else
+        in the first that did.
     """
     by_claim: dict[str, dict[str, list[Comparison]]] = {}
-    for row in Comparison.from_frame(comparisons):
+    for row in comparisons:
         by_claim.setdefault(row.name, {}).setdefault(row.language, []).append(row)
     judged = claim_files.load_claims() if claims is None else claims
-    return ClaimVerdict.to_frame(
-        _judge_claim(claim, by_claim.get(claim.id, {}))
-        for claim in judged
-        if isinstance(claim, MeasuredClaim) and not claim.fact
-    )
+    measured = [claim for claim in judged if isinstance(claim, MeasuredClaim)]
+    return [_judge_claim(claim, by_claim[claim.id]) for claim in measured if not claim.fact]
 
 
 def list_not_testable(claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -195,7 +199,9 @@ def list_not_testable(claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "study", "says", "where", "why"])
 
 
-def list_facts(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def list_facts(
+    comparisons: Sequence[Comparison], claims: Iterable[Claim] | None = None
+) -> pd.DataFrame:
     """Return the facts, which cannot fail here.
 
     Returns
@@ -207,17 +213,19 @@ def list_facts(comparisons: pd.DataFrame, claims: Iterable[Claim] | None = None)
     for claim in claim_files.load_claims() if claims is None else claims:
         if not claim.fact:
             continue
-        of_claim = Comparison.from_frame(comparisons[comparisons["name"] == claim.id])
+        of_claim = [row for row in comparisons if row.name == claim.id]
         ran = [row for row in of_claim if not isnan(row.estimate)]
         words = ""
         if ran:
             head = choose_headline(ran)
-            words = f"{head.words} ({_name_comparison(head)})"
+            words = f"{head.words} ({head.title})"
         rows.append((claim.id, claim.study, claim.says, claim.where, claim.fact, words))
     return pd.DataFrame(rows, columns=["id", "study", "says", "where", "fact", "words"])
 
 
-def list_t_tests(comparisons: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+def list_t_tests(
+    comparisons: Iterable[Comparison], verdicts: Iterable[ClaimVerdict]
+) -> pd.DataFrame:
     """Return the t-tests of a run: every comparison of a claim that has an interval.
 
     Parameters
@@ -235,9 +243,9 @@ def list_t_tests(comparisons: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFr
         ``verdict`` is that of the claim.
     """
     # Facts are not tested.
-    table = comparisons[comparisons["stands"] != ""]
+    table = Comparison.to_frame(row for row in comparisons if row.stands)
     family = table.groupby(["study", "language"])["name"].transform("size")
-    verdict = table["name"].map(verdicts.set_index("id")["verdict"])
+    verdict = table["name"].map({claim.id: claim.verdict for claim in verdicts})
     table = table.assign(claim=table["name"], family=family, verdict=verdict)
     return table.loc[table["low"].notna(), [*T_TEST_COLUMNS]].reset_index(drop=True)
 
@@ -333,10 +341,11 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
         missing = MIN_BLOCKS - max(row.blocks for row in ran)
         if missing <= 0:
             return inf, ""
-        return ceil(missing / BLOCKS_PER_DAY), f"needs {format_count(missing, 'more block')}"
+        days = ceil(missing / BLOCKS_PER_DAY)
+        return float(days), f"needs {format_count(missing, 'more block')}"
     for days in range(1, MAX_FORECAST_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
-            return days, f"needs about {format_count(days, 'more machine-day')}"
+            return float(days), f"needs about {format_count(days, 'more machine-day')}"
     limit = f"{MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks, if the estimate stays"
     # Parity would decide a claim of likeness.
     is_of_likeness = any(row.claimed == "equal" for row in ran)
@@ -355,7 +364,7 @@ def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]
         *("blocks", "machine_days", "margin", "published", "published_source"),
     )
     return {
-        "headline": _name_comparison(head),
+        "headline": head.title,
         "a": a,
         "b": b,
         "n": head.n or 0,
@@ -387,7 +396,7 @@ def _name_counter_examples(verdict: Verdict, ran: Sequence[Comparison]) -> str:
     """Return the comparisons against a claim, in words; empty where the verdict names them."""
     if verdict in ("does not hold", "mixed"):
         return ""
-    return "; ".join(_name_comparison(row) for row in ran if row.stands == "against")
+    return "; ".join(row.title for row in ran if row.stands == "against")
 
 
 def _describe_turns(row: Comparison) -> str:
@@ -396,11 +405,6 @@ def _describe_turns(row: Comparison) -> str:
         return ""
     counts = f"{row.in_turn} of {format_count(row.blocks, 'block')} in turns"
     return f"{counts} ({row.parts})" if row.parts else counts
-
-
-def _name_comparison(row: Comparison) -> str:
-    terms = f"{row.a} against {row.b}"
-    return f"{terms}, {row.label}" if row.label else terms
 
 
 def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
@@ -413,10 +417,9 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
         for name, setting in settings.items():
             # Of several levels, the first of the language.
             levels = list_levels(setting)
-            of_language = [
-                level for level in levels if LANGUAGES.get(str(level), "python") == row.language
-            ]
-            words.append(name_level(name, (of_language or levels)[0]))
+            languages = [find_language(level) for level in levels]
+            chosen = languages.index(row.language) if row.language in languages else 0
+            words.append(name_level(name, levels[chosen]))
         names.append(", ".join(words))
     ((factor, ends),) = claim.over.items()
     last, first = (f"at {factor}={format_level(ends[end])}" for end in (-1, 0))
@@ -453,13 +456,13 @@ def _name_failure(row: Comparison) -> str:
     """Return in which way a comparison is against its claim; empty where that is open."""
     if row.claimed == "equal":
         return "a difference that matters"
-    is_ratio = row.kind == "ratio"
-    null = row.than if is_ratio else 0.0
+    null = row.null
     is_opposite = row.high < null if row.claimed == "more" else row.low > null
     if is_opposite and row.claimed != "different":
         return "the opposite"
-    least = null / row.margin if is_ratio else -row.margin
-    most = null * row.margin if is_ratio else row.margin
+    least, most = -row.margin, row.margin
+    if row.kind == "ratio":
+        least, most = null / row.margin, null * row.margin
     is_within = least <= row.low and row.high <= most
     return "no difference that matters" if is_within else ""
 
@@ -479,7 +482,7 @@ def _describe_mix(ran: Sequence[Comparison]) -> str:
         if not levels["for"].keys() & levels["against"].keys():
             for_levels, against_levels = (", ".join(levels[name]) for name in outcomes)
             return f"for with {for_levels}, against with {against_levels}"
-    names = dict.fromkeys(map(_name_comparison, parts["against"]))
+    names = dict.fromkeys(row.title for row in parts["against"])
     return f"against with {', '.join(names)}"
 
 

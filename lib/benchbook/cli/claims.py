@@ -9,19 +9,17 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
-import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
 from benchbook import grid
 from benchbook.analysis import claim_files
-from benchbook.analysis.claim_comparisons import compare_claims
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.analysis.verdicts import (
     DECIDED,
     VERDICTS,
     ClaimVerdict,
-    judge_claims,
     list_facts,
     list_not_testable,
 )
@@ -31,7 +29,6 @@ from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import (
-    format_comparison,
     format_count,
     format_number,
 )
@@ -46,7 +43,7 @@ MEANINGS: Final = {
     "holds": "all comparisons that ran are for it",
     "mostly holds": "at least two thirds are for it",
     "does not hold": "at least two thirds are against it",
-    "mixed": "at least two and a quarter of them are for it, and likewise against it",
+    "mixed": "at least two are for it, two against it, and each side has at least a quarter",
     "undecided": "none of these: too few blocks, or intervals too wide, to tell",
     "not comparable": "it ran, but not under the conditions of the paper",
     "not run": "none of its comparisons ran here",
@@ -67,16 +64,14 @@ class JudgedClaims:
 
     verdicts: Sequence[ClaimVerdict]
     facts: Sequence[Mapping[Any, Any]]  # as `benchbook.analysis.verdicts.list_facts` returns them
-    # As `benchbook.analysis.claim_comparisons.compare_claims` returns them.
-    comparisons: pd.DataFrame
+    comparisons: Sequence[Comparison]
     # As `benchbook.analysis.verdicts.list_not_testable` returns them.
     not_testable: Sequence[Mapping[Any, Any]]
 
-    def list_comparisons(self, claim: str, language: str = "") -> list[dict[str, Any]]:
-        """Return the comparisons of a claim as rows, those in that language first."""
-        rows = self.comparisons[self.comparisons["name"] == claim].to_dict("records")
-        named = [{str(name): row[name] for name in row} for row in rows]
-        return sorted(named, key=lambda row: row["language"] != language)
+    def list_comparisons(self, claim: str, language: str = "") -> list[Comparison]:
+        """Return the comparisons of a claim, those in that language first."""
+        rows = [row for row in self.comparisons if row.name == claim]
+        return sorted(rows, key=lambda row: row.language != language)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -162,16 +157,14 @@ def _load_analysis(options: argparse.Namespace) -> tuple[Analysis, str]:
 
 def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:
     """Return the verdicts on the papers' claims, or on those of a user's file."""
+    claims = claim_files.load_claims()
     if file:
         claims = claim_files.read_claims_file(file, is_own=True).claims
-        comparisons = compare_claims(analysis.means, claims)
-    else:
-        claims = claim_files.load_claims()
-        comparisons = analysis.comparisons
+        analysis = Analysis(analysis.means, claims)
     return JudgedClaims(
-        ClaimVerdict.from_frame(judge_claims(comparisons, claims)),
-        list_facts(comparisons, claims).to_dict("records"),
-        comparisons,
+        analysis.verdicts,
+        list_facts(analysis.comparisons, claims).to_dict("records"),
+        analysis.comparisons,
         list_not_testable(claims).to_dict("records"),
     )
 
@@ -204,19 +197,17 @@ def _to_json_row(judged: JudgedClaims, verdict: ClaimVerdict) -> dict[str, objec
         "for" if name == "for_" else name: output.to_json_value(value)
         for name, value in vars(verdict).items()
     }
-    rows = judged.list_comparisons(verdict.id, verdict.language)
-    return {
-        **about,
-        "comparisons": [
-            {name: output.to_json_value(row[name]) for name in COMPARISON_FIELDS} for row in rows
-        ],
-    }
+    comparisons = []
+    for row in judged.list_comparisons(verdict.id, verdict.language):
+        values = {name: output.to_json_value(getattr(row, name)) for name in COMPARISON_FIELDS}
+        comparisons.append(values)
+    return {**about, "comparisons": comparisons}
 
 
 def _format_counts(judged: JudgedClaims) -> str:
     """Return how many claims of each study have each verdict, below a heading of two lines."""
     names = list(dict.fromkeys(row.study for row in judged.verdicts))
-    counts = count_verdicts(ClaimVerdict.to_frame(judged.verdicts), names)
+    counts = count_verdicts(judged.verdicts, names)
     if len(names) == 1:
         counts = counts[counts["study"] != ALL_STUDIES]
     if not counts["noisy"].any():
@@ -320,7 +311,7 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
 
 
 def _print_explanation(
-    console: Console, texts: Iterable[str], comparisons: Sequence[Mapping[str, Any]]
+    console: Console, texts: Iterable[str], comparisons: Sequence[Comparison]
 ) -> None:
     """Print texts, indented and broken into lines, and a table of comparisons."""
     indent = " " * INDENT
@@ -332,18 +323,14 @@ def _print_explanation(
     print()
 
 
-def _to_table_row(row: Mapping[str, Any]) -> dict[str, object]:
-    here = ""
-    if not isnan(row["estimate"]):
-        interval = row["estimate"], row["low"], row["high"]
-        here = format_comparison(row["kind"], *interval, row["unit"])
+def _to_table_row(row: Comparison) -> dict[str, object]:
     return {
-        "language": row["language"],
-        "comparison": BAR.join(filter(None, [f"{row['a']} / {row['b']}", row["label"]])),
-        "stands": row["stands"],
-        INTERVAL_COLUMN: here,
-        "printed": "" if isnan(row["published"]) else format_number(row["published"]),
-        "blocks": row["blocks"] or "",
-        "days": row["machine_days"] or "",
-        "why": row["reason"],
+        "language": row.language,
+        "comparison": BAR.join(filter(None, [f"{row.a} / {row.b}", row.label])),
+        "stands": row.stands,
+        INTERVAL_COLUMN: row.words,
+        "printed": "" if isnan(row.published) else format_number(row.published),
+        "blocks": row.blocks or "",
+        "days": row.machine_days or "",
+        "why": row.reason,
     }

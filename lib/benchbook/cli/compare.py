@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,6 @@ from benchbook import paths
 from benchbook.analysis import run_diff
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis, Run
-from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, NoResultsError, UsageError
 from benchbook.plots import provenance
@@ -55,9 +55,8 @@ def main(options: argparse.Namespace) -> int:
     names = (options.before, options.after or str(paths.results()))
     before, after = (_load_analysis(name) for name in names)
     ratios, values = run_diff.compare_ratios(before, after), run_diff.compare_values(before, after)
-    rows = pd.concat(
-        [ratios.assign(compared="ratio"), values.assign(compared="value")], ignore_index=True
-    )
+    rows = Comparison.to_frame([*ratios, *values])
+    rows["compared"] = ["ratio"] * len(ratios) + ["value"] * len(values)
     different_studies = []
     for study, levels in run_diff.find_disjoint_studies(before, after).items():
         reasons = []
@@ -134,8 +133,7 @@ def _print_verdicts(before: Analysis, after: Analysis, most: int) -> None:
     # Only claims that ran in both runs can have changed.
     changed = []
     in_both = in_one = 0
-    verdicts = [ClaimVerdict.from_frame(run.verdicts) for run in (before, after)]
-    for first, second in zip(*verdicts, strict=True):
+    for first, second in zip(before.verdicts, after.verdicts, strict=True):
         ran = [not isnan(verdict.estimate) for verdict in (first, second)]
         if all(ran):
             in_both += 1
@@ -156,21 +154,21 @@ def _print_verdicts(before: Analysis, after: Analysis, most: int) -> None:
     _print_rest(len(changed), most)
 
 
-def _print_changes(name: str, table: pd.DataFrame, most: int) -> None:
+def _print_changes(name: str, rows: Sequence[Comparison], most: int) -> None:
     """Print which ratios or values changed beyond noise, the largest changes first."""
-    changed = list(Comparison.from_frame(run_diff.select_changes(table)))
+    changed = run_diff.select_changes(rows)
     listed = [row for row in changed if _format_factor(row) != format_number(1.0)]
-    counts = [f"{len(changed)} of {len(table)} changed beyond noise"]
+    counts = [f"{len(changed)} of {len(rows)} changed beyond noise"]
     if len(listed) < len(changed):
         counts.append(f"{len(changed) - len(listed)} of them by less than 1 %")
-    untested = int(table["p"].isna().sum())
+    untested = sum(isnan(row.p) for row in rows)
     if untested:
         counts.append(f"{untested} have too few blocks to tell")
     print(f"{name.capitalize()}: {', '.join(counts)}.")
-    rows = [_describe_change(row) for row in listed[:most]]
-    if rows:
-        width = max(len(factor) for factor, _ in rows)
-        print("\n".join(f"  {factor.ljust(width)}  {about}" for factor, about in rows))
+    lines = [_describe_change(row) for row in listed[:most]]
+    if lines:
+        width = max(len(factor) for factor, _ in lines)
+        print("\n".join(f"  {factor.ljust(width)}  {about}" for factor, about in lines))
     _print_rest(len(listed), most)
 
 

@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--missing", action="store_true", help=text)
     text = "count the testable claims that this machine can answer with a profile (decide), with"
-    text += " minutes a block and what would add more"
+    text += " minutes per block and what would add more"
     asked.add_argument("--claims", nargs="?", const=DECIDE, metavar="PROFILE", help=text)
     output.add_json_option(parser)
 
@@ -189,18 +189,18 @@ def _list_components(databases: Iterable[dict[str, object]]) -> list[Component]:
 def _check_database(name: str, find_server: FindServer) -> dict[str, object]:
     """Return whether a database can run: its driver imports, and its servers are found."""
     row: dict[str, object] = {"database": name, "available": False, "version": None, "from": None}
-    experimental = products.EXPERIMENTAL if is_unchecked(name) else ""
     try:
         catalogue.load_adapter(name)
     except AdapterError as error:
-        return {**row, "why": "; ".join(filter(None, (experimental, str(error))))}
+        return {**row, "why": str(error)}
     product = launcher.name_product(name)
     if product == "none":
         return {**row, "available": True, "why": None}
     server, reason = find_server(product)
     if server:
         row |= {"available": True, "version": server.version, "from": server.source}
-    return {**row, "why": "; ".join(filter(None, (experimental, reason))) or None}
+    note = labels.UNCHECKED if is_unchecked(name) else ""
+    return {**row, "why": "; ".join(filter(None, (note, reason))) or None}
 
 
 def _find_server(product: str) -> tuple[AvailableServer | None, str]:
@@ -223,14 +223,14 @@ def _list_products(rows: Iterable[dict[str, object]]) -> list[Component]:
     components = []
     for product, row in row_of.items():
         title = products.load_product(product).title
-        note = labels.EXPERIMENTAL if is_unchecked(str(row["database"])) else ""
         if row["available"]:
+            note = labels.UNCHECKED if is_unchecked(str(row["database"])) else ""
             ready = Component("databases", title, "ready", str(row["version"]), why=note)
             components.append(ready)
             continue
         group, to_add = _describe_adding(product)
         is_given = output.is_address_given(product)
-        reason = str(row["why"]) if is_given or _is_installed(product) else note
+        reason = str(row["why"]) if is_given or _is_installed(product) else ""
         components.append(Component("databases", title, group, "", to_add, reason, is_given))
     return components
 
@@ -248,6 +248,9 @@ def _is_installed(product: str) -> bool:
 
 def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
     """Return which kind of addition a missing product needs, and how to make it."""
+    remedy = products.find_missing_plugin(product)
+    if remedy:
+        return "Can be added with a command", remedy
     known = products.load_product(product)
     group: ComponentGroup = "Needs a container or an address"
     ways = []
@@ -255,11 +258,9 @@ def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
         group = "Can be added with a command"
         ways.append(known.package.describe_installing())
     if known.image:
-        accepted = f" and export {'='.join(products.ACCEPTED_TERMS)}" if known.image.terms else ""
-        ways.append(f"benchbook servers pull {product}{accepted}")
+        ways.append(f"benchbook servers pull {product}")
     ways.append(f"set {next(iter(name_url_variables(product, 'single').values()))}")
-    driver = f"install benchbook[{product}], then " if products.find_missing_driver(product) else ""
-    return group, f"{driver}{', or '.join(ways)}"
+    return group, ", or ".join(ways)
 
 
 def _list_languages() -> list[Component]:
@@ -355,9 +356,6 @@ def _describe_missing(components: Sequence[Component]) -> str:
                 rows.append({"": f"  {component.name}", "to add": f"{component.to_add}{reason}"})
         table = output.format_table(rows).partition("\n")[2]
         texts.append(f"{group}:\n{table}")
-    if any(component.why == labels.EXPERIMENTAL for component in missing):
-        remedy = "To check it: benchbook servers check NAME"
-        texts.append(f"{labels.EXPERIMENTAL}: its adapter never ran against the product. {remedy}")
     return "\n\n".join(texts) or "Nothing is missing."
 
 

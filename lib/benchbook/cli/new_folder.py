@@ -4,11 +4,9 @@ import argparse
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from string import Template
 from typing import Final
 
 from benchbook import codecs, paths, version
@@ -25,48 +23,11 @@ WORKING_FOLDER: Final = {
 }
 """The folders of a working folder, and what each has."""
 
-NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints")
-"""What is not copied of these folders: the checkout's own results, and caches."""
+NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints", ".pytest_cache")
+"""What is not copied of a folder: the checkout's own results, and caches."""
 
-SKELETONS: Final = Path(__file__).parent / "skeletons"
 KINDS: Final = ("codec", "database", "study")
 """The kinds of packages."""
-
-KIND_FILES: Final = {
-    "codec": {"codec.py.txt": "{package}/codec.py"},
-    "database": {
-        "init.py.txt": "{package}/__init__.py",
-        "adapter.py.txt": "{package}/adapter.py",
-        "server.py.txt": "{package}/server.py",
-        "client.py.txt": "{package}/client.py",
-        "example_server.py.txt": "{package}/example_server.py",
-    },
-    "study": {
-        "study.py.txt": "{package}/study.py",
-        "grid.yaml": "{package}/{name}.yaml",
-        "notebook.json": "{package}/{name}.ipynb",
-    },
-}
-"""The files of each kind's skeleton, and where they go; all kinds have a test and two more."""
-
-ENTRY_POINTS: Final = {"codec": "codec:make_codec", "database": "adapter:Adapter", "study": "study"}
-"""What a package of each kind announces, in its own modules."""
-
-FIRST_COMMANDS: Final = {
-    "codec": (
-        "benchbook run bookstore --set keys=paper --set case=1 --set n=1000 "
-        "--set {format}_codec={main},{name}\n"
-        "benchbook results"
-    ),
-    "database": (
-        "python -m {package}.example_server 4040 &   # or a server of yours\n"
-        "export BENCHBOOK_{NAME}_URL={dashed}://127.0.0.1:4040\n"
-        "benchbook doctor\n"
-        "benchbook run crud --set database={name} --set topology=single --set constraints=on"
-    ),
-    "study": "benchbook plan {name}\nbenchbook run {name}\nbenchbook results",
-}
-"""The commands that a package's README says to try first."""
 
 JAVA_CODECS: Final = ("jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
 """Codecs that only the Java programs have."""
@@ -121,7 +82,7 @@ def _make_whole_folder(folder: Path, shown: str) -> Iterator[Path]:
 
 def _copy_folder(source: Path, target: Path) -> None:
     """Copy a folder; stop at the first file that fails."""
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.iterdir()):
         if path.name in NOT_COPIED:
             continue
@@ -162,60 +123,27 @@ def make_package(options: argparse.Namespace) -> int:
     folder = Path(options.folder or f"benchbook-{name.replace('_', '-')}")
     if folder.exists():
         raise UsageError(f"{folder} exists: name another folder with --folder")
+    example = f"codec_{options.format}" if kind == "codec" else kind
     with _make_whole_folder(folder, str(folder)) as scratch:
-        for path, text in _fill_skeletons(kind, name, options.format).items():
-            (scratch / path).parent.mkdir(parents=True, exist_ok=True)
-            (scratch / path).write_text(text, encoding="utf-8")
+        _copy_folder(paths.code_folder() / "contrib" / "examples" / example, scratch)
+        _rename_package(scratch, name)
     print(f"Made {folder}: begin with {folder / 'README.md'}")
     return DONE
 
 
-def _fill_skeletons(kind: str, name: str, form: str = "json") -> dict[str, str]:
-    """Return the texts of a new package's files, by their paths in its folder.
-
-    Parameters
-    ----------
-    kind
-        One of `KINDS`.
-    form
-        The format of a codec, ``json`` or ``xml``.
-    """
-    # The files, by their source.
-    words = _list_words(kind, name, form)
-    package = words["package"]
-    skeleton = SKELETONS / (f"codec_{form}" if kind == "codec" else kind)
-    targets = {skeleton / "test.py.txt": f"tests/test_{name}.py"}
-    for source, target in KIND_FILES[kind].items():
-        targets[skeleton / source] = target.format(**words)
-    for file in ("pyproject.toml", "README.md"):
-        targets[SKELETONS / "all" / f"{file}.txt"] = file
-
-    # An empty package, unless its kind has more to say there.
-    texts = {f"{package}/__init__.py": f'"""benchbook\'s {kind} {name}."""\n'}
-    for path, target in targets.items():
-        texts[target] = Template(path.read_text(encoding="utf-8")).substitute(words)
-    return texts
+def _rename_package(folder: Path, name: str) -> None:
+    """Give a copy of an example package another name, in its texts and in its files' names."""
+    # What a folder has comes before the folder.
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            path.write_text(_rename_example(text, name), encoding="utf-8")
+        path.rename(path.with_name(_rename_example(path.name, name)))
 
 
-def _list_words(kind: str, name: str, form: str) -> dict[str, str]:
-    """Return the words that a skeleton's files fill in."""
-    package = f"benchbook_{name}"
-    environment = Path(sys.executable).parent
-    uv = environment / "uv"
-    group = {"codec": f"codecs.{form}", "database": "databases", "study": "studies"}[kind]
-    words = {
-        "name": name,
-        "NAME": name.upper(),
-        "Title": name.replace("_", " ").title(),
-        "dashed": name.replace("_", "-"),  # the scheme of an address has no underscore
-        "package": package,
-        "kind": kind,
-        "format": form,
-        "main": "orjson" if form == "json" else "lxml",
-        "group": group,
-        "target": f"{package}.{ENTRY_POINTS[kind]}",
-        "python": str(environment / "python"),
-        "uv": str(uv) if uv.exists() else "uv",
-    }
-    words["try"] = FIRST_COMMANDS[kind].format(**words)
-    return words
+def _rename_example(text: str, name: str) -> str:
+    """Replace the name of the example packages, in each way that it is written, by another."""
+    text = text.replace("my_example", name).replace("MY_EXAMPLE", name.upper())
+    # Addresses and names of distributions have no underscores.
+    text = text.replace("my-example", name.replace("_", "-"))
+    return text.replace("My Example", name.replace("_", " ").title())

@@ -20,7 +20,7 @@ def print_files(cells: Iterable[Cell]) -> None:
     """Print how the files of some cells are understood, by as many records as the largest cell."""
     counts: dict[str, dict[int, None]] = {}
     for cell in cells:
-        file, n = cell.parameters.dataset_file, getattr(cell.parameters, "n", 1)
+        file, n = cell.parameters.dataset_file, cell.parameters.record_count or 1
         if file:
             counts.setdefault(file, {})[n] = None
     for file, numbers in counts.items():

@@ -249,9 +249,9 @@ def _find_number(analysis: Analysis, key: str) -> KeyedNumber:
     number = numbers.find_number(analysis, key)
     if number is not None:
         return number
-    claims = {row["id"]: row for row in analysis.verdicts.to_dict("records")}
-    if key in claims:
-        raise UsageError(f"{key} has no ratio: {claims[key]['verdict']} ({claims[key]['words']})")
+    for claim in analysis.verdicts:
+        if claim.id == key:
+            raise UsageError(f"{key} has no ratio: {claim.verdict} ({claim.words})")
     known = numbers.list_numbers(analysis)
     advice = suggest_from_many(key, known, "benchbook number lists the keys")
     raise UsageError(f"no number {key!r}: {advice}")

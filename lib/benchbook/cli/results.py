@@ -72,8 +72,12 @@ cells, "values".
 BATCH_ROWS: Final = 10_000
 """Rows that are read at once."""
 
-MAX_TEXT_WIDTH: Final = 40
-"""Characters of a value in text output; longer ones are cut."""
+SHORTEN_SQL: Final = r"""
+CREATE TEMP MACRO write_line(field) AS
+    regexp_replace(coalesce(field::VARCHAR, 'NULL'), '[\p{Cc}\x{2028}\x{2029}]', ' ', 'g');
+CREATE TEMP MACRO shorten(field) AS CASE WHEN length(write_line(field)) > 40
+    THEN left(write_line(field), 37) || '...' ELSE write_line(field) END"""
+"""A value as text output has it: on one line, and cut if it has more than 40 characters."""
 
 FLOAT_TYPES: Final = frozenset({"float", "double"})
 NUMBER_TYPES: Final = FLOAT_TYPES | {
@@ -82,8 +86,6 @@ NUMBER_TYPES: Final = FLOAT_TYPES | {
     *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
 }
 """DuckDB's types of numbers, and of truth values."""
-
-CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 FORMAT_OF_SUFFIX: Final = {
     "": "text",
@@ -391,26 +393,18 @@ def _write_scratch(connection: DuckDBPyConnection, answer_format: str, scratch: 
 
 def _write_text(connection: DuckDBPyConnection, file: BinaryIO) -> None:
     """Write columns under their names; long values are cut."""
-    names = [name for name, _ in _list_columns(connection)]
-    widths = [len(_format_value(name)) for name in names]
-    for row in _read_rows(connection):
-        for place, value in enumerate(row):
-            widths[place] = max(widths[place], len(_format_value(value)))
-    file.write(_format_line(tuple(names), widths))
-    for row in _read_rows(connection):
-        file.write(_format_line(row, widths))
-
-
-def _format_line(row: tuple[str | None, ...], widths: list[int]) -> bytes:
-    cells = [_format_value(value).rjust(width) for value, width in zip(row, widths, strict=True)]
-    return ("  ".join(cells) + "\n").encode()
-
-
-def _format_value(value: str | None) -> str:
-    """Return a value on one line, cut if it is long."""
-    text = "NULL" if value is None else value[: MAX_TEXT_WIDTH + 1]
-    words = CONTROL_CHARACTERS.sub(" ", text)
-    return words if len(words) <= MAX_TEXT_WIDTH else words[: MAX_TEXT_WIDTH - 3] + "..."
+    connection.execute(SHORTEN_SQL)
+    columns = connection.table(ANSWER).columns
+    shortened = ", ".join(["shorten(?)"] * len(columns))
+    [names] = connection.execute(f"SELECT {shortened}", columns).fetchall()
+    query = f"SELECT max(length(shorten(COLUMNS(*)))) FROM {ANSWER}"
+    [longest] = connection.execute(query).fetchall()
+    widths = [max(len(name), width or 0) for name, width in zip(names, longest, strict=True)]
+    line: tuple[str, ...] | None = names
+    rows = connection.execute(f"SELECT shorten(COLUMNS(*)) FROM {ANSWER}")
+    while line is not None:
+        file.write(("  ".join(map(str.rjust, line, widths)) + "\n").encode())
+        line = rows.fetchone()
 
 
 def _write_csv(connection: DuckDBPyConnection, path: Path) -> None:
@@ -458,16 +452,6 @@ def _list_columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
     """Return the name and type of each column."""
     table = connection.table(ANSWER)
     return [(name, kind.id) for name, kind in zip(table.columns, table.types, strict=True)]
-
-
-def _read_rows(connection: DuckDBPyConnection) -> Iterator[tuple[str | None, ...]]:
-    """Yield each row as texts."""
-    texts = [f"CAST({_quote_name(name)} AS VARCHAR)" for name, _ in _list_columns(connection)]
-    cursor = connection.execute(f"SELECT {', '.join(texts)} FROM {ANSWER}")
-    rows = cursor.fetchmany(BATCH_ROWS)
-    while rows:
-        yield from rows
-        rows = cursor.fetchmany(BATCH_ROWS)
 
 
 def _quote_name(name: str) -> str:

@@ -59,7 +59,7 @@ def check_servers(product: str, address: str | None) -> int:
         The address of a server, or the variable that has it; None: those in the product's own
         variables, else servers that are started here.
     """
-    _require_suite(product)
+    _require_suite()
     # A damaged file is refused before the suite runs.
     load_checks()
     if address is not None:
@@ -95,16 +95,12 @@ def check_servers(product: str, address: str | None) -> int:
     return FAILED if any(check.failed for check in checks) else DONE
 
 
-def _require_suite(product: str) -> None:
+def _require_suite() -> None:
     """Raise `UsageError` without the suite or what it needs."""
     if not (paths.code_folder() / SUITE[0]).is_file():
         raise UsageError("the contract suite is not in the wheel: run this in a clone")
     if importlib.util.find_spec("pytest") is None:
-        command = "BENCHBOOK_TESTS=1 make setup"
-        driver = ""
-        if products.load_product(product).extra_driver:
-            driver = f", then .venv/bin/uv pip install --editable '.[{product}]'"
-        raise UsageError(f"the contract suite needs pytest: type {command}{driver}")
+        raise UsageError("the contract suite needs pytest: type BENCHBOOK_TESTS=1 make setup")
 
 
 def _check_deployment(deployment: Deployment) -> ServerCheck:

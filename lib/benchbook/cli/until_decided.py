@@ -131,11 +131,7 @@ class ClaimState:
     def verdicts(self) -> list[ClaimVerdict]:
         """The verdicts on the claims that have comparisons."""
         claims = {comparison.claim.id for comparison in self.comparisons}
-        return [
-            verdict
-            for verdict in ClaimVerdict.from_frame(self.analysis.verdicts)
-            if verdict.id in claims
-        ]
+        return [verdict for verdict in self.analysis.verdicts if verdict.id in claims]
 
     def list_rows(self) -> list[dict[str, object]]:
         """Return one row per claim for JSON, with the comparisons that need blocks."""
@@ -175,7 +171,7 @@ class ClaimState:
             undecided = [
                 comparison for comparison in self.undecided if comparison.claim.study == study
             ]
-            counts = VerdictCounts.count(ClaimVerdict.to_frame(verdicts))
+            counts = VerdictCounts.count(verdicts)
             total = format_count(len(runnable), "comparison")
             lines.append(f"{study}: {counts}; {len(undecided)} of {total} need more blocks")
         return "\n".join([*lines, self._describe_next_block()])

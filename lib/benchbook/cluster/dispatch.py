@@ -5,7 +5,6 @@ kept as if they had been measured here.
 """
 
 import logging
-import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from benchbook.grid.cells import Combination, find_counted_results, read_states
 from benchbook.results.folder import receive_file
 from benchbook.results.views import list_noisy_cells
 from benchbook.runner.batch import UnwritableError, report_unwritable
+from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.noisy_cells import reopen_noisy_cells
 from benchbook.runner.progress import Summary
 from benchbook.text.control_characters import escape_controls
@@ -78,27 +78,6 @@ def connect(scheduler: str) -> Iterator[Client]:
             client.close(timeout=2)
 
 
-@contextmanager
-def record_interrupts() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether Ctrl-C was pressed since.
-
-    Ctrl-C raises `KeyboardInterrupt` as ever. Python drops that where it is raised while an object
-    is freed, such as a future of Dask: then only the record is left.
-    """
-    pressed = False
-
-    def interrupt(*_: object) -> None:
-        nonlocal pressed
-        pressed = True
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class Dispatch:
     """Sends the blocks of a plan to the hosts of a scheduler, each to one of them.
 
@@ -149,14 +128,14 @@ class Dispatch:
         Raises `HostsError` when no worker can measure, or the scheduler has gone.
         """
         self._summary = summary
-        with record_interrupts() as was_interrupted:
+        with record_interrupts() as raise_interrupt:
             try:
-                self._measure_blocks(was_interrupted)
+                self._measure_blocks(raise_interrupt)
             finally:
                 self._stop()
                 self._reopen_finished()
 
-    def _measure_blocks(self, was_interrupted: Callable[[], bool]) -> None:
+    def _measure_blocks(self, raise_interrupt: Callable[[], None]) -> None:
         """Join new hosts, send blocks and collect them until all are done."""
         alone_since = time.monotonic()
         while not self._is_finished():
@@ -176,8 +155,7 @@ class Dispatch:
                 raise HostsError(f"no worker for {waited}: dask worker starts one")
             time.sleep(_POLL_S)
             self._collect()
-            if was_interrupted():
-                raise KeyboardInterrupt
+            raise_interrupt()
 
     def _reopen_finished(self) -> None:
         """Keep a cell that was done before and is measured anew from counting twice.

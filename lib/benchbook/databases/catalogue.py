@@ -38,14 +38,14 @@ else:
 def load_adapter(name: str, arrays: Arrays = "json") -> type[Adapter]:
     """Import the adapter of a database.
 
-    Raises `AdapterError` for an unknown name, or when its driver is not installed.
+    Raises `AdapterError` for an unknown name, or when its plug-in or driver is not installed.
     """
     if name not in DATABASE_NAMES:
         advice = suggest_name(name, DATABASE_NAMES)
         raise AdapterError(f"there is no database {name!r}: {advice}")
-    obstacle = products.find_missing_driver(name)
-    if obstacle:
-        raise AdapterError(obstacle)
+    remedy = products.find_missing_plugin(name)
+    if remedy:
+        raise AdapterError(f"{name}: {remedy}")
     module, class_name = products.find_adapter(name)
     try:
         adapter: type[Adapter] = getattr(importlib.import_module(module), class_name)
@@ -63,6 +63,8 @@ def load_adapter(name: str, arrays: Arrays = "json") -> type[Adapter]:
 
 def list_modules(name: str, arrays: Arrays = "json") -> tuple[str, ...]:
     """Return the modules that measure with a database: of its adapter and its servers."""
+    if products.find_missing_plugin(name):
+        return ()
     modules = [products.find_adapter(name)[0]]
     product = products.parse_name(name).product
     if product != "none":

@@ -8,21 +8,23 @@ a packed script, which ``assets/explorer.js`` loads, chooses from and draws; it 
 import base64
 import gzip
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import orjson
 
-from benchbook.analysis.block_means import find_shared_blocks
+from benchbook.analysis.block_means import BlockMeans, find_shared_blocks
+from benchbook.analysis.claim_comparisons import find_sides
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.published import format_level
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans
-from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
+from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.explorer.questions import Answer, Option, compute_answers, list_pairs
 from benchbook.explorer.text import describe_comparison, label_control, label_option
 from benchbook.explorer.your_documents import PageLink
@@ -60,7 +62,8 @@ class PageClaim:
 
     id: str
     line: ClaimLine
-    headline: Comparison | None  # None where nothing was compared
+    headline: Comparison | None = None  # None where nothing was compared
+    key: tuple[object, ...] = ()  # of the answers that are the same comparison
 
 
 @dataclass(frozen=True)
@@ -151,14 +154,17 @@ def _list_scripts(
 
 def list_claims(analysis: Analysis, study: str) -> list[PageClaim]:
     """Return the claims of a study's paper, in its order."""
-    table = analysis.verdicts
-    compared = analysis.comparisons
+    compared = {row.key: row for row in analysis.comparisons}
     claims = []
-    for verdict in ClaimVerdict.from_frame(table[table["study"] == study]):
-        is_headline = compared["estimate"] == verdict.estimate
-        rows = compared[(compared["name"] == verdict.id) & is_headline]
-        headline = next(iter(Comparison.from_frame(rows)), None)
-        claims.append(PageClaim(verdict.id, write_line(verdict), headline))
+    for verdict in analysis.verdicts:
+        if verdict.study != study:
+            continue
+        claim = PageClaim(verdict.id, write_line(verdict))
+        if not isnan(verdict.estimate):
+            headline = compared[verdict.headline_key]
+            key = _make_key(headline, find_sides(headline, analysis.studies[study]))
+            claim = replace(claim, headline=headline, key=key)
+        claims.append(claim)
     return claims
 
 
@@ -166,14 +172,14 @@ def _encode_study(
     analysis: Analysis, study: str, scripts: Sequence[AnswerScript], claims: Sequence[PageClaim]
 ) -> dict[str, Any]:
     """Return a study as the page lists it: its comparisons, its claims, and its headline."""
-    table = analysis.verdicts
     headline = exhibits.HEADLINES.get(study)
     ran = {claim.id for claim in claims if claim.line.here}
+    of_study = [claim for claim in analysis.verdicts if claim.study == study]
     return {
         "name": study,
         "title": exhibits.load_citation(study).title,
         "comparisons": [{"name": script.pairs.name, "file": script.file} for script in scripts],
-        "counts": str(VerdictCounts.count(table[table["study"] == study])),
+        "counts": str(VerdictCounts.count(of_study)),
         "claims": [
             {"id": claim.id, **asdict(claim.line), "choice": _choose_controls(claim.headline)}
             for claim in claims
@@ -225,11 +231,9 @@ def encode_answers(
     # The number of the answer that is a claim's comparison, by claim.
     numbers: dict[tuple[object, ...], int] = {}
     for number, answer in enumerate(known.answers):
-        numbers.setdefault(_make_key(answer.comparison), number)
-    located = {}
-    for claim in claims:
-        if claim.headline and _make_key(claim.headline) in numbers:
-            located[claim.id] = numbers[_make_key(claim.headline)]
+        sides = [answer.sides[name] for name in ("a", "b")]
+        numbers.setdefault(_make_key(answer.comparison, sides), number)
+    located = {claim.id: numbers[claim.key] for claim in claims if claim.key in numbers}
     return {
         "controls": controls,
         "fixed": fixed,
@@ -238,10 +242,10 @@ def encode_answers(
     }
 
 
-def _make_key(row: Comparison) -> tuple[object, ...]:
-    """Return the key that two comparisons of the same blocks share."""
-    numbers = (f"{number:.9g}" for number in (row.estimate, row.low, row.high))
-    return row.language, row.operation, row.role, row.metric, row.kind, row.blocks, *numbers
+def _make_key(row: Comparison, sides: Iterable[BlockMeans]) -> tuple[object, ...]:
+    """Return the key that two comparisons of the same blocks of the same cells share."""
+    measured = [(side.cells, str(sorted(side.settings.items()))) for side in sides]
+    return row.language, row.operation, row.role, row.metric, row.blocks, *measured
 
 
 def encode_option(option: Option) -> str:

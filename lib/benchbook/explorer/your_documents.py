@@ -6,8 +6,6 @@ loads nothing and reloads itself meanwhile. ``notebooks/06_your_documents.ipynb`
 """
 
 import asyncio
-import csv
-import io
 import os
 import shlex
 import signal
@@ -22,21 +20,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import ipywidgets as widgets
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchbook import grid, paths
+from benchbook import paths
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     DEFAULT_RECORDS,
     QUESTIONS,
     AskedQuestion,
     Inquiry,
-    Request,
     choose_page_name,
     load_inquiry,
     load_latest_inquiry,
     locate_uploads,
-    request_cells,
     store_inquiry,
 )
 from benchbook.explorer.replies import Reply, answer_questions
@@ -44,9 +41,8 @@ from benchbook.explorer.text import describe_scope, omit_folder
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records
-from benchbook.results.views import quote_formula
+from benchbook.results.views import format_csv
 from benchbook.servers import processes
-from benchbook.text.number_format import format_count
 
 _PAGES: Final = "documents"
 """The folder of the pages, beside the explorer's."""
@@ -56,6 +52,12 @@ _MAX_LISTED_FIELDS: Final = 40
 
 _MAX_BAR_LENGTH: Final = 20
 """Characters of the longest bar in a terminal."""
+
+_CSV_COLUMNS: Final = [
+    *("question", "of", "operation", "level", "value", "unit"),
+    *("ratio_to_smallest", "low_99", "high_99"),
+    *("blocks", "machine_days", "noisy_blocks", "state"),
+]
 
 _LARGE_FILES: Final = (
     "More than 10 MB? Pick it under <code>make lab</code>; in another Jupyter write its path."
@@ -103,25 +105,18 @@ def write_csv(replies: Sequence[Reply]) -> str:
 
     Texts that a spreadsheet would read as formulas are quoted.
     """
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    names = ["question", "of", "operation", "level", "value", "unit"]
-    names += ["ratio_to_smallest", "low_99", "high_99"]
-    names += ["blocks", "machine_days", "noisy_blocks", "state"]
-    rows.writerow(names)
+    rows = []
     for reply in replies:
         for answer in reply.answers:
             for bar in answer.bars:
-                about = [
-                    quote_formula(text)
-                    for text in (reply.question.text, answer.label, answer.operation, bar.level)
-                ]
-                ends = [
+                row: list[object] = [reply.question.text, answer.label, answer.operation, bar.level]
+                row += [f"{bar.value:.6g}", bar.unit]
+                row += [
                     "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
                 ]
-                counts = [bar.blocks, bar.machine_days, bar.noisy]
-                rows.writerow([*about, f"{bar.value:.6g}", bar.unit, *ends, *counts, bar.state])
-    return table.getvalue()
+                row += [bar.blocks, bar.machine_days, bar.noisy, bar.state]
+                rows.append(row)
+    return format_csv(pd.DataFrame(rows, columns=_CSV_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -144,10 +139,10 @@ def list_pages() -> list[PageLink]:
     return [PageLink(page.stem, f"../{_PAGES}/{page.name}") for page in newest_first]
 
 
-def write_answer_page(
+def render_answer_page(
     inquiry: Inquiry, replies: Sequence[Reply], status: str, *, measuring: bool
-) -> Path:
-    """Write a file's page and return its path.
+) -> str:
+    """Return a file's page.
 
     Parameters
     ----------
@@ -161,26 +156,24 @@ def write_answer_page(
     measuring
         Whether answers are still to come: the page then reloads itself.
     """
-    newest = inquiry.asked[0]
-    known = own_records.describe_file(inquiry.file, newest.records)
+    newest = inquiry.asked[0] if inquiry.asked else None
+    known = own_records.describe_file(inquiry.file, newest.records if newest else DEFAULT_RECORDS)
+    scope = describe_scope(newest.records, known, newest.blocks) if newest else ""
     shown = [reply for reply in replies if reply.answers or not measuring]
-    page = _TEMPLATES.get_template("documents.html.j2").render(
+    return _TEMPLATES.get_template("documents.html.j2").render(
         name=inquiry.name,
         style=_STYLE,
         status=status,
         known=known,
         fields=known.list_fields(_MAX_LISTED_FIELDS),
         replies=shown,
-        scope=describe_scope(newest.records, known, newest.blocks),
+        scope=scope,
         text=write_text(shown),
         csv=write_csv(shown),
         next=[] if measuring else _suggest_commands(inquiry, shown),
         explorer=(paths.figures("explorer") / "index.html").is_file(),
         measuring=measuring,
     )
-    path = locate_page(inquiry)
-    suite_files.write_file(path, page)
-    return path
 
 
 class AnswerPage:
@@ -212,7 +205,7 @@ class AnswerPage:
         replies
             Those to the first of the questions that are asked now.
         status, measuring
-            As `benchbook.explorer.write_answer_page` takes them.
+            As `render_answer_page` takes them.
         """
         # An earlier answer stays until there is a newer one.
         answered = {reply.name for reply in replies if reply.answers}
@@ -221,7 +214,8 @@ class AnswerPage:
         inquiry = Inquiry(self._file, tuple(stored))
         store_inquiry(inquiry)
         shown = [*replies, *(reply for _, reply in earlier)]
-        write_answer_page(inquiry, shown, status, measuring=measuring)
+        page = render_answer_page(inquiry, shown, status, measuring=measuring)
+        suite_files.write_file(self.path, page)
 
 
 def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
@@ -248,23 +242,20 @@ def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[
 
 
 class YourDocuments(widgets.VBox):  # type: ignore[misc]
-    """Asks questions about a file that is picked, and shows the answers."""
+    """Asks questions about a file that is picked, and shows the page of their answers."""
 
     def __init__(self) -> None:
         wide = widgets.Layout(width="auto")
         self._process: subprocess.Popen[bytes] | None = None
 
-        # The file, and what is understood of it.
+        # The file, the questions, and how much is measured.
         self._pick = widgets.FileUpload(description="Pick a file")
         self._path = widgets.Text(
             placeholder="or its path, such as export.csv or export.csv#decimal=comma",
             layout=widgets.Layout(width="32rem"),
             continuous_update=False,
         )
-        self._large_files = widgets.HTML(f'<div class="bb bb-small">{_LARGE_FILES}</div>')
-        self._understood = widgets.HTML()
-
-        # The questions, and how much is measured.
+        large_files = widgets.HTML(f'<div class="bb bb-small">{_LARGE_FILES}</div>')
         self._questions = {
             name: widgets.Checkbox(name == "json-or-xml", description=question.text, indent=False)
             for name, question in QUESTIONS.items()
@@ -275,67 +266,45 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._blocks = widgets.BoundedIntText(
             DEFAULT_BLOCKS, 1, 100, description="blocks", layout=wide
         )
-        self._scope = widgets.HTML()
 
-        # Measuring, and the answers.
+        # Measuring, and the page.
         self._measure = widgets.Button(
             description="Measure and answer", button_style="primary", layout=wide
         )
         self._stop = widgets.Button(
             description="Stop", tooltip="what is finished is kept", disabled=True
         )
-        hidden = widgets.Layout(width="16rem", visibility="hidden")
-        self._bar = widgets.IntProgress(0, 0, 1, layout=hidden)
-        self._status, self._answers = widgets.HTML(), widgets.HTML()
+        self._status, self._page = widgets.HTML(), widgets.HTML()
 
-        super().__init__(self._arrange())
+        super().__init__(
+            [
+                widgets.HTML(f"<style>{_STYLE}</style>"),
+                widgets.HBox([self._pick, self._path, large_files]),
+                widgets.HBox([*self._questions.values()]),
+                widgets.HBox([self._records, self._blocks, self._measure, self._stop]),
+                self._status,
+                self._page,
+            ]
+        )
         self.add_class("bb-part")
-        self._listen()
-        self._restore()
-
-    def _arrange(self) -> list[widgets.Widget]:
-        """Return the rows of widgets, from top to bottom."""
-        return [
-            widgets.HTML(f"<style>{_STYLE}</style>"),
-            widgets.HBox([self._pick, self._path, self._large_files]),
-            self._understood,
-            widgets.HBox([*self._questions.values()]),
-            widgets.HBox([self._records, self._blocks]),
-            self._scope,
-            widgets.HBox([self._measure, self._stop, self._bar]),
-            self._status,
-            self._answers,
-        ]
-
-    def _listen(self) -> None:
-        """Call a method for each change and click."""
         self._pick.observe(self._store_upload, "value")
         self._path.observe(self._show_file, "value")
-        self._records.observe(self._show_scope, "value")
-        self._blocks.observe(self._show_scope, "value")
         self._measure.on_click(self._ask)
         self._stop.on_click(self._interrupt)
+        self._restore()
 
     def _restore(self) -> None:
-        """Show the latest inquiry with its answers."""
+        """Show the file that was asked about last, with its answers."""
         latest = load_latest_inquiry()
         if latest is None:
             return
         self._path.value = latest.file
         # The boxes have one number of records and of blocks for all questions.
         newest = latest.asked[0]
-        alike = [one for one in latest.asked if replace(one, name=newest.name) == newest]
-        names = [question.name for question in alike]
+        alike = [one.name for one in latest.asked if replace(one, name=newest.name) == newest]
         for name, box in self._questions.items():
-            box.value = name in names
+            box.value = name in alike
         self._records.value, self._blocks.value = newest.records, newest.blocks
-        status = "Answers below, as they were measured before."
-        try:
-            requests = replace(latest, asked=tuple(alike)).request_cells()
-            self._show_answers(names, requests, status)
-        except InputError:
-            # The file has changed, so its answers no longer hold.
-            return
 
     def _store_upload(self, _: object) -> None:
         """Store a copy of the file that was picked, for the cells to read."""
@@ -349,67 +318,51 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             self._path.value = str(file)
 
     def _show_file(self, _: object) -> None:
-        """Show the file's fields before anything is measured."""
-        self._answers.value = self._status.value = self._understood.value = self._scope.value = ""
-        path = self._path.value.strip()
-        if not path:
+        """Show how the file is read, and the answers that were measured before."""
+        self._status.value = self._page.value = ""
+        path = Path(self._path.value.strip())
+        if not path.name:
             return
         try:
-            known = own_records.describe_file(Path(path).expanduser(), DEFAULT_RECORDS)
+            inquiry = load_inquiry(str(path.expanduser().resolve()))
+            known = own_records.describe_file(inquiry.file, DEFAULT_RECORDS)
+            names = [question.name for question in inquiry.asked]
+            replies = answer_questions(names, inquiry.request_cells())
         except InputError as error:
-            self._understood.value = _CARDS.refused(omit_folder(str(error), Path(path)))
+            self._status.value = _CARDS.refused(omit_folder(str(error), path))
             return
-        self._understood.value = _CARDS.understood(
-            known.words, known.notes, known.list_fields(_MAX_LISTED_FIELDS)
-        )
         self._records.value = min(DEFAULT_RECORDS, known.records)
-        self._show_scope()
+        status = "Measured before." if names else "Not measured yet: tick questions, and measure."
+        self._show_page(render_answer_page(inquiry, replies, status, measuring=False))
 
-    def _show_scope(self, _: object = None) -> None:
-        """Show how much of the file is measured."""
-        self._scope.value = ""
-        path = self._path.value.strip()
-        try:
-            if not path:
-                return
-            known = own_records.describe_file(Path(path).expanduser(), self._records.value)
-        except InputError:
-            return
-        else:
-            scope = describe_scope(self._records.value, known, self._blocks.value)
-            self._scope.value = f'<div class="bb bb-small">{escape(scope)}</div>'
+    def _show_page(self, page: str) -> None:
+        frame = f'<iframe class="bb-page" title="the answers" srcdoc="{escape(page)}"></iframe>'
+        self._page.value = frame
 
     def _ask(self, _: object) -> None:
         """Start to measure what answers the chosen questions."""
         chosen = [name for name, box in self._questions.items() if box.value]
         path = self._path.value.strip()
-        try:
-            if not path:
-                formats = "JSON, CSV, Parquet or XML"
-                raise InputError("no file", f"pick one, or write its path: {formats}")
-            if not chosen:
-                raise InputError("no question", "tick what you want to know")
-            requests = request_cells(path, chosen, self._records.value, self._blocks.value)
-        except InputError as error:
-            self._status.value = _CARDS.refused(str(error))
+        if not path:
+            formats = "JSON, CSV, Parquet or XML"
+            self._status.value = _CARDS.refused(f"no file: pick one, or write its path: {formats}")
+            return
+        if not chosen:
+            self._status.value = _CARDS.refused("no question: tick what you want to know")
             return
         file = str(Path(path).expanduser().resolve())
         command = [*processes.PYTHON, "-m", "benchbook.cli", "ask", file, *chosen]
         command += ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
         self._measure.disabled, self._stop.disabled = True, False
-        self._answers.value = ""
-        self._bar.value, self._bar.layout.visibility = 0, "visible"
-        self._task = asyncio.ensure_future(self._run(command, chosen, requests))
+        self._task = asyncio.ensure_future(self._run(command, locate_page(Inquiry(file, ()))))
 
     def _interrupt(self, _: object) -> None:
         """Stop as Ctrl-C does."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
 
-    async def _run(self, command: list[str], chosen: list[str], requests: list[Request]) -> None:
-        """Measure in another process, show the progress, and at the end the answers."""
-        cells = _list_cells(requests)
-        self._bar.max = max(len(cells), 1)
+    async def _run(self, command: list[str], page: Path) -> None:
+        """Measure in another process, and show what it prints and the page that it writes."""
         # Jupyter tells its kernels to print colours, which a notebook would show as signs.
         environment = {
             name: value for name, value in os.environ.items() if name not in _COLOUR_VARIABLES
@@ -419,45 +372,14 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             self._process = processes.spawn(
                 command, env=environment, stdout=log, stderr=log, death_signal=signal.SIGTERM
             )
-            while self._process.poll() is None:
-                self._bar.value = sum(cell.path.is_file() for cell in cells)
-                progress = f"{self._bar.value} of {format_count(len(cells), 'cell')} measured"
-                self._status.value = f'<div class="bb" role="status">{progress}</div>'
+            status = None
+            while status is None:
                 await asyncio.sleep(_POLL_S)
-            log.seek(0)
-            printed = escape(log.read().decode(errors="replace"))
-        self._bar.layout.visibility = "hidden"
+                status = self._process.poll()
+                # Without `seek`, because the process writes at the same position.
+                size = os.fstat(log.fileno()).st_size
+                printed = os.pread(log.fileno(), size, 0).decode(errors="replace").strip()
+                self._status.value = _CARDS.progress(status, printed)
+                if page.is_file():
+                    self._show_page(page.read_text(encoding="utf-8"))
         self._measure.disabled, self._stop.disabled = False, True
-        try:
-            self._show_answers(chosen, requests, "Measured. Answers below.", printed)
-        except InputError as error:
-            self._answers.value = _CARDS.refused(str(error))
-
-    def _show_answers(
-        self, chosen: list[str], requests: list[Request], status: str, printed: str = ""
-    ) -> None:
-        """Show the answers, with a sentence above them and what was printed meanwhile."""
-        replies = answer_questions(chosen, requests)
-        path = Path(self._path.value)
-        known = own_records.describe_file(path.expanduser(), self._records.value)
-        scope = describe_scope(self._records.value, known, self._blocks.value)
-        details = ""
-        if printed:
-            details = f"<details><summary>what was printed</summary><pre>{printed}</pre></details>"
-        self._status.value = f'<div class="bb" role="status">{status}{details}</div>'
-        self._answers.value = _CARDS.answers(
-            replies, scope, write_text(replies), write_csv(replies), path.name
-        )
-
-
-def _list_cells(requests: list[Request]) -> list[grid.Cell]:
-    """Return the cells that are measured; none of a request that refuses the records."""
-    cells: list[grid.Cell] = []
-    for request in requests:
-        try:
-            planned = request.plan().cells
-        except grid.NoneFitsError:
-            # The answer of this request says why.
-            continue
-        cells += [cell for cell in planned if not cell.missing]
-    return cells

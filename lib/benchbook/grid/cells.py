@@ -1,7 +1,7 @@
 """Cells of a plan: what each runs on, and which of their results are in the results' folder."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -70,13 +70,13 @@ class Cell:
     @property
     def network(self) -> str:
         """The network that it needs, as `benchbook.servers.networks` reads it, or ``none``."""
-        return read_network(self.parameters)
+        return self.parameters.network_name
 
     @property
     def deployment(self) -> DeploymentKey:
         """What it runs on. A cell without servers makes its network itself."""
         network = networks.NO_NETWORK if self.product == "none" else self.network
-        return self.product, self.topology, network, read_commit(self.parameters)
+        return self.product, self.topology, network, self.parameters.commit_time
 
     @property
     def combination(self) -> Combination:
@@ -190,7 +190,7 @@ def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict
     cells = []
     for (study, text), blocks in beyond.items():
         parameters = read_parameters(study, text)
-        if parameters is None or getattr(parameters, "dataset_file", None):
+        if parameters is None or parameters.dataset_file:
             continue
         cell = replace(build_cell(study, parameters), missing=None)
         cells += [replace(cell, block=block) for block in sorted(blocks)]
@@ -208,16 +208,15 @@ def read_parameters(study: str, text: str) -> CellParameters | None:
     try:
         model = load_study(study).Parameters
         # A later parameter is not in the text at the level at which it was not there.
-        parameters: CellParameters = model.model_validate({**model.added, **json.loads(text)})
+        return model.model_validate({**model.added, **json.loads(text)})
     except (ValueError, KeyError):
         return None
-    return parameters
 
 
 def build_cell(study: str, parameters: CellParameters) -> Cell:
     """Return a cell before it has a block and a position."""
     platform = find_platform(study, parameters)
-    product, topology = find_deployment(study, parameters)
+    product, topology = load_study(study).deployment(parameters)
     return Cell(
         study,
         parameters,
@@ -377,9 +376,10 @@ class Platform:
 
 def find_platform(study: str, parameters: CellParameters) -> Platform:
     """Return the servers of a cell, and its language's harness."""
-    product, topology = find_deployment(study, parameters)
-    platform = find_server(product, topology, read_network(parameters), read_commit(parameters))
-    for other in list_own_products(study, parameters):
+    product, topology = load_study(study).deployment(parameters)
+    network, commit = parameters.network_name, parameters.commit_time
+    platform = find_server(product, topology, network, commit)
+    for other in load_study(study).other_products(parameters):
         second = find_server(other, topology)
         missing = platform.missing or second.missing
         platform = Platform(f"{platform.version}, {second.version}", missing)
@@ -389,31 +389,6 @@ def find_platform(study: str, parameters: CellParameters) -> Platform:
     if isinstance(found, harness.MissingHarness):
         return replace(platform, missing=platform.missing or found.why)
     return replace(platform, version=f"{platform.version}, {found.version}")
-
-
-def read_network(parameters: CellParameters) -> str:
-    """Return the network of a cell; ``none`` for a study that has no such parameter."""
-    return getattr(parameters, "network", networks.NO_NETWORK)
-
-
-def read_commit(parameters: CellParameters) -> str:
-    """Return when the servers of a cell sync what they write; ``each`` is as they do."""
-    return getattr(parameters, "commit", "each")
-
-
-def find_deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
-    """Return the product and the topology that a cell needs."""
-    deployment: tuple[str, Topology] = load_study(study).deployment(parameters)
-    return deployment
-
-
-def list_own_products(study: str, parameters: CellParameters) -> Sequence[str]:
-    """Return the products whose servers a cell starts itself; few studies have them."""
-    module = load_study(study)
-    if not hasattr(module, "other_products"):
-        return ()
-    products: Sequence[str] = module.other_products(parameters)
-    return products
 
 
 @cache
@@ -439,14 +414,14 @@ def find_server(
 
 def name_missing(study: str, parameters: CellParameters) -> str:
     """Return the missing product, network, commit or language of a cell."""
-    first, topology = find_deployment(study, parameters)
-    for product in (first, *list_own_products(study, parameters)):
+    first, topology = load_study(study).deployment(parameters)
+    for product in (first, *load_study(study).other_products(parameters)):
         if find_server(product, topology).missing:
             return product
-    network = read_network(parameters)
+    network = parameters.network_name
     if find_server(first, topology, network).missing:
         return f"network {network}"
-    commit = read_commit(parameters)
+    commit = parameters.commit_time
     if find_server(first, topology, network, commit).missing:
         return f"commit {commit}"
     return f"language {parameters.language}"

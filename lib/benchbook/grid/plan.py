@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from benchbook.files.inputs import InputError
 from benchbook.grid.cell_id import digest_records
@@ -22,6 +22,7 @@ from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies.catalogue import load_study
+from benchbook.studies.study import RecordCheck
 from benchbook.text.number_format import format_count
 
 MAX_CELLS: Final = 50_000
@@ -122,7 +123,7 @@ def _sort_out(
         missing = find_platform(cells[0].study, cells[0].parameters).missing or ""
         skipped.append(SkippedCells(what, _list_studies(cells), missing.partition("\n")[0]))
     for why, cells in refused.items():
-        what = f"{format_count(len(cells), 'cell')} a block"
+        what = f"{format_count(len(cells), 'cell')} per block"
         parameters = tuple(cell.parameters for cell in cells)
         skipped.append(SkippedCells(what, _list_studies(cells), why, parameters))
     return planned, skipped
@@ -139,10 +140,10 @@ def _find_refusal(cell: ChosenCell) -> str | None:
     """
     study, parameters = load_study(cell.study), cell.parameters
     sha256 = digest_records(parameters)
-    if sha256 is None or not hasattr(study, "checks"):
+    if sha256 is None:
         return None
     for check in study.checks(parameters):
-        count = getattr(parameters, "n", None)
+        count = parameters.record_count
         refusal = _check_records(str(parameters.dataset_file), sha256, count, check)
         if refusal:
             return refusal
@@ -152,7 +153,7 @@ def _find_refusal(cell: ChosenCell) -> str | None:
 # The answer depends on the file's content: it is an argument, so that a cached answer is not given
 # for another file of that name.
 @lru_cache(maxsize=4096)
-def _check_records(file: str, sha256: str, count: int | None, check: Any) -> str | None:
+def _check_records(file: str, sha256: str, count: int | None, check: RecordCheck) -> str | None:
     """Return why a check refuses a file's records, with the file and the line of the record."""
     own = own_records.read_file(file, count)
     try:

@@ -21,6 +21,8 @@ from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.grid.code import normalise_code, read_notebook_code
 from benchbook.registry import plugins
+from benchbook.registry.papers import PAPERS
+from benchbook.servers import networks
 from benchbook.studies.catalogue import find_notebook, find_study_module, load_study
 from benchbook.studies.cell import CellParameters
 
@@ -64,18 +66,13 @@ UNITS: Final = {
             *("runner/kernel.py", "runner/notebook.py", "runner/block_deployment.py"),
         ),
     ),
-    # The studies.
-    "bookstore": Unit(("studies/bookstore.py",), ("books", "formats")),
-    "tcp": Unit(("studies/tcp.py",), ("persons", "formats", "sockets")),
-    "drivers": Unit(("studies/drivers.py",), ("players", "databases")),
-    "crud": Unit(("studies/crud.py",), ("blog", "databases")),
-    "replication": Unit(("studies/replication.py",), ("phones", "databases")),
+    # The papers' studies.
+    **{slug: Unit((f"studies/{slug}.py",), paper.uses) for slug, paper in PAPERS.items()},
     # Their notebooks, without what draws and without the default levels.
-    "bookstore notebook": Unit(version=1),
-    "tcp notebook": Unit(version=1),
-    "drivers notebook": Unit(version=1),
-    "crud notebook": Unit(version=1),
-    "replication notebook": Unit(version=1),
+    **{
+        f"{slug}{NOTEBOOK_SUFFIX}": Unit(version=paper.notebook_version)
+        for slug, paper in PAPERS.items()
+    },
     # Data sets, and what generates them or takes a user's file in their place.
     "datasets": Unit(("datasets/dataset.py", "datasets/streams.py")),
     "books": Unit(("datasets/books.py",), ("datasets",)),
@@ -123,9 +120,6 @@ UNITS: Final = {
     "mysql": Unit(("databases/mysql/*.py",), ("sql",), ("pymysql",)),
     "couchdb": Unit(("databases/couchdb/*.py",), ("databases",), ("urllib3",)),
     "rethinkdb": Unit(("databases/rethinkdb/*.py",), ("databases",), ("rethinkdb",)),
-    "couchbase": Unit(("databases/couchbase/*.py",), ("databases",), ("couchbase",)),
-    "sqlserver": Unit(("databases/sqlserver/*.py",), ("sql",), ("pymssql",)),
-    "arangodb": Unit(("databases/arangodb/*.py",), ("databases",), ("python-arango",)),
     # What cells run on that name it: an emulated network, sockets, another language.
     "networks": Unit(("servers/networks.py", "servers/namespaces.py")),
     "sockets": Unit(("sockets/*.py", "studies/bookstore_receiver.py"), libraries=("orjson",)),
@@ -153,7 +147,7 @@ def find_units(study: str, parameters: CellParameters) -> dict[str, Unit]:
         names.append("own_records")
     if parameters.language != "python":
         names.append(parameters.language)
-    if getattr(parameters, "network", "none") != "none":
+    if parameters.network_name != networks.NO_NETWORK:
         names.append("networks")
     # The units that these use, and so on.
     units: dict[str, Unit] = {}

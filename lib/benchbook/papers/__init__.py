@@ -1,5 +1,5 @@
-"""What is true of one paper: its figures, tables and headline, and checks of its own numbers.
+"""One paper's figures, tables and headline, and which of its numbers follow from others.
 
 Begin with `exhibits`, every figure and table by name, then one paper's ``FIGURES``, ``TABLES`` and
-``HEADLINE``. `recomputed` has the checks and findings, `numbers` single numbers by key.
+``HEADLINE``. `findings` has the checks of its numbers, `numbers` single numbers by key.
 """

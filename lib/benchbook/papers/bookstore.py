@@ -166,10 +166,10 @@ LANGUAGES: Final = ("Java", "Python")
 
 def set_cold_ratios(analysis: Analysis) -> Exhibit:
     """Set XML's time over JSON's for both cases and every number of books."""
-    times = select_rows(analysis.tables, study="bookstore", metric="wall_time")
+    times = [row for row in analysis.tables if row.study == "bookstore"]
+    times = [row for row in times if row.metric == "wall_time" and row.estimate > 0]
     # From a cold start: warm repetitions answer another question.
-    is_cold = [settings["process"] != "warm" for settings in times["settings"]]
-    times = times.loc[is_cold].dropna(subset=["estimate"])
+    times = [row for row in times if row.settings["process"] != "warm"]
     factors = ("case", "n", "operation")
     compared, notes = index_comparisons(times, factors, PAPER_LEVELS, LANGUAGE_LEVELS)
 

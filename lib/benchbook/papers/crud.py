@@ -11,6 +11,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook.analysis import claim_files
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import SINGLE_LEVEL
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
@@ -103,7 +104,7 @@ def _choose_rows(
     rows, notes = choose_levels(rows, PAPER_LEVELS)
     if operation == "delete" and rows.get("delete", pd.Series()).eq("all").any():
         note = (
-            "here one statement deletes all; the paper's times fit a call a comment, "
+            "here one statement deletes all; the paper's times fit one call per comment, "
             "which claims read"
         )
         notes = [note, *notes]
@@ -176,7 +177,7 @@ def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     of_databases, *_ = claim_files.load_paper_comparisons("crud")
     pairs = tuple(("noop", database) for database in (*STORES, "mongodb+mongoengine"))
     wanted = of_databases.model_copy(update={"pairs": pairs})
-    compared = compare_tables(means, [wanted]).dropna(subset="estimate")
+    compared = Comparison.to_frame(compare_tables(means, [wanted])).dropna(subset="estimate")
     shares = compared.rename(columns={"b": "database", "estimate": "share"})
     return shares[["database", "operation", "n", "label", "share", "blocks"]]
 

@@ -243,12 +243,13 @@ def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     for pairs in claim_files.load_paper_comparisons("drivers"):
         of_both = pairs.model_copy(update={"pairs": mapper_over_driver})
         wanted += [of_both, of_both.model_copy(update={"quantities": (of_heap,)})]
-    table = compare_tables(select_rows(analysis.means, study="drivers"), wanted)
-    table = table[table["blocks"] > 0]
-    of_memory = table["metric"].isin(MEMORY_METRICS)
+    rows = compare_tables(select_rows(analysis.means, study="drivers"), wanted)
+    ran = [row for row in rows if row.blocks]
+    of_memory = [row for row in ran if row.metric in MEMORY_METRICS]
+    others = [row for row in ran if row.metric not in MEMORY_METRICS]
     factors = ("attributes", "n", "operation", "metric")
-    compared, notes = index_comparisons(table[~of_memory], factors, PAPER_LEVELS)
-    of_memory_compared, memory_notes = index_comparisons(table[of_memory], factors, MEMORY_LEVELS)
+    compared, notes = index_comparisons(others, factors, PAPER_LEVELS)
+    of_memory_compared, memory_notes = index_comparisons(of_memory, factors, MEMORY_LEVELS)
     notes += [note for note in memory_notes if note not in notes]
     return compared | of_memory_compared, notes
 

@@ -5,6 +5,7 @@
 """
 
 import gc
+import importlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ import yaml
 from benchbook import paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.papers import bookstore, crud, drivers, replication, tcp
 from benchbook.plots import claim_lines, ratio_plot, style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import select_rows
@@ -28,11 +28,7 @@ from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_estimate
 
 PAPERS: Final[dict[str, ModuleType]] = {
-    "bookstore": bookstore,
-    "tcp": tcp,
-    "drivers": drivers,
-    "crud": crud,
-    "replication": replication,
+    slug: importlib.import_module(f"benchbook.papers.{slug}") for slug in SLUGS
 }
 """Each study's paper, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``."""
 
@@ -116,7 +112,7 @@ def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
 
     Its estimate is NaN where nothing was compared.
     """
-    (verdict,) = ClaimVerdict.from_frame(select_rows(analysis.verdicts, id=HEADLINES[study].claim))
+    (verdict,) = [claim for claim in analysis.verdicts if claim.id == HEADLINES[study].claim]
     return verdict
 
 

@@ -33,7 +33,7 @@ from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.papers import exhibits
 from benchbook.plots import latex, ratio_plot
 from benchbook.plots.labels import LANGUAGES
-from benchbook.plots.points import iterate_rows, select_rows
+from benchbook.plots.points import iterate_rows
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_count, format_estimate, format_parts
 
@@ -139,10 +139,10 @@ def list_printed() -> Iterator[KeyedNumber]:
 
 def _list_counts(analysis: Analysis) -> Iterator[KeyedNumber]:
     """Yield how many claims have which verdict, of all studies and of each."""
-    tables = {"": analysis.verdicts}
-    tables |= {study: select_rows(analysis.verdicts, study=study) for study in SLUGS}
-    for study, verdicts in tables.items():
-        counts = VerdictCounts.count(verdicts)
+    for study in ("", *SLUGS):
+        counts = VerdictCounts.count(
+            claim for claim in analysis.verdicts if study in ("", claim.study)
+        )
         by_name = {"all": counts.claims, "decided": counts.decided, **counts.by_verdict}
         prefix = f"{study}.claims" if study else "claims"
         claims_of = f"claims of {study}" if study else "claims"
@@ -160,10 +160,11 @@ def _list_claims(analysis: Analysis) -> Iterator[KeyedNumber]:
             place = ratio_plot.describe_place(main)
             says = f"{exhibits.write_headline(study, main)} ({place})"
             yield from _list_measured(main, f"{study}.headline", says, _warn_of_claim(main))
-    for claim in ClaimVerdict.from_frame(analysis.verdicts.dropna(subset="estimate")):
-        language = LANGUAGES[claim.language]
-        says = f"{claim.says} ({claim.headline}, {language}), {claim.verdict}"
-        yield from _list_measured(claim, claim.id, says, _warn_of_claim(claim))
+    for claim in analysis.verdicts:
+        if not math.isnan(claim.estimate):
+            language = LANGUAGES[claim.language]
+            says = f"{claim.says} ({claim.headline}, {language}), {claim.verdict}"
+            yield from _list_measured(claim, claim.id, says, _warn_of_claim(claim))
 
 
 def _warn_of_claim(claim: ClaimVerdict) -> str:
@@ -173,10 +174,10 @@ def _warn_of_claim(claim: ClaimVerdict) -> str:
 def _list_comparisons(analysis: Analysis) -> Iterator[KeyedNumber]:
     """Yield the comparisons of each claim; the key has b where only b tells them apart."""
     sentences = {claim.id: claim.says for claim in load_claims()}
-    alike = Counter(
-        (row.name, row.language, row.label) for row in iterate_rows(analysis.comparisons)
-    )
-    for row in Comparison.from_frame(analysis.comparisons.dropna(subset="estimate")):
+    alike = Counter((row.name, row.language, row.label) for row in analysis.comparisons)
+    for row in analysis.comparisons:
+        if math.isnan(row.estimate):
+            continue
         levels = row.label.split(", ") if row.label else []
         parts = [row.language, *levels]
         if alike[row.name, row.language, row.label] > 1:

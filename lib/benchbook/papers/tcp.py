@@ -1,10 +1,10 @@
 """JSON and XML sent to a multi-threaded TCP server (study `tcp`): Tables 1 to 8 and Figs. 3 to 5.
 
-Begin with ``FIGURES`` and ``TABLES`` at the end. `set_decoders` compares all codecs;
-`benchbook.papers.tcp_samples` recomputes the paper's t-tests.
+Begin with ``FIGURES`` and ``TABLES`` at the end. `set_decoders` compares all codecs.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -14,9 +14,10 @@ import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import Quantities
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
-from benchbook.papers import tcp_samples
+from benchbook.papers.findings import load_t_tests
 from benchbook.papers.tcp_samples import (
     APART_LEVELS,
     FORMATS,
@@ -270,7 +271,7 @@ def set_samples(analysis: Analysis) -> Exhibit:
 def set_p_values(analysis: Analysis) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed, and repeated on new data."""
     # As printed, and recomputed from Table 7 in each reading of its commas.
-    tests = tcp_samples.recompute_tests()
+    tests = load_t_tests()
     columns = {"p printed": tests.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, of_reading in tests.groupby("reading", sort=False):
         p_values = of_reading.set_index("measure")["p"]
@@ -297,7 +298,12 @@ def _compute_p_value(rows: pd.DataFrame, measure: str) -> str:
     json, xml = (average_sizes(rows, measure, kind, SIZES) for kind in FORMATS)
     if json.empty or xml.empty:
         return NOT_RUN
-    p = float(tcp_samples.t_test(json.tolist(), xml.tolist()).pvalue)
+    # Importing it takes half a second, and figures do not need it.
+    from scipy import stats
+
+    # The p-value of fewer than two values is NaN, with a warning.
+    with warnings.catch_warnings(action="ignore"):
+        p = float(stats.ttest_ind(json, xml).pvalue)
     return "no test" if math.isnan(p) else format_p_value(p)
 
 
@@ -378,7 +384,7 @@ def _compare_with_json(
     together = pairs.model_copy(update=changes)
     apart = together.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     means = select_rows(analysis.means, cell_id=[*rows["cell_id"]])
-    table = compare_tables(means, [together, apart])
+    table = Comparison.to_frame(compare_tables(means, [together, apart]))
 
     kinds = dict(zip(rows["codec"], rows["format"], strict=True))
     return [
@@ -432,7 +438,7 @@ SERIES_STYLES: Final = {
     "XML (etree) / JSON (json)": style.SeriesStyle(style.GREEN, "^"),
     "XML (xsdata) / JSON (msgspec)": style.SeriesStyle(style.GREEN, "v"),
     "XML (JAXB) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "s"),
-    "XML (JAXB, a context an object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
+    "XML (JAXB, one context per object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
     "XML (DOM) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "X"),
     "XML (XMLDecoder) / JSON (Jackson)": style.SeriesStyle(style.PINK, "*"),
     "user CPU": style.SeriesStyle(style.BLUE, "o"),

@@ -1,20 +1,17 @@
-"""The samples of study `tcp`: printed by trial, with the paper's t-tests, and measured.
+"""The samples of study `tcp`, as measured here.
 
-Begin with `recompute_tests` for the paper's tests, `collect_rows` for the rows that its tables and
-figures show, at the paper's levels and sizes.
+Begin with `collect_rows`, the rows that its tables and figures show, at the paper's levels and
+sizes.
 """
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from benchbook.analysis.runs import Analysis
-from benchbook.papers.printed_checks import Values, get_number, get_values
 from benchbook.plots import labels
 from benchbook.plots.points import (
     BLOCK_COLUMNS,
@@ -45,9 +42,6 @@ MILLION: Final = 1_000_000
 
 SIZES: Final = tuple(TRIALS)
 """Numbers of objects of scenario 2."""
-
-AS_MEANT: Final = "as meant"
-AS_PRINTED: Final = "commas as separators"
 
 FORMATS: Final = ("JSON", "XML")
 RESOURCE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
@@ -85,65 +79,6 @@ TOGETHER_LEVELS: Final[dict[str, str | int]] = {
     "process": "together",
 }
 """Both formats alternate with one server."""
-
-
-def recompute_tests() -> pd.DataFrame:
-    """Return the tests of Table 8, recomputed from Table 7.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``measure, reading, n_json, n_xml, t, df, p, p_welch, printed, agrees``. A measure with
-        misprinted decimal commas has two rows: `AS_MEANT`, and `AS_PRINTED`, where a comma
-        separates two values. Only the second gives the p-value that is printed.
-    """
-    tests = []
-    for measure in MEASURES:
-        json, xml = (
-            [get_number("tcp", "Table 7", measure, f"{kind} {trial}") for trial in TRIALS.values()]
-            for kind in FORMATS
-        )
-        readings = {AS_MEANT: [number.value for number in xml]}
-        characters = ",".join(number.printed for number in xml).split(",")
-        if len(characters) > len(xml):
-            readings[AS_PRINTED] = [float(text) for text in characters]
-
-        printed = get_number("tcp", "Table 8", measure, "p").printed
-        for reading, sample in readings.items():
-            student = t_test(get_values(json), sample)
-            test = {
-                "measure": measure,
-                "reading": reading,
-                "n_json": len(json),
-                "n_xml": len(sample),
-                "t": float(student.statistic),
-                "df": float(student.df),
-                "p": float(student.pvalue),
-                "p_welch": float(t_test(get_values(json), sample, equal_var=False).pvalue),
-                "printed": printed,
-                "agrees": _is_as_printed(float(student.pvalue), printed),
-            }
-            tests.append(test)
-    return pd.DataFrame(tests)
-
-
-def _is_as_printed(p: float, printed: str) -> bool:
-    """Return whether a p-value keeps a printed bound, or rounds to the printed digits."""
-    if printed.startswith("≤"):
-        return p <= float(printed[1:])
-    decimals = len(printed.partition(".")[2])
-    return bool(np.round(p, decimals) == float(printed))
-
-
-def t_test(
-    a: Sequence[float] | Values, b: Sequence[float] | Values, *, equal_var: bool = True
-) -> Any:
-    """Return `scipy.stats.ttest_ind`: Student's test, or Welch's; NaN for fewer than two values."""
-    # Importing it takes half a second, and figures do not need it.
-    from scipy import stats
-
-    with warnings.catch_warnings(action="ignore"):
-        return stats.ttest_ind(a, b, equal_var=equal_var)
 
 
 def collect_rows(

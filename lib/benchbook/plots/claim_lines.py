@@ -13,18 +13,13 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.plots import labels, style
 from benchbook.plots.exhibit import Bars, ClaimSheet, Exhibit, Maker
 from benchbook.plots.labels import METRICS
-from benchbook.plots.points import (
-    POINT_COLUMNS,
-    describe_missing_studies,
-    frame_points,
-    iterate_rows,
-    select_rows,
-)
+from benchbook.plots.points import POINT_COLUMNS, describe_missing_studies, frame_points
 from benchbook.plots.ratio_plot import describe_place, list_marks
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import (
@@ -141,23 +136,24 @@ def name_ratio(claim: ClaimVerdict) -> str:
     return f"{labels.write_settings(ratio)}, {quantity}"
 
 
-def number_notes(comparisons: pd.DataFrame, claims: Iterable[ClaimVerdict]) -> dict[str, list[str]]:
+def number_notes(
+    comparisons: Iterable[Comparison], claims: Iterable[ClaimVerdict]
+) -> dict[str, list[str]]:
     """Return each reason why something is not comparable, with the ids of its claims.
 
     Parameters
     ----------
     comparisons
-        As `benchbook.analysis.claim_comparisons.compare_claims` returns them.
+        Of all claims, in their order.
     claims
         Of one study.
     """
-    notes: dict[str, list[str]] = {}
-    apart = select_rows(comparisons, stands="not comparable")
-    for claim in claims:
-        rows = select_rows(apart, name=claim.id, language=claim.language)
-        for reason in dict.fromkeys(row.reason for row in iterate_rows(rows)):
-            notes.setdefault(reason, []).append(claim.id)
-    return notes
+    languages = {claim.id: claim.language for claim in claims}
+    notes: dict[str, dict[str, None]] = {}
+    for row in comparisons:
+        if row.stands == "not comparable" and row.language == languages.get(row.name):
+            notes.setdefault(row.reason, {})[row.name] = None
+    return {reason: list(ids) for reason, ids in notes.items()}
 
 
 def list_note_numbers(claim: ClaimVerdict, notes: Mapping[str, Sequence[str]]) -> list[int]:
@@ -170,13 +166,10 @@ def sort_by_verdict(claims: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
     return sorted(claims, key=lambda claim: VERDICTS.index(claim.verdict))
 
 
-def count_verdicts(verdicts: pd.DataFrame, studies: Sequence[str] = SLUGS) -> pd.DataFrame:
+def count_verdicts(
+    verdicts: Sequence[ClaimVerdict], studies: Sequence[str] = SLUGS
+) -> pd.DataFrame:
     """Return the table "Does it hold?": how many claims of each study have which verdict.
-
-    Parameters
-    ----------
-    verdicts
-        As `benchbook.analysis.verdicts.judge_claims` returns them.
 
     Returns
     -------
@@ -186,18 +179,16 @@ def count_verdicts(verdicts: pd.DataFrame, studies: Sequence[str] = SLUGS) -> pd
     """
     rows = []
     for study in (*studies, ALL_STUDIES):
-        of_study = verdicts[verdicts["study"] == study]
-        counts = VerdictCounts.count(verdicts if study == ALL_STUDIES else of_study)
+        of_study = [claim for claim in verdicts if study in (claim.study, ALL_STUDIES)]
+        counts = VerdictCounts.count(of_study)
         about = {"study": study, "claims": counts.claims, "noisy": counts.noisy}
         rows.append({**about, **counts.by_verdict})
     return pd.DataFrame(rows, columns=["study", "claims", *VERDICTS, "noisy"])
 
 
-def list_failed(verdicts: pd.DataFrame) -> list[ClaimVerdict]:
+def list_failed(verdicts: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
     """Return the claims that do not hold, in the papers' order."""
-    return [
-        claim for claim in ClaimVerdict.from_frame(verdicts) if claim.verdict == "does not hold"
-    ]
+    return [claim for claim in verdicts if claim.verdict == "does not hold"]
 
 
 def list_claim_sheets(study: str, sheets: int = 1) -> dict[str, Maker]:
@@ -217,8 +208,8 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
     sheet, sheets
         The number of the sheet, from 1, and how many sheets there are at most.
     """
-    table = select_rows(analysis.verdicts, study=study)
-    drawn = sort_by_verdict(claim for claim in ClaimVerdict.from_frame(table) if _is_drawn(claim))
+    of_study = [claim for claim in analysis.verdicts if claim.study == study]
+    drawn = sort_by_verdict(filter(_is_drawn, of_study))
 
     # As few sheets as are needed, of about the same length: 14 claims fit a printed page.
     used = min(sheets, ceil(len(drawn) / 14)) or 1
@@ -231,8 +222,8 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
         nothing = f"{study}: all claims stand on the sheets before"
     elif study in analysis.studies:
         nothing = f"{study}: no claim was judged"
-    notes = _write_notes(rows, left_out=len(table) - len(drawn)) if rows else [nothing]
-    title = f"{study}: {describe_decided(table)}{number}"
+    notes = _write_notes(rows, left_out=len(of_study) - len(drawn)) if rows else [nothing]
+    title = f"{study}: {describe_decided(of_study)}{number}"
     return Exhibit(title, _make_points(rows), tuple(notes), ClaimSheet(rows, nothing))
 
 
@@ -278,14 +269,15 @@ def make_verdict_bars(analysis: Analysis) -> Exhibit:
     """Draw how many claims of each paper have which verdict."""
     bars = []
     for study in SLUGS:
-        by_verdict = VerdictCounts.count(select_rows(analysis.verdicts, study=study)).by_verdict
-        bars += [{"level": study, "series": name, "value": by_verdict[name]} for name in VERDICTS]
+        counts = VerdictCounts.count(claim for claim in analysis.verdicts if claim.study == study)
+        for name, count in counts.by_verdict.items():
+            bars.append({"level": study, "series": name, "value": count})
     points = frame_points(bars, source="here", unit="claims")
     title, notes = describe_decided(analysis.verdicts), describe_missing_studies(analysis)
     return Exhibit(title, points, tuple(notes), Bars())
 
 
-def describe_decided(verdicts: pd.DataFrame) -> str:
+def describe_decided(verdicts: Iterable[ClaimVerdict]) -> str:
     """Return how many of some claims are decided."""
     counts = VerdictCounts.count(verdicts)
     return f"{counts.decided} of {counts.claims} claims decided here"

@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.plots.labels import EXPERIMENTAL, LANGUAGES
+from benchbook.plots.labels import LANGUAGES, UNCHECKED
 from benchbook.plots.points import FrameRow, iterate_rows, join_points
 from benchbook.text.number_format import NOT_PRINTED, format_interval, format_parts
 
@@ -121,7 +121,7 @@ def _write_cell(point: FrameRow) -> str:
     ends = format_interval(point.value, point.low, point.high, point.unit)
     if ends:
         text += f" ({ends})"
-    return f"{text} {EXPERIMENTAL}" if point.caveat else text
+    return f"{text} {UNCHECKED}" if point.caveat else text
 
 
 def group_digits(printed: str) -> str:

@@ -1,6 +1,6 @@
 """Labels: the names in print of databases, networks, languages, codecs, formats and metrics.
 
-A label of a database goes with its caveat: adapters that are experimental are marked.
+A label of a database goes with its caveat: a plug-in's adapter is marked until it was checked.
 """
 
 import re
@@ -39,7 +39,7 @@ CODECS: Final = {
     "jackson": "Jackson",
     "jaxb": "JAXB",
     "moxy": "MOXy",
-    "jaxb_context": "JAXB, a context an object",
+    "jaxb_context": "JAXB, one context per object",
     "dom": "DOM",
     "xmldecoder": "XMLDecoder",
 }
@@ -73,8 +73,8 @@ METRICS: Final = {
 Times per object are not: their ratio is that of the times.
 """
 
-EXPERIMENTAL: Final = "experimental"
-"""The mark in a table's cells."""
+UNCHECKED: Final = "not checked"
+"""The mark of a plug-in's database whose server was not checked."""
 
 
 def name_database(name: str) -> str:
@@ -106,18 +106,22 @@ def sort_databases(names: set[str]) -> list[str]:
 
 def list_caveats(rows: pd.DataFrame) -> dict[str, str]:
     """Return the caveat of each database in the column ``database`` that has one."""
-    experimental = sorted(rows["database"][find_unchecked(rows)].astype(str).unique())
-    return {name: f"{name_database(name)} is {products.EXPERIMENTAL}" for name in experimental}
+    caveats = {}
+    for name in sorted(rows["database"][find_unchecked(rows)].astype(str).unique()):
+        product = products.parse_name(name).product
+        remedy = f"benchbook servers check {product}"
+        caveats[name] = f"{name_database(name)} is {UNCHECKED} on its server ({remedy})"
+    return caveats
 
 
 def list_versions(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the versions of each database's servers, those of experimental adapters marked."""
+    """Return the versions of each database's servers, those that were not checked marked."""
     rows = rows.dropna(subset=["database", "database_version"])
     rows = rows[rows["database_version"] != ""]
     by_database = {}
     for name, group in rows.groupby("database"):
         text = ", ".join(sorted(set(group["database_version"])))
-        if find_unchecked(group).any() and EXPERIMENTAL not in text:
-            text = f"{text} ({EXPERIMENTAL})"
+        if find_unchecked(group).any() and UNCHECKED not in text:
+            text = f"{text} ({UNCHECKED})"
         by_database[str(name)] = text
     return by_database

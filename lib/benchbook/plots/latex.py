@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -46,10 +46,10 @@ _SPECIAL: Final = {
 }
 
 
-def escape_text(text: str) -> str:
+def escape_text(text: object) -> str:
     """Return a text whose special characters LaTeX prints."""
-    text = "".join(_SPECIAL.get(letter, letter) for letter in text)
-    return re.sub(r'"([^"]*)"', r"``\1''", text)
+    escaped = "".join(_SPECIAL.get(letter, letter) for letter in str(text))
+    return re.sub(r'"([^"]*)"', r"``\1''", escaped)
 
 
 def write_comment(about: Mapping[str, object]) -> str:
@@ -107,28 +107,17 @@ def write_table(
         parts = _SOURCE.fullmatch(str(column))
         heads.append((parts[1], parts[2]) if parts else ("", str(column)))
     size, places = _fit_columns(texts, [source for _, source in heads], points)
-    rows = [_write_row(row) for row in texts.itertuples(index=False, name=None)]
     lines = [
         f"\\begin{{{kind}}}",
         f"  \\centering\\{size}\\setlength{{\\tabcolsep}}{{{_GAP}pt}}",
         f"  \\caption{{{_write_caption(title, notes)}}}",
         f"  \\label{{tab:{name}}}",
         r"  \vspace{4pt}",
-        f"  \\begin{{tabular}}{{{places}}}",
-        r"    \toprule",
-        *_write_heads(heads),
-        r"    \midrule",
-        *rows,
-        r"    \bottomrule",
-        r"  \end{tabular}",
+        _write_tabular(texts, heads, places).rstrip(),
         f"\\end{{{kind}}}",
     ]
     packages = "% needs \\usepackage{array,booktabs}\n"
     return packages + write_comment(about) + "\n".join(lines) + "\n"
-
-
-def _write_row(texts: Iterable[str]) -> str:
-    return "    " + " & ".join(map(escape_text, texts)) + r" \\"
 
 
 def _write_caption(title: str, notes: Sequence[str]) -> str:
@@ -171,31 +160,22 @@ def _fit_columns(texts: pd.DataFrame, heads: Sequence[str], points: float) -> tu
     return size, "".join(places)
 
 
-def _write_heads(heads: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the headings: one line, or two where columns share one."""
-    groups = []
-    for group, columns in groupby(heads, key=itemgetter(0)):
-        groups.append((group, [source for _, source in columns]))
-    # One line, unless columns share a heading.
-    if not any(group and len(sources) > 1 for group, sources in groups):
-        texts = [f"{group}, {source}" if group else source for group, source in heads]
-        return [_write_row(texts)]
-    # Else the shared headings above, with rules, and the sources below.
-    above: list[str] = []
+def _write_tabular(texts: pd.DataFrame, heads: Sequence[tuple[str, str]], places: str) -> str:
+    """Return rows and headings; columns of one quantity share a heading with a rule below it."""
     rules: list[str] = []
-    below: list[str] = []
     first = 1
-    for group, sources in groups:
-        count = len(sources)
+    for group, columns in groupby(heads, key=itemgetter(0)):
+        last = first + len(list(columns)) - 1
         if group:
-            above.append(f"\\multicolumn{{{count}}}{{c}}{{{escape_text(group)}}}")
-            rules.append(f"\\cmidrule(lr){{{first}-{first + count - 1}}}")
-        else:
-            above.append(" & " * (count - 1))
-        below += map(escape_text, sources)
-        first += count
-    return [
-        f"    {' & '.join(above)} \\\\",
-        f"    {''.join(rules)}",
-        f"    {' & '.join(below)} \\\\",
-    ]
+            rules.append(f"\\cmidrule(lr){{{first}-{last}}}")
+        first = last + 1
+    # One line of headings, unless columns share one.
+    is_shared = len(rules) < sum(group != "" for group, _ in heads)
+    if is_shared:
+        texts = texts.set_axis(pd.MultiIndex.from_tuples(heads), axis="columns")
+    styler = texts.style.hide(axis="index").format(escape_text)
+    styler.format_index(escape_text, axis="columns")
+    tabular = styler.to_latex(column_format=places, hrules=True, multicol_align="c")
+    if is_shared:
+        tabular = tabular.replace("\\\\\n", f"\\\\\n{''.join(rules)}\n", 1)
+    return tabular

@@ -108,15 +108,14 @@ class RatioFigure:
 
     def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
         """Return the comparisons that are drawn, in their order, and notes on their levels."""
-        table = select_rows(
-            analysis.tables, study=self.study, name=self.name, kind="ratio", metric=list(METRICS)
-        )
+        about = (self.study, self.name, "ratio")
+        compared = [row for row in analysis.tables if (row.study, row.name, row.kind) == about]
+        table = select_rows(frame_comparisons(compared), metric=list(METRICS))
         if self.operations:
             table = select_rows(table, operation=self.operations)
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
 
         # Of a factor that is shown, only cells that ran at several levels.
-        table = add_settings(table)
         if self.factor:
             table = _keep_several_levels(table[table["estimate"].notna()], self.factor)
 
@@ -202,24 +201,24 @@ def list_own_levels(rows: Sequence[Comparison]) -> tuple[list[list[str]], list[s
     return [[level for level in of_row if level not in shared] for of_row in levels], shared
 
 
-def add_settings(table: pd.DataFrame) -> pd.DataFrame:
-    """Return comparisons with a column for each of their settings, and the ``language``."""
+def frame_comparisons(rows: Iterable[Comparison]) -> pd.DataFrame:
+    """Return comparisons as a frame, with a column for each of their settings, too."""
+    table = Comparison.to_frame(rows)
     settings = build_settings_frame(table["settings"]).set_axis(table.index)
-    settings = settings.drop(columns=[name for name in settings if name in table])
-    return table.join(settings).assign(language=table["language"])
+    return table.join(settings.drop(columns=[name for name in settings if name in table]))
 
 
 def index_comparisons(
-    table: pd.DataFrame,
+    rows: Iterable[Comparison],
     factors: Sequence[str],
     preferred: Levels,
     by_language: Mapping[str, Levels] | None = None,
 ) -> tuple[ComparisonIndex, list[str]]:
     """Return comparisons by language and levels of some factors, and notes on other levels."""
-    tables, notes = choose_levels_by_language(add_settings(table), preferred, by_language)
+    tables, notes = choose_levels_by_language(frame_comparisons(rows), preferred, by_language)
     index: ComparisonIndex = {}
-    for language, rows in tables.items():
-        for row in iterate_rows(rows):
+    for language, table in tables.items():
+        for row in iterate_rows(table):
             levels = [getattr(row, name) for name in factors]
             index[(language, *levels)] = row
     return index, notes
@@ -312,8 +311,9 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
     """Draw each study's headline on one sheet."""
     parts = []
     for study, headline in headlines.items():
-        rows = select_rows(analysis.verdicts, id=headline.claim).dropna(subset="estimate")
-        for claim in ClaimVerdict.from_frame(rows):
+        for claim in analysis.verdicts:
+            if claim.id != headline.claim or isnan(claim.estimate):
+                continue
             label = headline.label.format(b=claim.b)
             level = f"{study}: {label} ({describe_place(claim)})"
             marks = list_marks(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)

@@ -30,21 +30,28 @@ _OWN: Final[dict[str, str]] = {
     "mariadb+relational": "mysql.adapter:MariaDBTables",
     "couchdb": "couchdb.adapter:CouchDB",
     "rethinkdb": "rethinkdb.adapter:RethinkDB",
-    "couchbase": "couchbase.adapter:Couchbase",
-    "sqlserver+relational": "sqlserver.adapter:SQLServer",
-    "arangodb": "arangodb.adapter:ArangoDB",
     "noop": "noop:NoOp",
 }
 """Each database's module in `benchbook.databases` and its class there."""
 
+MORE_DATABASES: Final = ("couchbase", "sqlserver+relational", "arangodb")
+"""Databases that grids and claims name, and whose adapters are in a plug-in of ours."""
+
 DATABASES: Final[dict[str, str]] = {
     **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
+    **dict.fromkeys(MORE_DATABASES, ""),
     **{
         name: f"{entry.module}:{entry.attribute}"
         for name, entry in plugins.list_plugins("databases", tuple(_OWN)).items()
     },
 }
-"""Each database's module and its class there, those of other packages last."""
+"""Each database's module and its class there; empty where a plug-in is not installed."""
+
+PLUGIN_DATABASES: Final = tuple(name for name in DATABASES if name not in _OWN)
+"""Databases of other packages, whose adapters no test of ours runs against the product.
+
+A claim uses them once a user has checked a server (`benchbook.results.server_checks`).
+"""
 
 _MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
@@ -133,15 +140,10 @@ class Image:
     reference: str
     licence: str
     folder: str = ""  # Its programs' folder, if not on its PATH.
-    # The port of a server that has only this one, so it runs on a bridge; 0: any, on the loopback.
-    port: int = 0
-    memory_gb: float = 0  # Free memory that a server needs to start.
-    # Whether a user must accept the makers' terms, by `ACCEPTED_TERMS`.
-    terms: bool = False
 
-
-ACCEPTED_TERMS: Final = ("ACCEPT_EULA", "Y")
-"""The environment variable, and its value, by which a user accepts a maker's terms."""
+    def find_fault(self) -> str:
+        """Return why no server can start from it; a plug-in's image may need more than others."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -164,25 +166,32 @@ class Product:
     # Whether its driver takes an address with several hosts.
     several_hosts: bool = False
     host_option: str = ""  # An option of the address that may have the host.
-    # The driver's package that the extra of its name installs; empty: always installed.
-    extra_driver: str = ""
-    # The versions on which its adapters passed all tests; None: experimental.
-    tested_on: str | None = None
+    tested_on: str = ""  # The versions on which its adapters passed all tests of the suite.
 
 
-EXPERIMENTAL: Final = "experimental: never run against the product"
-"""Printed for a database whose product has no ``tested_on``, and was not checked here."""
+_MORE_PRODUCTS: Final = {
+    "couchbase": Product("Couchbase", ("couchbase",), ()),
+    "sqlserver": Product("SQL Server", ("sqlserver",), ()),
+    "arangodb": Product("ArangoDB", ("arangodb",), ()),
+}
+"""What is known of the products of `MORE_DATABASES` without their plug-in."""
 
 
 def find_adapter(database: str) -> tuple[str, str]:
-    """Return module and class of a database's adapter; `KeyError` for an unknown database."""
+    """Return module and class of a database's adapter; both are empty without its plug-in.
+
+    `KeyError` for an unknown database.
+    """
     module, _, name = DATABASES[database].partition(":")
     return module, name
 
 
 def load_product(name: str) -> Product:
     """Return the facts about a product; `KeyError` when there is none of that name."""
-    product: Product = importlib.import_module(_find_folder(name)).PRODUCTS[name]
+    folder = _find_folder(name)
+    if not folder:
+        return _MORE_PRODUCTS[name]
+    product: Product = importlib.import_module(folder).PRODUCTS[name]
     return product
 
 
@@ -213,22 +222,12 @@ def is_unsupported(database: str, capability: str) -> bool:
     return capability in load_database_product(database).limitations
 
 
-def is_experimental(database: str) -> bool:
-    """Return whether no test of ours ran a database's adapter against its product.
-
-    A claim uses it once a user has checked a server (`benchbook.results.server_checks`).
-    """
-    name = parse_name(database).product
-    return name in PRODUCTS and load_product(name).tested_on is None
-
-
-def find_missing_driver(name: str) -> str:
-    """Return how to install the driver of a database or product; empty when it is installed."""
-    product = load_database_product(name)
-    if not product.extra_driver or importlib.util.find_spec(product.extra_driver):
-        return ""
-    extra = f"benchbook[{parse_name(name).product}]"
-    return f"{product.title}'s driver is not installed: install {extra}"
+def find_missing_plugin(name: str) -> str:
+    """Return how to install the plug-in of a database or product; empty when it is installed."""
+    product = parse_name(name).product
+    if product in PRODUCTS and not _find_folder(product):
+        return "install benchbook-more-databases"
+    return ""
 
 
 def format_title(database: str) -> str:
@@ -245,7 +244,10 @@ def format_title(database: str) -> str:
 
 @cache
 def _find_folder(product: str) -> str:
-    """Return the folder of a product's adapters, as a package; `KeyError` when there is none."""
+    """Return the folder of a product's adapters, as a package; empty without its plug-in.
+
+    `KeyError` when there is no product of that name.
+    """
     for database in DATABASES:
         if product != "none" and parse_name(database).product == product:
             return find_adapter(database)[0].rpartition(".")[0]

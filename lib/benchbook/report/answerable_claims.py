@@ -1,8 +1,9 @@
 """The claims that a machine can answer in a profile, and what each lever adds.
 
 Begin with `find_answers`. A comparison can be answered where all its terms are among the profile's
-cells and run on the machine, no adapter is experimental, and no reason of `data/claims` makes it
-not comparable. A claim can be answered where at least one of its comparisons can, in any language.
+cells and run on the machine, each plug-in's adapter was checked, and no reason of `data/claims`
+makes it not comparable. A claim can be answered where at least one of its comparisons can, in any
+language.
 """
 
 import os
@@ -24,7 +25,7 @@ from benchbook.analysis.claims import Claim, MeasuredClaim, UnmeasuredClaim, for
 from benchbook.analysis.published import Terms
 from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination, find_deployment, list_own_products, read_commit
+from benchbook.grid.cells import Combination
 from benchbook.grid.expansion import ChosenCell, choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
@@ -44,7 +45,7 @@ from benchbook.text.number_format import format_count
 LeverKind: TypeAlias = Literal[
     "product", "language", "namespaces", "delay", "processors", "network", "containers", "commit"
 ]
-NoAnswer: TypeAlias = Literal["experimental adapter", "not comparable", "not in the profile"]
+NoAnswer: TypeAlias = Literal["unchecked adapter", "not comparable", "not in the profile"]
 """Why nothing lets a machine answer a comparison: of a claim's, the first of these counts."""
 
 ServerKey: TypeAlias = tuple[str, Topology, bool]
@@ -125,10 +126,11 @@ class Machine:
         """Return the levers without which a cell does not run here."""
         needs = set()
         is_in_network = cell.network != networks.NO_NETWORK
-        for product in (cell.product, *list_own_products(cell.study, cell.parameters)):
+        others = load_study(cell.study).other_products(cell.parameters)
+        for product in (cell.product, *others):
             if product != "none" and (product, cell.topology, is_in_network) not in self.servers:
                 needs.add(Lever("product", product))
-        if read_commit(cell.parameters) == "later" and not self.commits_later:
+        if cell.parameters.commit_time == "later" and not self.commits_later:
             needs.add(Lever("commit"))
         if cell.parameters.language not in self.languages:
             needs.add(Lever("language", cell.parameters.language))
@@ -203,7 +205,7 @@ class ClaimAnswers:
                     "claims": f"{sign}{len(row.claims)}",
                     "in the paper's language": f"{sign}{len(row.in_paper_language)}",
                     "comparisons": f"{sign}{row.comparisons}",
-                    "minutes a block": row.describe_minutes(),
+                    "minutes per block": row.describe_minutes(),
                 }
             )
         rest = sum(map(len, self.never.values()))
@@ -213,7 +215,7 @@ class ClaimAnswers:
     def describe_rest(self) -> list[str]:
         """Return the claims that have no answer, by reason and study, and those not counted."""
         words = {
-            "experimental adapter": "need an adapter that is experimental",
+            "unchecked adapter": "need a database whose adapter was not checked",
             "not comparable": "are not comparable here",
             "not in the profile": f"need cells that {self.profile} does not have",
         }
@@ -531,7 +533,7 @@ def _list_cells(profile: str, machine: Machine) -> list[tuple[Cell, frozenset[Le
 
 def _make_cell(chosen: ChosenCell) -> Cell:
     """Return a cell of a machine that is only described."""
-    product, topology = find_deployment(chosen.study, chosen.parameters)
+    product, topology = load_study(chosen.study).deployment(chosen.parameters)
     return Cell(
         chosen.study,
         chosen.parameters,
@@ -586,7 +588,7 @@ def _find_refusal(claim: MeasuredClaim, compared: ClaimMeans) -> NoAnswer | None
         return "not comparable"
     databases = [str(mean.settings.get("database") or "") for mean in compared.means.values()]
     if any(map(is_unchecked, databases)):
-        return "experimental adapter"
+        return "unchecked adapter"
     return None
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-import benchbook
 from benchbook import grid, paths
+from benchbook.analysis.judged_tables import hash_files, hash_results, hash_rules
 from benchbook.files import suite_files
 from benchbook.grid.cells import list_judged_results, list_user_ids
 from benchbook.results.folder import list_files, verify_files
@@ -122,25 +122,12 @@ def _check_results(identities: Iterable[str]) -> None:
 
 def hash_inputs(profile: str) -> str:
     """Return a hash of the results, the reference run, grids, papers, the notebook and the code."""
-    digest = hashlib.sha256(profile.encode())
-    # Results by their names, sizes and times, without reading them.
-    for result in list_files():
-        path, facts = result.path, result.path.stat()
-        name = f"{path.parent.name}/{path.name}"
-        digest.update(f"{name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     sources = [
         paths.notebooks() / NOTEBOOK,
-        *paths.grids().glob("*.yaml"),
-        *paths.published_numbers().glob("*.csv"),
-        *paths.claims().glob("*.yaml"),
-        *paths.findings().glob("*.yaml"),
         *paths.reference().glob("*.parquet"),
-        *Path(benchbook.__file__).parent.rglob("*.py"),
         *TEMPLATE.iterdir(),
     ]
-    for file in sorted(sources):
-        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+    return f"{profile} {hash_results(list_files())} {hash_files(sources)} {hash_rules()}"
 
 
 def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:

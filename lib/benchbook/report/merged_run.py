@@ -95,7 +95,7 @@ class MergedRun:
     @cached_property
     def own_comparisons(self) -> list[Comparison]:
         """The comparisons of these cells; noisy blocks count where there are too few others."""
-        return Comparison.from_frame(compare_tables(self.own.means, counts_noisy=True))
+        return compare_tables(self.own.means, counts_noisy=True)
 
     @cached_property
     def reference(self) -> Analysis | None:

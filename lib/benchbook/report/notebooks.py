@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Generic
 
 import pandas as pd
 from IPython.display import Image, Markdown
@@ -33,7 +32,8 @@ from benchbook.plots.points import frame_points, join_points, select_rows
 from benchbook.plots.ratio_plot import name_a_over_b
 from benchbook.results.folder import join_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
-from benchbook.studies.cell import NOISE_ATTRIBUTE, CellParameters
+from benchbook.studies.cell import NOISE_ATTRIBUTE, ParametersT
+from benchbook.studies.study import Study
 from benchbook.text.number_format import (
     NOT_PRINTED,
     format_count,
@@ -61,20 +61,22 @@ _PIXELS_PER_INCH: Final = 100
 
 
 @dataclass(frozen=True)
-class NotebookRun:
+class NotebookRun(Generic[ParametersT]):
     """A run that was made in this process: its parameters and its rows."""
 
-    parameters: CellParameters
+    parameters: ParametersT
     rows: pd.DataFrame
 
 
-def measure_other(study: ModuleType, own: Mapping[str, Any], **levels: Any) -> NotebookRun:
+def measure_other(
+    study: Study[ParametersT], own: Mapping[str, Any], **levels: Any
+) -> NotebookRun[ParametersT]:
     """Run a study once more with other levels of some parameters, for the other side of a ratio.
 
     Parameters
     ----------
     study
-        The study's module, such as `benchbook.studies.crud`.
+        The study, such as `benchbook.studies.crud.STUDY`.
     own
         The notebook's names (``globals()``), among them the study's parameters.
     levels
@@ -85,10 +87,10 @@ def measure_other(study: ModuleType, own: Mapping[str, Any], **levels: Any) -> N
 
 
 def show_answer(
-    study: ModuleType,
+    study: Study[ParametersT],
     observations: pd.DataFrame,
     own: Mapping[str, Any],
-    other: NotebookRun | None = None,
+    other: NotebookRun[ParametersT] | None = None,
 ) -> Markdown:
     """Return every ratio of a run with its interval, beside the paper's and those of batch runs.
 
@@ -98,7 +100,7 @@ def show_answer(
     Parameters
     ----------
     study
-        The study's module, such as `benchbook.studies.crud`.
+        The study, such as `benchbook.studies.crud.STUDY`.
     observations
         The rows of its run.
     own
@@ -106,7 +108,6 @@ def show_answer(
     other
         A second run, where one run has only one side of the ratio.
     """
-    slug = _name_study(study)
     parameters = study.Parameters.of(own)
     runs = [NotebookRun(parameters, observations), *([other] if other else [])]
     comparisons = _compare(study, runs)
@@ -114,10 +115,10 @@ def show_answer(
         return _to_markdown("**No ratio:** this run has only one side of the question.")
 
     # The same comparisons in runs of blocks.
-    here = Run.read_results(slug, list_finished_ids(slug))
+    here = Run.read_results(study.name, list_finished_ids(study.name))
     tables = {
-        "batch runs here": Comparison.from_frame(here.analysis.tables),
-        "reference run": Comparison.from_frame(_compare_reference(slug)),
+        "batch runs here": here.analysis.tables,
+        "reference run": _compare_reference(study.name),
     }
     columns = {
         name: {make_comparison_key(row): row for row in rows}
@@ -127,7 +128,7 @@ def show_answer(
 
     lines = _write_comparisons(comparisons, columns)
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})
-    caption = _write_caption(slug, runs, languages)
+    caption = _write_caption(study.name, runs, languages)
     noise = [run.rows.attrs.get(NOISE_ATTRIBUTE) for run in runs]
     said = [_write_noise(words) for words in noise if words is not None]
     return _to_markdown("\n\n".join([*dict.fromkeys(said), "\n".join(lines), caption]))
@@ -228,7 +229,7 @@ def show_table(table: pd.DataFrame) -> Styler:
 
 
 def draw_sizes(
-    study: ModuleType,
+    study: Study[ParametersT],
     own: Mapping[str, Any],
     sizes: Sequence[int],
     metrics: Sequence[str] = ("wall_time", "elapsed_time"),
@@ -248,7 +249,6 @@ def draw_sizes(
     other
         The levels of a second run, as of `measure_other`; without them there is only one run.
     """
-    slug = _name_study(study)
     few = {"repetitions": MIN_BLOCKS}
     rows: list[Comparison] = []
     for n in sizes:
@@ -266,10 +266,10 @@ def draw_sizes(
 
     # The paper's ratios are beside the reference run's comparisons, at the sizes that it printed.
     keys = {_key_without_n(row) for row in rows}
-    printed = _compare_reference(slug).dropna(subset="published")
-    papers = [row for row in Comparison.from_frame(printed) if _key_without_n(row) in keys]
+    printed = [row for row in _compare_reference(study.name) if row.published > 0]
+    papers = [row for row in printed if _key_without_n(row) in keys]
 
-    return _draw_ratios(slug, rows, papers)
+    return _draw_ratios(study.name, rows, papers)
 
 
 def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Comparison]) -> Image:
@@ -316,26 +316,22 @@ def _align(table: pd.DataFrame, texts: Sequence[Any]) -> Styler:
 
 
 @cache
-def _compare_reference(slug: str) -> pd.DataFrame:
+def _compare_reference(slug: str) -> list[Comparison]:
     """Return the comparisons of a study's tables in the reference run."""
     return compare_tables(select_rows(load_reference_means(), study=slug))
 
 
-def _name_study(study: ModuleType) -> str:
-    return study.__name__.rpartition(".")[2]
-
-
-def _compare(study: ModuleType, runs: Iterable[NotebookRun]) -> list[Comparison]:
+def _compare(
+    study: Study[ParametersT], runs: Iterable[NotebookRun[ParametersT]]
+) -> list[Comparison]:
     """Return the ratios of runs in this process; each repetition is taken as a block."""
     table = pd.concat([_join_levels(study, run) for run in runs])
-    table = Analysis.from_observations(table.assign(block=table["repetition"])).tables
-    rows = [
-        row for row in Comparison.from_frame(table) if row.kind == "ratio" and row.metric in METRICS
-    ]
-    return [row for row in rows if row.estimate > 0]
+    rows = Analysis.from_observations(table.assign(block=table["repetition"])).tables
+    ratios = [row for row in rows if row.kind == "ratio" and row.metric in METRICS]
+    return [row for row in ratios if row.estimate > 0]
 
 
-def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
+def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd.DataFrame:
     """Return a run's rows with the columns that a batch run writes for its cell."""
     # The level of each row, unless several alternate and the row states its own.
     parameters = run.parameters
@@ -346,11 +342,10 @@ def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
     if known.get("format") == "both":
         del known["format"]
     # What a batch run knows of the cell.
-    slug = _name_study(study)
     known |= parameters.as_columns()
     known |= {
-        "study": slug,
-        "cell_id": str(levels.get("database", slug)),
+        "study": study.name,
+        "cell_id": str(levels.get("database", study.name)),
         "block": 0,
         "state": "done",
         "host": "here",
@@ -360,7 +355,9 @@ def _join_levels(study: ModuleType, run: NotebookRun) -> pd.DataFrame:
     return rows
 
 
-def _write_caption(slug: str, runs: Sequence[NotebookRun], languages: Iterable[str]) -> str:
+def _write_caption(
+    slug: str, runs: Sequence[NotebookRun[ParametersT]], languages: Iterable[str]
+) -> str:
     """Name the limits of the ratios, and link the verdicts.
 
     Parameters

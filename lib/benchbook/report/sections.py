@@ -6,7 +6,7 @@ display something in the notebook; those that begin with ``render`` return it.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isnan, log
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +27,9 @@ from benchbook.analysis.verdicts import (
     list_not_testable,
 )
 from benchbook.grid.cells import list_current_refusals
-from benchbook.papers import exhibits, recomputed
+from benchbook.papers import exhibits
 from benchbook.papers.exhibits import load_citation
+from benchbook.papers.findings import PaperFinding, load_checks, load_findings
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.claims_plot import find_claimed_range, find_limits
 from benchbook.plots.labels import METRICS
@@ -142,7 +143,7 @@ def _list_verdict_sheets(slug: str) -> list[str]:
 
 def _show_claims(merged: MergedRun, slug: str) -> None:
     """Show the claims of a study in lines, and as a figure behind a fold."""
-    verdicts = select_rows(merged.analysis.verdicts, study=slug)
+    verdicts = [claim for claim in merged.analysis.verdicts if claim.study == slug]
     reference = merged.reference.verdicts if merged.reference else None
     claims = render_claims(verdicts, merged.analysis.comparisons, reference)
     show(f"### Claims of {slug}", claims)
@@ -254,7 +255,7 @@ def render_fold(summary: str, parts: Sequence[NotebookOutput]) -> HTML:
 
 def render_own_numbers(slug: str, own: str) -> HTML:
     """Render what does not follow from a paper's own numbers, behind its count."""
-    checks, findings = recomputed.run_checks(slug), recomputed.list_findings(slug)
+    checks, findings = load_checks(slug), load_findings(slug)
     parts = [render_findings(findings), render_checks(checks)]
     return _render(
         "own_numbers",
@@ -262,18 +263,18 @@ def render_own_numbers(slug: str, own: str) -> HTML:
         own=own,
         findings=len(findings),
         parts=[Markup(part.data) for part in parts],
-        disagree=int((~checks["agrees"].astype(bool)).sum()),
+        disagree=int((~checks["agrees"]).sum()),
         recomputed=len(checks),
     )
 
 
-def render_findings(findings: Sequence[recomputed.PaperFinding]) -> HTML:
+def render_findings(findings: Sequence[PaperFinding]) -> HTML:
     """Render what does not follow from a paper's own numbers, one card per finding."""
     return _render("findings", findings=findings)
 
 
 def render_checks(table: pd.DataFrame) -> HTML:
-    """Render `benchbook.papers.recomputed.run_checks`; the checks that agree are folded."""
+    """Render `benchbook.papers.findings.load_checks`; the checks that agree are folded."""
     differ = list(iterate_rows(table[~table["agrees"].astype(bool)]))
     agree = list(iterate_rows(table[table["agrees"].astype(bool)]))
     return _render("checks", differ=differ, agree=agree)
@@ -298,8 +299,8 @@ def render_failures(analysis: Analysis) -> HTML:
         (claim, claim_lines.write_line(claim))
         for claim in claim_lines.list_failed(analysis.verdicts)
     ]
-    checks = recomputed.run_checks()
-    counts = checks.loc[~checks["agrees"].astype(bool), "study"].value_counts()
+    checks = load_checks()
+    counts = checks.loc[~checks["agrees"], "study"].value_counts()
     return _render(
         "failed",
         failed=failed,
@@ -311,21 +312,22 @@ def render_failures(analysis: Analysis) -> HTML:
 
 
 def render_claims(
-    verdicts: pd.DataFrame, comparisons: pd.DataFrame, reference: pd.DataFrame | None = None
+    claims: Sequence[ClaimVerdict],
+    comparisons: Iterable[Comparison],
+    reference: Iterable[ClaimVerdict] | None = None,
 ) -> HTML:
     """Render a study's claims, one line per claim, by verdict; those not judged are folded.
 
     Parameters
     ----------
-    verdicts
-        Rows of `benchbook.analysis.runs.Analysis.verdicts`, of one study.
+    claims
+        Those of one study.
     comparisons
-        `benchbook.analysis.runs.Analysis.comparisons`.
+        Of all claims.
     reference
         Verdicts of the reference run, shown beside; None: they are not shown.
     """
     # A line per claim, by verdict.
-    claims = ClaimVerdict.from_frame(verdicts)
     notes = claim_lines.number_notes(comparisons, claims)
     lines = {}
     for claim in claims:
@@ -345,13 +347,11 @@ def render_claims(
         rows = [(claim, lines[claim.id], _place_marks(claim, ends)) for claim in of_verdict]
         groups.append((verdict, rows))
     ratios = Counter(lines[claim.id].divided for claim in judged)
-    in_reference = {}
-    if reference is not None:
-        in_reference = dict(zip(reference["id"], reference["verdict"], strict=True))
+    in_reference = {claim.id: claim.verdict for claim in reference or ()}
     return _render(
         "claims",
         study=claims[0].study,
-        counts=VerdictCounts.count(verdicts),
+        counts=VerdictCounts.count(claims),
         judged=[group for group in groups if group[0] not in _UNJUDGED],
         rest=[group for group in groups if group[0] in _UNJUDGED],
         notes=[*notes],

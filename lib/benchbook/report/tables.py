@@ -7,7 +7,7 @@ sorted and filtered by DataTables, which the package `itables` brings. `render_t
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.analysis.comparisons import Comparison
-from benchbook.papers.tcp_samples import recompute_tests
+from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import FrameRow, iterate_rows
@@ -218,7 +218,7 @@ def _write_t_test(row: FrameRow) -> list[str]:
     ]
 
 
-def render_aa_checks(checks: pd.DataFrame) -> NotebookOutput:
+def render_aa_checks(checks: Iterable[Comparison]) -> NotebookOutput:
     """Render the A/A checks: how many times as much arm b took as arm a."""
     rows = [
         {
@@ -229,14 +229,14 @@ def render_aa_checks(checks: pd.DataFrame) -> NotebookOutput:
             "Blocks": row.blocks,
             "Arm b over arm a": row.words,
         }
-        for row in Comparison.from_frame(checks)
+        for row in checks
     ]
     return render_table(pd.DataFrame(rows), otherwise="No A/A check ran.")
 
 
 def render_printed_tests() -> NotebookOutput:
     """Render the t-tests that the papers print, recomputed from their own numbers."""
-    tests = recompute_tests()
+    tests = load_t_tests()
     columns = {
         "Measure": tests["measure"],
         "Commas": tests["reading"],
@@ -267,7 +267,7 @@ def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
     return render_table(
         pd.DataFrame(columns),
         fold=f"cold start and steady state of {len(cold_starts)} cells",
-        otherwise="Too few repetitions a cell to tell a cold start from a steady state.",
+        otherwise="Too few repetitions per cell to tell a cold start from a steady state.",
     )
 
 

@@ -6,7 +6,7 @@ go through `escape_markdown`.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, Final
@@ -22,7 +22,7 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import find_unchecked
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
-from benchbook.papers.recomputed import PaperFinding
+from benchbook.papers.findings import PaperFinding
 from benchbook.plots import labels
 from benchbook.plots.claim_lines import NOISY_NOTE, write_line
 from benchbook.plots.labels import LANGUAGES
@@ -187,10 +187,10 @@ def describe_cells(merged: MergedRun) -> str:
     if without:
         missing = f"Nothing was measured of {', '.join(without)}"
         text += f"{missing}: there the papers' numbers stand alone. "
-    experimental = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
-    if experimental:
-        names = escape_markdown(", ".join(experimental))
-        text += f"These adapters are experimental, never run against the product: {names}."
+    unchecked = sorted(merged.means["database"][find_unchecked(merged.means)].unique())
+    if unchecked:
+        names = escape_markdown(", ".join(unchecked))
+        text += f"These databases were not checked on their servers, and decide no claim: {names}."
     return text
 
 
@@ -216,11 +216,12 @@ def list_absent_products(merged: MergedRun) -> str:
     return "\n".join(lines)
 
 
-def describe_trust(checks: pd.DataFrame) -> str:
+def describe_trust(checks: list[Comparison]) -> str:
     """Return whether the machine can be trusted, and what the A/A checks say."""
-    tested = checks[checks["low"].notna()]
-    answer = "Yes, as far as it was tested." if len(tested) else "We do not know."
-    if len(select_differing(tested)):
+    answer = "We do not know."
+    if not all(isnan(row.low) for row in checks):
+        answer = "Yes, as far as it was tested."
+    if select_differing(checks):
         answer = "Not in everything."
     return f"**{answer}** {describe_aa_checks(checks)}"
 
@@ -234,24 +235,22 @@ def describe_hosts(analysis: Analysis) -> str:
     return f"In {count} that ran on several hosts, all hosts have a on the same side of b."
 
 
-def describe_aa_checks(checks: pd.DataFrame) -> str:
+def describe_aa_checks(checks: Iterable[Comparison]) -> str:
     """Describe the A/A checks of `benchbook.analysis.Analysis.aa`."""
-    tested = checks[checks["low"].notna()]
-    if tested.empty:
+    tested = [row for row in checks if not isnan(row.low)]
+    if not tested:
         few = "No A/A check ran on five blocks or more"
         return f"{few}, so we do not know how steady the machine is."
     different = select_differing(tested)
-    if different.empty:
+    if not different:
         agreed = f"A/A: the same cell, measured twice, agreed in all {len(tested)} checks"
-        ratios = [compute_detectable_ratio(row) for row in Comparison.from_frame(tested)]
+        ratios = [compute_detectable_ratio(row) for row in tested]
         least_precise = pd.Series(ratios).max()
         if isnan(least_precise):
             return f"{agreed}."
         shown = format_number(least_precise, digits=2)
         return f"{agreed}; the least precise of them would show a ratio beyond {shown}."
-    names = ", ".join(
-        f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in iterate_rows(different)
-    )
+    names = ", ".join(f"{row.study} ({row.metric}, {LANGUAGES[row.language]})" for row in different)
     counts = f"differed in {len(different)} of {len(tested)} checks"
     return (
         f"**A/A: the same cell, measured twice, {counts}: {names}.** "
@@ -325,28 +324,29 @@ def describe_t_tests(table: pd.DataFrame) -> str:
 
 
 def describe_recomputations(
-    tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[PaperFinding]
+    tally: pd.DataFrame, coverage: pd.DataFrame, findings: Sequence[PaperFinding]
 ) -> str:
     """Return how many printed numbers were recomputed, how many agree, and what does not follow.
 
     Parameters
     ----------
     tally
-        As `benchbook.papers.recomputed.count_checks` returns it.
+        As `benchbook.papers.findings.count_checks` returns it.
     coverage
-        As `benchbook.papers.recomputed.count_coverage` returns it.
+        As `benchbook.papers.findings.load_coverage` returns it.
     findings
         What does not follow from the papers' own numbers.
     """
     total, agree, disagree = (
         int(tally[name].sum()) for name in ("recomputed", "agree", "disagree")
     )
+    values = coverage.sum(numeric_only=True)
     kinds = Counter(finding.kind for finding in findings)
     listed = ", ".join(f"{count} {_FINDING_KINDS[kind]}" for kind, count in kinds.most_common())
     return (
-        f"Of {coverage['printed']} printed values {coverage['recomputed']} follow from others and "
-        f"{coverage['used']} more are what those or an ordering are computed from; "
-        f"{coverage['alone']} stand alone and {coverage['texts']} are text. "
+        f"Of {values['printed']} printed values {values['recomputed']} follow from others and "
+        f"{values['used']} more are what those or an ordering are computed from; "
+        f"{values['alone']} stand alone and {values['texts']} are text. "
         f"**{total} numbers, bounds and orderings were recomputed: {agree} agree, "
         f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: "
         f"{listed}."

@@ -71,14 +71,16 @@ def list_check_dates() -> dict[tuple[str, str, str], str]:
         # A plug-in may have been removed since.
         if check.failed or check.product not in products.PRODUCTS:
             continue
+        if products.find_missing_plugin(check.product):
+            continue
         if check.adapter == products.read_adapter_version(check.product):
             dates[check.key] = check.date
     return dates
 
 
 def is_unchecked(database: str) -> bool:
-    """Return whether an adapter is experimental and no version of its product was checked."""
-    if not products.is_experimental(database):
+    """Return whether an adapter is of a plug-in and no version of its product was checked."""
+    if database not in products.PLUGIN_DATABASES:
         return False
     checked = {product for product, _, _ in list_check_dates()}
     return products.parse_name(database).product not in checked

@@ -31,6 +31,7 @@ from benchbook.results.views import list_noisy_cells
 from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
+from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.kernel import ForkServer
 from benchbook.runner.notebook import Kernel, NotebookOutcome, execute_notebook
 from benchbook.runner.progress import Failure, Progress, Summary, TimePart
@@ -140,6 +141,7 @@ class Batch:
         self._progress = progress
         self._timeout_s = timeout_s
         self._is_time_up = is_time_up
+        self._raise_interrupt: Callable[[], None] = lambda: None
         self._show_first_block = show_first_block
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary or Summary()
@@ -161,30 +163,36 @@ class Batch:
         `benchbook.files.suite_files.FolderError` when no temporary folder can be made.
         """
         start = time.monotonic()
-        try:
-            # Cells that cannot run here get a row with the reason.
-            for cell in self._cells:
-                if cell.missing:
-                    self._skip(cell, cell.missing)
+        with record_interrupts() as self._raise_interrupt:
+            try:
+                self._run_blocks()
+            finally:
+                self.summary.spent_s["waiting"] += self._monitor.waited_s
+                self.summary.heaviest = max(self.summary.heaviest, self._monitor.heaviest)
+                self.summary.wall_s += time.monotonic() - start
 
-            # Each block has a fork server that has imported what its cells import.
-            runnable = [cell for cell in self._cells if not cell.missing]
-            by_block = itertools.groupby(runnable, lambda cell: cell.block)
-            for number, block in enumerate([list(cells) for _, cells in by_block]):
-                if number == 1:
-                    with self.summary.count_time("report"):
-                        self._show_first_block()
-                self._repeats.clear()
-                modules = set[str]()
-                for cell in block:
-                    modules |= list_modules(cell.study, cell.parameters)
-                with ForkServer(modules) as fork_server:
-                    self._run_deployments(block, fork_server)
-                    self._run_deployments([*self._repeats.values()], fork_server, again=True)
-        finally:
-            self.summary.spent_s["waiting"] += self._monitor.waited_s
-            self.summary.heaviest = max(self.summary.heaviest, self._monitor.heaviest)
-            self.summary.wall_s += time.monotonic() - start
+    def _run_blocks(self) -> None:
+        """Run one block after another, each with freshly started servers."""
+        # Cells that cannot run here get a row with the reason.
+        for cell in self._cells:
+            if cell.missing:
+                self._skip(cell, cell.missing)
+
+        # Each block has a fork server that has imported what its cells import.
+        runnable = [cell for cell in self._cells if not cell.missing]
+        by_block = itertools.groupby(runnable, lambda cell: cell.block)
+        for number, block in enumerate([list(cells) for _, cells in by_block]):
+            if number == 1:
+                with self.summary.count_time("report"):
+                    self._show_first_block()
+            self._repeats.clear()
+            modules = set[str]()
+            for cell in block:
+                modules |= list_modules(cell.study, cell.parameters)
+            with ForkServer(modules) as fork_server:
+                self._run_deployments(block, fork_server)
+                self._run_deployments([*self._repeats.values()], fork_server, again=True)
+            self._raise_interrupt()
 
     def _run_deployments(
         self, block: Iterable[Cell], fork_server: ForkServer, *, again: bool = False
@@ -196,6 +204,7 @@ class Batch:
             with BlockDeployment(place, fork_server) as deployment:
                 of_deployment = list(cells)
                 for cell in of_deployment:
+                    self._raise_interrupt()
                     if self._is_time_up():
                         break
                     if cell.identity in self._refusals:

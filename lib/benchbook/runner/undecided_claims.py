@@ -42,6 +42,9 @@ MAX_FAILURES: Final = 2
 RunCells: TypeAlias = Callable[[Sequence[Cell]], Collection[Cell]]
 """Runs cells in their order and returns those that failed."""
 
+NOOP_MODULE: Final = "benchbook.databases.noop"
+"""The adapter of a loop without a database."""
+
 _PLANNED: Final = pd.Timestamp("2000-01-01", tz="UTC")
 """When planned cells ran, as far as their rows say."""
 
@@ -160,10 +163,10 @@ def select_undecided(
     verdict is undecided.
     """
     rows: dict[tuple[str, str], list[Comparison]] = {}
-    for row in Comparison.from_frame(analysis.comparisons):
+    for row in analysis.comparisons:
         rows.setdefault((row.name, row.language), []).append(row)
     undecided_in = {}
-    for verdict in ClaimVerdict.from_frame(analysis.verdicts):
+    for verdict in analysis.verdicts:
         if verdict.verdict == "undecided":
             undecided_in[verdict.id] = verdict.language
     by_claim: dict[tuple[str, str], list[ComparisonCells]] = {}
@@ -240,7 +243,7 @@ def find_identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Combination], 
             has_both = any(arm.get("arm") == "a" for arm in parameters.aa_arms())
             kinds = {cell.combination} if has_both else {cell.combination, first.combination}
             identical[frozenset(kinds)] = cell.study
-        elif getattr(parameters, "database", "") == "noop":
+        elif NOOP_MODULE in load_study(cell.study).modules(parameters):
             identical[frozenset({cell.combination})] = cell.study
     return identical
 
@@ -435,8 +438,7 @@ def run_until_decided(
             day = name_machine_day(now())
             before = analysis.exclude_machine_day(day)
             undecided = select_undecided(comparisons, before)
-            verdicts = ClaimVerdict.from_frame(before.verdicts)
-            affordable = choose_affordable(undecided, verdicts, durations, left_s())
+            affordable = choose_affordable(undecided, before.verdicts, durations, left_s())
         # What fits into the time, and then the rest, as far as the time goes. Last are the cells
         # that the grid limits on each machine-day.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}

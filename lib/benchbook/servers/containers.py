@@ -10,11 +10,10 @@ import getpass
 import os
 import platform
 import re
-import secrets
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -26,7 +25,7 @@ import psutil
 from benchbook.measure import Meter
 from benchbook.registry.products import Image
 from benchbook.schema import Document
-from benchbook.servers.deployment import Place, read_numbers
+from benchbook.servers.deployment import Place
 from benchbook.servers.errors import ServerError
 
 # Only the lessons run on Windows, and they need none of it.
@@ -47,7 +46,7 @@ NO_CONTAINERS: Final = "no"
 PODMAN: Final = "Podman"
 
 OWNER_LABEL: Final = "benchbook.owner"
-"""The label of our containers and networks; its value names the process that started them."""
+"""The label of our containers; its value names the process that started them."""
 
 _SOCKETS: Final = (
     "/var/run/docker.sock",
@@ -89,11 +88,6 @@ class LocalImage:
     digest: str  # The registry's digest of it, else its own.
     version: str  # The product's version, from the tag.
     engine: ContainerEngine
-
-    @property
-    def is_bridged(self) -> bool:
-        """Whether its servers need a bridge, because they only listen at one port."""
-        return bool(self.image.port)
 
 
 class NoEngineError(ServerError):
@@ -252,26 +246,17 @@ def pull_image(engine: ContainerEngine, reference: str) -> Iterator[tuple[int, i
 
 
 def remove_orphans(engine: ContainerEngine) -> list[str]:
-    """Remove our containers and networks whose process is gone; return their names."""
+    """Remove our containers whose process is gone; return their names."""
     from docker.errors import APIError
 
     removed: list[str] = []
-
-    def remove_each(found: list[Document], remove: Callable[[str], None]) -> None:
-        for item in found:
-            if not is_owner_running(item["Labels"][OWNER_LABEL]):
+    with open_client(engine.socket, engine.name) as client:
+        for found in client.containers(all=True, filters={"label": OWNER_LABEL}):
+            if not is_owner_running(found["Labels"][OWNER_LABEL]):
                 # Another run may have removed it meanwhile.
                 with suppress(APIError):
-                    remove(item["Id"])
-                    removed.append(item["Name"] if "Name" in item else item["Names"][0].lstrip("/"))
-
-    with open_client(engine.socket, engine.name) as client:
-        ours = {"label": OWNER_LABEL}
-        containers = client.containers(all=True, filters=ours)
-        remove_each(containers, partial(client.remove_container, force=True, v=True))
-        # Podman cannot list networks while another run removes one: the next start tries again.
-        with suppress(APIError):
-            remove_each(client.networks(filters=ours), client.remove_network)
+                    client.remove_container(found["Id"], force=True, v=True)
+                    removed.append(found["Names"][0].lstrip("/"))
     return removed
 
 
@@ -291,34 +276,6 @@ def is_owner_running(label: str) -> bool:
     return difference_s < 2.0
 
 
-def create_bridge(engine: ContainerEngine) -> str:
-    """Create a network that only this machine reaches, and return its name.
-
-    `remove_bridge` removes it. `ServerError` when the container engine's closed networks do not
-    reach this machine either: packets to one would leave the machine.
-    """
-    name = f"benchbook-{secrets.token_hex(6)}"
-    labels = {OWNER_LABEL: describe_owner()}
-    with open_client(engine.socket, engine.name) as client:
-        client.create_network(name, driver="bridge", internal=True, labels=labels)
-        subnets = client.inspect_network(name)["IPAM"]["Config"]
-    if not any(read_numbers(subnet.get("Gateway") or "") for subnet in subnets):
-        remove_bridge(engine, name)
-        raise ServerError(
-            f"{engine.name}'s closed networks are out of this machine's reach: install netavark"
-        )
-    return name
-
-
-def remove_bridge(engine: ContainerEngine, name: str) -> None:
-    """Remove a network whose containers have ended.
-
-    Where the container engine refuses, the next start's `remove_orphans` removes it.
-    """
-    with suppress(NoEngineError), open_client(engine.socket, engine.name) as client:
-        client.remove_network(name)
-
-
 def find_namespace_fault(engine: ContainerEngine) -> str | None:
     """Return why containers cannot join our network namespace; None when they can."""
     if not engine.shares_kernel:
@@ -333,7 +290,6 @@ def start_container(
     command: Sequence[str | Path],
     log: Path,
     user: tuple[int, int],
-    network: str | None,
     place: Place | None,
     environment: Mapping[str, str],
 ) -> "Container":
@@ -342,17 +298,27 @@ def start_container(
     Parameters
     ----------
     log
-        The file into which it prints. The container shares the file's folder, at the same path. On
-        a bridge its host name is the file's.
+        The file into which it prints. The container shares the file's folder, at the same path.
     user
-        The ids of its user and group. An image on a bridge keeps its own, and shares only the log.
-    network
-        The bridge that it is on.
+        The ids of its user and group.
     place
         Its place in a network.
     environment
         Further variables.
     """
+    container, host = describe_container(image, command, log, place, environment)
+    _share_folder(container, host, image.engine, log, user)
+    return create_container(image.engine, container, host, log)
+
+
+def describe_container(
+    image: LocalImage,
+    command: Sequence[str | Path],
+    log: Path,
+    place: Place | None,
+    environment: Mapping[str, str],
+) -> tuple[Document, Document]:
+    """Return the options of a container that prints into `log`: its own, and those of its host."""
     # The server may run as any user; the folder is closed to others.
     log.chmod(0o666)
     # Describe the program: a shell becomes the command, which prints into the log.
@@ -365,7 +331,7 @@ def start_container(
     }
     # Describe what it gets of this machine.
     host: Document = {
-        "network_mode": network or "host",
+        "network_mode": "host",
         "binds": [f"{log}:{_CONTAINER_LOG}"],
         "security_opt": ["label=disable"],
         "shm_size": 1 << 30,
@@ -375,31 +341,26 @@ def start_container(
     if place:
         host["network_mode"] = f"ns:{place.namespace}"
         host["cpuset_cpus"] = ",".join(map(str, place.processors)) or None
-    if image.is_bridged:
-        container["hostname"] = log.stem
-    else:
-        _share_folder(container, host, image.engine, log, user)
-    # Start it, and find where it listens.
-    container_id, about = _create_container(image.engine, container, host)
-    networks = about["NetworkSettings"]["Networks"].values()
-    addresses = [joined["IPAddress"] for joined in networks]
-    address = addresses[0] if addresses else ""
-    return Container(image.engine, container_id, about["State"]["Pid"], address, log)
+    return container, host
 
 
-def _create_container(
-    engine: ContainerEngine, container: Document, host: Document
-) -> tuple[str, Document]:
-    """Create and start a container; return its id and description; remove it if that fails."""
+def create_container(
+    engine: ContainerEngine, container: Document, host: Document, log: Path
+) -> "Container":
+    """Create and start a container with the options of `describe_container`.
+
+    It is removed if it does not start.
+    """
     with open_client(engine.socket, engine.name) as client:
         host_config = client.create_host_config(**host)
         container_id = client.create_container(host_config=host_config, **container)["Id"]
         try:
             client.start(container_id)
-            return container_id, client.inspect_container(container_id)
+            pid = client.inspect_container(container_id)["State"]["Pid"]
         except BaseException:
             client.remove_container(container_id, force=True, v=True)
             raise
+    return Container(engine, container_id, pid, log)
 
 
 def _share_folder(
@@ -440,16 +401,13 @@ def _await_status(client: "APIClient", socket: str, container_id: str) -> int:
 class Container:
     """A running container, with the methods of `subprocess.Popen` that a fleet uses.
 
-    Its `pid` is that of the kernel under the container engine, its `address` that on its bridge.
+    Its `pid` is that of the kernel under the container engine.
     """
 
-    def __init__(
-        self, engine: ContainerEngine, container_id: str, pid: int, address: str, log: Path
-    ) -> None:
+    def __init__(self, engine: ContainerEngine, container_id: str, pid: int, log: Path) -> None:
         self.engine = engine
         self.container_id = container_id
         self.pid = pid
-        self.address = address
         self._log = log
         self._ended = threading.Event()
         self.returncode: int | None = None

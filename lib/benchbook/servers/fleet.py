@@ -79,10 +79,7 @@ class ServerProcess:
     def _start(self) -> None:
         self._starts += 1
         fleet = self.fleet
-        if fleet.image and fleet.image.is_bridged:
-            self.port = fleet.image.image.port
-        else:
-            self.port = find_free_port(fleet.address)
+        self.port = fleet.choose_port()
         command = self._command(self.port)
         self.process = fleet.spawn(command, self.log, self._environment, fleet.death_signal)
 
@@ -94,9 +91,7 @@ class ServerProcess:
     @property
     def host(self) -> str:
         """Its address without the port."""
-        if not self.fleet.is_bridged:
-            return self.fleet.address
-        return self.process.address if isinstance(self.process, containers.Container) else ""
+        return self.fleet.find_host(self.process)
 
     @property
     def pid(self) -> int | None:
@@ -199,8 +194,6 @@ class Fleet:
         self.servers: list[ServerProcess] = []
         self.image: containers.LocalImage | None = None
         """The image of their containers; None: they run on this machine."""
-        # The bridge of servers of some images, made for the first server.
-        self._bridge: str | None = None
         self.address = LOOPBACK
         """They listen here: this machine's loopback, or their own address in a network."""
         self.place: Place | None = None
@@ -237,10 +230,13 @@ class Fleet:
                 return server
         raise LookupError(f"no {role} runs here")
 
-    @property
-    def is_bridged(self) -> bool:
-        """Whether each is on a bridge, with its own address."""
-        return self.image is not None and self.image.is_bridged and self.place is None
+    def choose_port(self) -> int:
+        """Return a port at which the next server can listen."""
+        return find_free_port(self.address)
+
+    def find_host(self, process: Process) -> str:
+        """Return where this machine reaches a server, without the port."""
+        return self.address
 
     @property
     def is_on_loopback(self) -> bool:
@@ -282,12 +278,7 @@ class Fleet:
                 os.posix_fallocate(file.fileno(), 0, 1 << 18)
             # In a container.
             if self.image is not None:
-                if self.is_bridged and self._bridge is None:
-                    self._bridge = containers.create_bridge(self.image.engine)
-                user = containers.find_ids(self.user, self.group)
-                return containers.start_container(
-                    self.image, command, log, user, self._bridge, self.place, more
-                )
+                return self.start_container(self.image, command, log, more)
             # On this machine.
             return processes.spawn(
                 command,
@@ -300,6 +291,17 @@ class Fleet:
                 stderr=file,
                 death_signal=death_signal,
             )
+
+    def start_container(
+        self,
+        image: containers.LocalImage,
+        command: Sequence[str | Path],
+        log: Path,
+        more: Mapping[str, str],
+    ) -> containers.Container:
+        """Start a program of an image that prints into `log`, with more variables."""
+        user = containers.find_ids(self.user, self.group)
+        return containers.start_container(image, command, log, user, self.place, more)
 
     def describe_failure(self, name: str, process: Process, log: Path) -> str | None:
         """Return why a program ended, or waits for space on the disk; None while it runs."""
@@ -331,9 +333,6 @@ class Fleet:
                 server.process.send_signal(self.stop_signal)
         for server in self.servers:
             _stop(server.process, self.stop_signal)
-        if self.image and self._bridge:
-            containers.remove_bridge(self.image.engine, self._bridge)
-            self._bridge = None
         self.folder.remove()
 
     def _give(self, path: Path) -> None:

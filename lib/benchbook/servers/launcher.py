@@ -71,14 +71,17 @@ class Servers(Protocol):
 def load_servers(product: str) -> Servers:
     """Return the functions that ask and start a product's servers; this imports its driver.
 
-    `ServerError` when there is no such product, or its driver is not installed.
+    `ServerError` when there is no such product, or its plug-in or driver is missing.
     """
     if product not in PRODUCTS:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
-    why = products.find_missing_driver(product)
-    if why:
-        raise ServerError(why)
-    module = importlib.import_module(products.name_server_module(product))
+    remedy = products.find_missing_plugin(product)
+    if remedy:
+        raise ServerError(remedy)
+    try:
+        module = importlib.import_module(products.name_server_module(product))
+    except ModuleNotFoundError as error:
+        raise ServerError(f"{product} needs the package {error.name!r}: install it") from error
     class_name = products.load_product(product).servers
     return cast(Servers, getattr(module, class_name)() if class_name else module)
 

@@ -19,18 +19,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
-import psutil
-
 from benchbook import paths
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.registry import products
-from benchbook.registry.products import ACCEPTED_TERMS, Image, Package
+from benchbook.registry.products import Image, Package
 from benchbook.servers import containers, processes
 from benchbook.servers.address import name_url_variable, name_variable
 from benchbook.servers.containers import LocalImage, NoEngineError
 from benchbook.servers.deployment import Topology, is_older, read_numbers
 from benchbook.servers.errors import ServerError, describe_failed_program
-from benchbook.text.number_format import format_size
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
@@ -85,9 +82,9 @@ def name_image_variable(product: str) -> str:
 
 def find_startable(product: str, topology: Topology = "single") -> AvailableServer | MissingServer:
     """Return a product's programs or container that can be started here, or why there is none."""
-    why = products.find_missing_driver(product)
-    if why:
-        return MissingServer(product, why)
+    remedy = products.find_missing_plugin(product)
+    if remedy:
+        return MissingServer(product, remedy)
     facts = products.load_product(product)
     # The image that the user names.
     reference = os.environ.get(name_image_variable(product))
@@ -121,8 +118,8 @@ def _try_ways(product: str, topology: Topology) -> Iterator[AvailableServer | Mi
 
 def _find_container(product: str, image: Image) -> AvailableServer | MissingServer:
     """Return a product in containers of an image; or why it cannot run there."""
-    package = products.load_product(product).package
-    if package is None and not image.port:
+    facts = products.load_product(product)
+    if facts.package is None and facts.image is None:
         why = f"{product} is not started in containers here, only used at an address"
         return MissingServer(product, why)
     # The image, of a version that can be used.
@@ -136,16 +133,10 @@ def _find_container(product: str, image: Image) -> AvailableServer | MissingServ
     fault = find_version_fault(product, local.version)
     if fault:
         return MissingServer(product, f"{image.reference} is {local.version}: {fault}")
-    # Terms and memory.
-    variable, accepted = ACCEPTED_TERMS
-    if image.terms and os.environ.get(variable) != accepted:
-        terms = f"{image.reference} runs on its maker's terms ({image.licence})"
-        return MissingServer(product, f"{terms}: export {variable}={accepted}, if you accept")
-    free = psutil.virtual_memory().available
-    if free < image.memory_gb * 1e9:
-        needed = f"{product} needs {image.memory_gb:g} GB of memory"
-        return MissingServer(product, f"{needed}, {format_size(free)} are free")
-    names = package.programs if package else ()
+    fault = image.find_fault()
+    if fault:
+        return MissingServer(product, fault)
+    names = facts.package.programs if facts.package else ()
     programs = {name: Path(image.folder) / name for name in names}
     return AvailableServer(product, local.version, "container", programs, image=local)
 

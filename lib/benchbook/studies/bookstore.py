@@ -50,7 +50,6 @@ from benchbook.files.suite_files import TemporaryFolder
 from benchbook.measure import Meter, Reading, make_client_meters, time_action
 from benchbook.schema import AnyBookstore, Record
 from benchbook.servers import networks
-from benchbook.servers.deployment import Topology
 from benchbook.sockets import protocol
 from benchbook.sockets.client import Connection, open_connection, start_server
 from benchbook.studies.cell import (
@@ -66,6 +65,7 @@ from benchbook.studies.cell import (
     state_parameters,
 )
 from benchbook.studies.language_cell import plan_processes, run_in_language
+from benchbook.studies.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,11 +203,6 @@ class Parameters(FormatParameters):
         return folder / f"{name}.{codec.format}" if self.sink == "file" else None
 
 
-def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return that the cell needs no database server."""
-    return "none", "none"
-
-
 def dataset(parameters: Parameters) -> str:
     """Return the name of the cell's object."""
     variant = parameters.case if parameters.keys == "paper" else parameters.keys
@@ -219,11 +214,6 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     names = parameters.codecs() if parameters.language == "python" else ()
     receiver = () if parameters.network == networks.NO_NETWORK else (RECEIVER,)
     return *map(codecs.find_module, ["orjson", *names]), *receiver
-
-
-def checks(parameters: Parameters) -> list[CodecCheck]:
-    """Return the checks of a user's records: each codec writes and reads them."""
-    return [CodecCheck(name) for name in parameters.codecs()]
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -243,13 +233,6 @@ def expected(parameters: Parameters) -> set[Output]:
         outputs |= {(operation, "client", metric) for metric in metrics}
     outputs |= {("unmarshal", "server", metric) for metric in metrics}
     return outputs | CARD_OUTPUTS
-
-
-_NETWORK_PARAMETERS: Final = Parameters(network=next(iter(networks.NAMED_NETWORKS)))
-ALL_OUTPUTS: Final = (
-    expected(Parameters()) | expected(Parameters(language="java")) | expected(_NETWORK_PARAMETERS)
-)
-"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 @state_parameters
@@ -300,6 +283,22 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         encoded: dict[str, bytes] = {one.format: document.encoder(one)(thing) for one in loaded}
         frame = _add_markup(frame, about, encoded)
     return frame
+
+
+STUDY: Final = Study(
+    "bookstore",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=dataset,
+    modules=modules,
+    checks=lambda parameters: [CodecCheck(name) for name in parameters.codecs()],
+    outputs=(
+        expected(Parameters())
+        | expected(Parameters(language="java"))
+        | expected(Parameters(network=next(iter(networks.NAMED_NETWORKS))))
+    ),
+)
 
 
 def _describe_document(parameters: Parameters, document: "BookstoreObject[Any]") -> Columns:

@@ -1,19 +1,24 @@
 """The studies by name: the five papers' and those that plug-ins add, each imported only when used.
 
-A plug-in announces a study in the entry-point group ``benchbook.studies``. Its package has the
-study's module, ``<name>.yaml`` and ``<name>.ipynb``.
+A plug-in announces its `benchbook.studies.study.Study` in the entry-point group
+``benchbook.studies``. Its package has ``<name>.yaml`` and ``<name>.ipynb``.
 """
 
 import importlib
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchbook import paths
+from benchbook.files.inputs import InputError
 from benchbook.registry import plugins
+from benchbook.registry.papers import PAPERS
 
-SLUGS: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
+if TYPE_CHECKING:
+    from benchbook.studies.cell import CellParameters
+    from benchbook.studies.study import Study
+
+SLUGS: Final = tuple(PAPERS)
 """The papers' studies, in the order of their notebooks; claims and figures are of these."""
 
 _ADDED: Final = plugins.list_plugins("studies", SLUGS)
@@ -30,38 +35,23 @@ def find_study_module(slug: str) -> str:
 
 
 @cache
-def load_study(slug: str) -> ModuleType:
-    """Import a study and return its module.
-
-    A study's module has these names:
-
-    ``Parameters``
-        A subclass of `benchbook.studies.cell.CellParameters`: the parameters of one cell.
-    ``run(parameters)``
-        Measures a cell and returns its rows. It is decorated with
-        `benchbook.studies.cell.state_parameters`; the runner refuses rows without parameters.
-    ``expected(parameters)``
-        The operation, role and metric of each value that a repetition must deliver.
-    ``deployment(parameters)``
-        The product and topology of the servers that the cell needs.
-    ``dataset(parameters)``
-        The name of the cell's data set.
-    ``modules(parameters)``
-        The modules that a cell imports by the names in its parameters, such as its database's
-        adapter. Their versions are part of the cell's identity.
-    ``checks(parameters)``, optional
-        Checks of a user's own records, made when a cell is planned: hashable objects with a method
-        ``check_records(schema, records)`` that raises `benchbook.schema.UnfitError`.
-    ``ALL_OUTPUTS``, optional
-        The operation, role and metric of each value that some cell of the study delivers.
-    ``other_products(parameters)``, optional
-        The products whose servers a cell starts itself, in addition to those of its deployment.
+def load_study(slug: str) -> "Study[CellParameters]":
+    """Import a study and return it.
 
     Raises `KeyError` when no study has that name, and `InputError` when a plug-in's study cannot be
-    loaded.
+    loaded or is not a `Study`.
     """
-    name = find_study_module(slug)
-    study: ModuleType = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(name)
+    # Imported here, because commands that only name the studies must start fast.
+    from benchbook.studies.study import Study
+
+    module = find_study_module(slug)
+    study = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(module).STUDY
+    if not isinstance(study, Study):
+        raise InputError(
+            _ADDED[slug].distribution,
+            f"the study {slug} is not a benchbook.studies.study.Study: write STUDY = Study(...) in"
+            f" {module} and announce {module}:STUDY in pyproject.toml (docs/extending.md)",
+        )
     return study
 
 

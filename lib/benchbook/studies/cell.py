@@ -206,6 +206,31 @@ class CellParameters(yaml_file.StrictModel):
     def _check_type(cls, value: object, info: ValidationInfo) -> object:
         return refuse_lookalike(cls.model_fields[str(info.field_name)], value)
 
+    @property
+    def record_count(self) -> int | None:
+        """The parameter ``n``; None in a study without it."""
+        return self._find_level("n", None)
+
+    @property
+    def network_name(self) -> str:
+        """The parameter ``network``; ``none`` in a study without it."""
+        return self._find_level("network", networks.NO_NETWORK)
+
+    @property
+    def commit_time(self) -> str:
+        """When servers sync what they write, ``commit``; as they do in a study without it."""
+        return self._find_level("commit", "each")
+
+    @property
+    def shares_process(self) -> bool:
+        """Whether variants alternate in one process, as with ``process: together``."""
+        return self._find_level("process", "apart") == "together"
+
+    def _find_level(self, name: str, default: T) -> T:
+        """Return the level of a parameter that not all studies have, else the default."""
+        level: T = self.__dict__.get(name, default)
+        return level
+
     @classmethod
     def of(cls, names: Mapping[str, Any]) -> Self:
         """Return the parameters from a mapping with all of them, such as ``globals()``.
@@ -253,7 +278,7 @@ class CellParameters(yaml_file.StrictModel):
         return columns
 
     @classmethod
-    def read_levels(cls, row: Mapping[str, Any]) -> dict[str, Any]:
+    def read_levels(cls, row: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the levels in a row of results."""
         levels: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
@@ -278,7 +303,7 @@ class CellParameters(yaml_file.StrictModel):
         """
         if self.dataset_file is None:
             return None
-        stored, n = os.environ.get(RECORDS_VARIABLE), getattr(self, "n", None)
+        stored, n = os.environ.get(RECORDS_VARIABLE), self.record_count
         if stored:
             return own_records.load_dataset(Path(stored), n, keyed=keyed)
         return own_records.read_dataset(self.dataset_file, n, keyed=keyed)
@@ -293,7 +318,7 @@ class CellParameters(yaml_file.StrictModel):
         A cell with two arms in one process begins with an untimed pass over everything. Otherwise
         only one arm would have the cost of the first use.
         """
-        both = self.arm == "b" and getattr(self, "process", "apart") == "together"
+        both = self.arm == "b" and self.shares_process
         return [{"arm": "a"}, {"arm": "b"}] if both else [{}]
 
     def turns(self) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import orjson
 
@@ -323,8 +323,7 @@ def run_mongodb_in_language(
     lines = [orjson.dumps(head), *records]
 
     # The adapter prepares the database and describes it; the harness measures it.
-    network = getattr(parameters, "network", networks.NO_NETWORK)
-    with use_deployment("mongodb", topology, network) as deployment:
+    with use_deployment("mongodb", topology, parameters.network_name) as deployment:
         with catalogue.open_adapter("mongodb", deployment) as adapter:
             adapter.create(data.schema, parents=data.parents)
             database = CellDatabase(adapter, deployment)
@@ -350,13 +349,6 @@ def _expect_doubles(records: Iterable[bytes]) -> None:
         if json.loads(record, parse_int=float) != json.loads(record):
             reason = "its numbers are doubles, which have no digits beyond 2^53"
             raise UnfitError(f"Node.js does not take record {number}: {reason}")
-
-
-class RecordCheck(Protocol):
-    """A check of a user's records, made when a cell is planned."""
-
-    def check_records(self, schema: Schema, records: Sequence[Record]) -> None:
-        """Raise `UnfitError` at the first record, or because of fields, that a cell cannot take."""
 
 
 def call_each(call: Callable[[T], object], items: Iterable[T]) -> None:

@@ -74,13 +74,13 @@ from benchbook.studies.cell import (
 from benchbook.studies.cell_database import (
     IDLE_TIMEOUT_S,
     CellDatabase,
-    RecordCheck,
     ReplicaLostError,
     call_each,
     open_database,
     run_mongodb_in_language,
     write_until_replicated,
 )
+from benchbook.studies.study import RecordCheck, Study
 from benchbook.studies.update import (
     UpdateCheck,
     change_text,
@@ -219,11 +219,6 @@ def other_products(parameters: Parameters) -> list[str]:
     return [name_product(database) for database in parameters.databases()[1:]]
 
 
-def dataset(parameters: Parameters) -> str:
-    """Return the name of the cell's records."""
-    return parameters.name_dataset(f"comments-{parameters.comments_per_article}")
-
-
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return the modules that the cell imports by name."""
     modules: list[str] = []
@@ -311,6 +306,21 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                     rows.add_unmeasured(expected(parameters), left, str(lost), columns)
                     databases = idle
     return rows.frame()
+
+
+STUDY: Final = Study(
+    "crud",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=lambda parameters: parameters.name_dataset(
+        f"comments-{parameters.comments_per_article}"
+    ),
+    deployment=deployment,
+    modules=modules,
+    checks=checks,
+    other_products=other_products,
+)
 
 
 def _open_pair(parameters: Parameters, schema: Schema, stack: ExitStack) -> list[CellDatabase]:

@@ -54,7 +54,7 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Reading, make_client_meters, time_action
 from benchbook.schema import Record
 from benchbook.servers import processes
-from benchbook.servers.deployment import Deployment, Topology
+from benchbook.servers.deployment import Deployment
 from benchbook.studies.cell import (
     CellParameters,
     Count,
@@ -67,12 +67,12 @@ from benchbook.studies.cell import (
 )
 from benchbook.studies.cell_database import (
     CellDatabase,
-    RecordCheck,
     call_each,
     open_databases,
     run_mongodb_in_language,
 )
 from benchbook.studies.language_cell import plan_processes
+from benchbook.studies.study import Study
 from benchbook.studies.update import (
     UpdateCheck,
     change_text,
@@ -113,11 +113,6 @@ DELETES: Final = 3
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 MEMORY: Final = ("memory_change",)
-ALL_OUTPUTS: Final = {
-    (operation, "client", metric)
-    for operation, metric in product(OPERATIONS, (*METRICS, *MEMORY, "heap_change"))
-}
-"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 class Parameters(CellParameters):
@@ -179,16 +174,6 @@ class Parameters(CellParameters):
         return [{"driver": driver} for driver in self.drivers()]
 
 
-def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return the product and topology that the cell needs."""
-    return "mongodb", "single"
-
-
-def dataset(parameters: Parameters) -> str:
-    """Return the name of the cell's records."""
-    return parameters.name_dataset(f"wide-{parameters.attributes}")
-
-
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return the modules that the cell imports by name."""
     if parameters.language != "python":
@@ -197,11 +182,6 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     for driver in parameters.drivers():
         modules += catalogue.list_modules(DATABASES[driver])
     return tuple(dict.fromkeys(modules))
-
-
-def checks(parameters: Parameters) -> list[RecordCheck]:
-    """Return the checks of a user's records: a text can be changed."""
-    return [UpdateCheck()]
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -260,6 +240,22 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                 columns = {**database.columns(data), "topology": "single", **turn}
                 measure(parameters, database, data, partial(rows.add, repetition, **columns))
     return rows.frame()
+
+
+STUDY: Final = Study(
+    "drivers",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=lambda parameters: parameters.name_dataset(f"wide-{parameters.attributes}"),
+    deployment=lambda _: ("mongodb", "single"),
+    modules=modules,
+    checks=lambda _: [UpdateCheck()],
+    outputs={
+        (operation, "client", metric)
+        for operation, metric in product(OPERATIONS, (*METRICS, *MEMORY, "heap_change"))
+    },
+)
 
 
 def _generate_data(parameters: Parameters) -> Dataset:

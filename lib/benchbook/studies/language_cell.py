@@ -41,7 +41,7 @@ def plan_processes(
         Of the processes.
     """
     count = parameters.repetitions
-    if getattr(parameters, "process", "") != "together" or count == 1:
+    if not parameters.shares_process or count == 1:
         return [HarnessProcess(count, secrets.choice([0, other]), heap)]
     half = count // 2
     return [HarnessProcess(count - half, 0, heap), HarnessProcess(half, other, heap)]

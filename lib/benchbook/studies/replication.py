@@ -41,7 +41,7 @@ from benchbook.datasets.dataset import Dataset
 from benchbook.measure import time_action
 from benchbook.registry.products import (
     PRODUCTS,
-    find_missing_driver,
+    find_missing_plugin,
     is_unsupported,
     load_database_product,
     load_product,
@@ -64,13 +64,13 @@ from benchbook.studies.cell import (
 )
 from benchbook.studies.cell_database import (
     CellDatabase,
-    RecordCheck,
     ReplicaLostError,
     WriteTimes,
     call_each,
     open_database,
     write_until_replicated,
 )
+from benchbook.studies.study import Study
 
 VERSION = 1
 
@@ -102,11 +102,6 @@ MODELS: Final = tuple(map("+".join, chain.from_iterable(_COMBINATIONS)))
 
 TEXT_CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """The codec of each model that stores a text."""
-
-ALL_OUTPUTS: Final = {
-    ("insert", *output) for output in {*TIME_OUTPUTS, *PROCESS_OUTPUTS, *CARD_OUTPUTS, BYTES_OUTPUT}
-}
-"""Operation, role and metric of each value that some cell delivers, wherever its nodes run."""
 
 # pydantic checks these at run time, and names them in its errors.
 if TYPE_CHECKING:
@@ -184,21 +179,11 @@ def deployment(parameters: Parameters) -> tuple[str, Topology]:
     return launcher.name_product(parameters.database), parameters.topology
 
 
-def dataset(parameters: Parameters) -> str:
-    """Return the name of the cell's records."""
-    return parameters.name_dataset("smartphones")
-
-
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return the modules that the cell imports by name."""
     models = [model for model in parameters.models() if model in TEXT_CODECS]
     names = [codecs.find_module(TEXT_CODECS[model]) for model in sorted(models)]
     return *catalogue.list_modules(parameters.database), *names
-
-
-def checks(parameters: Parameters) -> list[RecordCheck]:
-    """Return the checks of a user's records: each can be written in each model's form."""
-    return [ModelCheck(model) for model in parameters.models()]
 
 
 @dataclass(frozen=True)
@@ -245,7 +230,7 @@ def expected(parameters: Parameters) -> set[Output]:
 
 def _can_count_bytes(parameters: Parameters, is_given: bool) -> bool:
     """Return whether the database can count received bytes on the cell's servers."""
-    if find_missing_driver(parameters.database):
+    if find_missing_plugin(parameters.database):
         # Its adapter cannot be imported: the registry knows what its product cannot do.
         return not is_unsupported(parameters.database, "bytes_received")
     name, topology = deployment(parameters)
@@ -304,6 +289,22 @@ def run(parameters: Parameters) -> "pd.DataFrame":
             for columns in turns:
                 add_unmeasured(range(parameters.repetitions), str(lost), columns)
     return rows.frame()
+
+
+STUDY: Final = Study(
+    "replication",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=lambda parameters: parameters.name_dataset("smartphones"),
+    deployment=deployment,
+    modules=modules,
+    checks=lambda parameters: [ModelCheck(model) for model in parameters.models()],
+    outputs={
+        ("insert", *output)
+        for output in {*TIME_OUTPUTS, *PROCESS_OUTPUTS, *CARD_OUTPUTS, BYTES_OUTPUT}
+    },
+)
 
 
 def apply_model(data: Dataset, model: str) -> Dataset:

@@ -52,7 +52,6 @@ from benchbook.datasets import persons
 from benchbook.datasets.dataset import Dataset
 from benchbook.measure import Meter, Reading, make_machine_meters, time_action, wait_until_idle
 from benchbook.servers import networks
-from benchbook.servers.deployment import Topology
 from benchbook.servers.own_processors import count_own_processors, read_place
 from benchbook.sockets.client import (
     Client,
@@ -76,6 +75,7 @@ from benchbook.studies.cell import (
     state_parameters,
 )
 from benchbook.studies.language_cell import run_in_language
+from benchbook.studies.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,10 +123,6 @@ _RECEIVE_OUTPUTS: Final = (
     _IDLE_OUTPUT,
     _CPU_OUTPUT,
 )
-ALL_OUTPUTS: Final = frozenset(("receive", *output) for output in _RECEIVE_OUTPUTS) | {
-    _WARM_UP_OUTPUT
-}
-"""Operation, role and metric of each value that some cell of the study delivers."""
 
 
 class WrongObjectsError(RuntimeError):
@@ -200,26 +196,11 @@ class Parameters(FormatParameters):
         return [count for count in PAPER_TRIALS if count < self.n]
 
 
-def deployment(parameters: Parameters) -> tuple[str, Topology]:
-    """Return that the cell needs no database server; it starts its own server."""
-    return "none", "none"
-
-
-def dataset(parameters: Parameters) -> str:
-    """Return the name of the cell's objects."""
-    return parameters.name_dataset(f"people-{parameters.fields}")
-
-
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return the modules that the cell imports by name."""
     if parameters.language != "python":
         return (codecs.find_module("orjson"),)
     return *map(codecs.find_module, parameters.codecs()), "benchbook.sockets.receiver"
-
-
-def checks(parameters: Parameters) -> list[CodecCheck]:
-    """Return the checks of a user's records: each codec writes, sends and reads them."""
-    return [CodecCheck(name, MAX_PAYLOAD_BYTES) for name in parameters.codecs()]
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -271,6 +252,18 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     del held
     frame = pd.concat(frames, ignore_index=True).assign(own_processors=own_processors)
     return _drop_shared_outputs(frame, parameters)
+
+
+STUDY: Final = Study(
+    "tcp",
+    Parameters,
+    run=run,
+    expected=expected,
+    dataset=lambda parameters: parameters.name_dataset(f"people-{parameters.fields}"),
+    modules=modules,
+    checks=lambda parameters: [CodecCheck(name, MAX_PAYLOAD_BYTES) for name in parameters.codecs()],
+    outputs=frozenset(("receive", *output) for output in _RECEIVE_OUTPUTS) | {_WARM_UP_OUTPUT},
+)
 
 
 def _choose_processors(

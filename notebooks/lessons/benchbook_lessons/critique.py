@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, StrMethod
 from benchbook.analysis import claim_files
 from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, Ratio
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.verdicts import judge_claims
 from benchbook.files.inputs import InputError
@@ -205,13 +206,13 @@ def judge_claim(text: Any) -> pd.DataFrame:
     kept = ["label", "language", "ratio", "low", "high", "blocks", "stands"]
     if not isinstance(text, str):
         return pd.DataFrame(columns=kept)
-    found = _compare(_read_claim(text)).rename(columns={"estimate": "ratio"})
+    found = Comparison.to_frame(_compare(_read_claim(text))).rename(columns={"estimate": "ratio"})
     return found[found["stands"] != "not run"][kept].reset_index(drop=True)
 
 
 def judge_suite_claims() -> "pd.Series[str]":
     """Return the verdict of each claim of the suite on the lesson's data, by the claim's name."""
-    return load_analysis().verdicts.set_index("id")["verdict"]
+    return pd.Series({claim.id: claim.verdict for claim in load_analysis().verdicts})
 
 
 def draw_verdicts() -> Figure:
@@ -229,7 +230,7 @@ def draw_verdicts() -> Figure:
     return figure
 
 
-def _compare(claim: Claim) -> pd.DataFrame:
+def _compare(claim: Claim) -> list[Comparison]:
     return compare_claims(select_rows(load_means(), study=claim.study), [claim])
 
 
@@ -287,8 +288,8 @@ def draw_claim(text: Any) -> Figure | str:
 
 def _judge(claim: Claim) -> str:
     """Return a claim's verdict on the lesson's data, and how many comparisons are for it."""
-    verdict = judge_claims(_compare(claim), [claim]).iloc[0]
-    return f"{verdict['verdict']} ({verdict['words']})"
+    (verdict,) = judge_claims(_compare(claim), [claim])
+    return f"{verdict.verdict} ({verdict.words})"
 
 
 @check(3)

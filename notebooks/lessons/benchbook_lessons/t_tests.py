@@ -15,7 +15,6 @@ from scipy import stats
 from benchbook.analysis.published import load_published_numbers
 from benchbook.papers import tcp_samples
 from benchbook.plots import style
-from benchbook.plots.points import iterate_rows
 from benchbook_lessons.feedback import (
     FormError,
     Part,
@@ -200,24 +199,18 @@ def check_1(t: Any) -> Iterator[Part]:
 @check(6)
 def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     """Check the five p-values, and which of them is not the printed one."""
-    meant = tcp_samples.recompute_tests().query(
-        "reading != @reading", local_dict={"reading": tcp_samples.AS_PRINTED}
-    )
 
     def numbers() -> Iterator[Part]:
         given = read_dictionary(p, MEASURES, "its p-value")
-        for row in iterate_rows(meant):
+        for measure in MEASURES:
+            samples = load_samples(measure)
+            truth = float(stats.ttest_ind(*samples).pvalue)
+            p_welch = float(stats.ttest_ind(*samples, equal_var=False).pvalue)
             welch = "that is Welch's test; the paper used Student's."
-            hints = {row.p_welch / row.p: welch, 0.5: "two-sided is twice that."}
+            hints = {p_welch / truth: welch, 0.5: "two-sided is twice that."}
             off = "stats.ttest_ind(json, xml).pvalue, of five values per side."
-            yield grade_number(
-                given[row.measure],
-                row.p,
-                row.measure,
-                f"{row.measure}: p = {row.p:.2g}.",
-                hints,
-                off,
-            )
+            well = f"{measure}: p = {truth:.2g}."
+            yield grade_number(given[measure], truth, measure, well, hints, off)
 
     yield from grade_separately(
         [numbers()]

@@ -79,7 +79,7 @@ public final class Server {
                 answerFrames(new Line(connection));
             }
         } catch (IOException ended) {
-            // The client is gone, or is not ours: there is nobody to answer.
+            // The client has gone, or is not ours: no answer is needed.
         }
     }
 

@@ -1,0 +1,1 @@
+"""benchbook's codec my_example."""

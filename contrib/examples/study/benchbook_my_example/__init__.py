@@ -1,0 +1,1 @@
+"""benchbook's study my_example."""

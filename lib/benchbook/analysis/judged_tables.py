@@ -1,0 +1,103 @@
+"""Judged tables on disk: the comparisons and verdicts of a run, kept while nothing changes.
+
+To compare and judge takes seconds, and every command that reads a run would do it again. Begin
+with `JudgedTables`.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+import benchbook
+from benchbook import paths
+from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.files import suite_files
+from benchbook.registry.plugins import PluginGroup, find_entries
+from benchbook.results.folder import ResultFile
+
+Tables = tuple[list[Comparison], list[ClaimVerdict]]
+"""Comparisons and verdicts, as `compare_claims` and `judge_claims` return them."""
+
+
+@dataclass(frozen=True)
+class JudgedTables:
+    """The file of one run's tables.
+
+    It is a cache: a file that is absent, damaged or of other inputs is written anew, and a folder
+    that cannot be written costs only time. Nothing is kept where a plug-in is installed, because
+    its code is not among the inputs.
+    """
+
+    run: str  # a profile, or `benchbook.paths.REFERENCE`
+    hash_means: Callable[[], str]  # a digest of what the run's block means are computed from
+
+    def load(self, judge: Callable[[], Tables]) -> Tables:
+        """Return the tables of the file, or those that `judge` returns, which are kept."""
+        if any(find_entries(group) for group in get_args(PluginGroup)):
+            return judge()
+        inputs = f"{self.hash_means()} {hash_rules()}"
+        path = paths.judged_tables() / f"{self.run}.json"
+        try:
+            kept = json.loads(path.read_bytes())
+            if kept["inputs"] == inputs:
+                comparisons = [Comparison(**row) for row in kept["comparisons"]]
+                return comparisons, [ClaimVerdict(**row) for row in kept["verdicts"]]
+        except (OSError, ValueError, LookupError, TypeError):
+            # The tables are judged again.
+            pass
+        comparisons, verdicts = judge()
+        content = {
+            "inputs": inputs,
+            "comparisons": [vars(row) for row in comparisons],
+            "verdicts": [vars(row) for row in verdicts],
+        }
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Settings have numbers of numpy.
+            text = json.dumps(content, default=lambda number: number.item())
+            suite_files.write_file(path, text)
+        return comparisons, verdicts
+
+
+def hash_rules() -> str:
+    """Return a digest of the code, the claims, the papers' numbers and the grids.
+
+    With the block means it is all that a verdict follows from.
+    """
+    return hash_files(
+        chain(
+            Path(benchbook.__file__).parent.rglob("*.py"),
+            paths.grids().glob("*.yaml"),
+            paths.published_numbers().glob("*.csv"),
+            paths.claims().iterdir(),
+            paths.findings().iterdir(),
+        )
+    )
+
+
+def hash_files(files: Iterable[Path]) -> str:
+    """Return a digest of the names and contents of files, in any order."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        if file.is_file():
+            digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def hash_results(files: Iterable[ResultFile], about: str = "") -> str:
+    """Return a digest of results by their names, sizes and times, without reading them.
+
+    The digest is also of a text about them.
+    """
+    digest = hashlib.sha256(about.encode())
+    for result in files:
+        path, facts = result.path, result.path.stat()
+        name = f"{path.parent.name}/{path.name}"
+        digest.update(f"{name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,70 @@
+"""An interrupt ends a run even where Python drops its exception."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
+from benchbook.grid import make_plan
+from benchbook.runner.batch import Batch
+from benchbook.runner.interrupts import record_interrupts
+from benchbook.runner.progress import Progress
+
+
+class Freed:
+    """An object during whose end a signal comes: Python drops what its handler raises."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, StoppedError)]
+)
+def test_an_interrupt_that_python_drops_is_raised_again(
+    number: signal.Signals, error: type[BaseException]
+) -> None:
+    with raise_on_stop_signals():
+        before = signal.getsignal(number)
+        with record_interrupts() as raise_interrupt:
+            raise_interrupt()
+            Freed(number)
+            with pytest.raises(error):
+                raise_interrupt()
+        assert signal.getsignal(number) is before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_ends_at_an_interrupt_that_python_drops(
+    results_folder: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = make_plan(["crud"], "smoke", ["database=noop", "topology=single"]).cells
+
+    def run(show_first_block: Callable[[], None]) -> None:
+        with Progress(cells, {}) as progress:
+            Batch(cells, progress, patience_s=None, show_first_block=show_first_block).run()
+
+    monkeypatch.setattr(Batch, "_run_deployments", lambda *_, **__: Freed(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        run(lambda: pytest.fail("a second block began"))
+
+
+def test_signals_are_left_alone_outside_of_the_main_thread() -> None:
+    handlers = [signal.getsignal(signal.SIGINT)]
+
+    def record() -> None:
+        with record_interrupts() as raise_interrupt:
+            raise_interrupt()
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=record)
+    thread.start()
+    thread.join()
+    assert handlers[0] is handlers[1]
