@@ -92,14 +92,10 @@ class ColumnType:
         """Return the values of texts, None where one is absent."""
         values: list[object] = []
         for text in texts:
-            if (
-                text is None
-                or text in ("", MYSQL_NULL)
-                or (self.has_marks and text.strip() in _ABSENT_TEXTS)
-            ):
-                values.append(None)
-            else:
-                values.append(self.convert(text))
+            is_absent = text in (None, "", MYSQL_NULL)
+            if text and self.has_marks:
+                is_absent = text.strip() in _ABSENT_TEXTS
+            values.append(None if is_absent else self.convert(str(text)))
         return values
 
 
