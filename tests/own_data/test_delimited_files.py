@@ -76,6 +76,7 @@ def test_an_odd_table_has_the_values_that_pandas_reads_from_it(kind):
     frame["text"] = texts["text"].array
     frame.columns = [name.replace(".1", "_2") for name in frame.columns]
     expect_equal(loaded.records, frame)
+    expect_equal(read(table.content, count=7)[1].records, frame.head(7))
     assert description.records == table.rows == len(loaded.lines)
     assert table.notes in " ".join(description.notes)
     types = {field.name: field.type for field in description.schema}
@@ -191,6 +192,7 @@ def _place(name):
             "datetime",
             [datetime(2024, 1, 1, tzinfo=UTC), None, datetime(2024, 1, 1, 0, 30, 0, 500_000, UTC)],
         ),
+        (["1", "\t\\N ", " "], "integer", [1, None, None]),
         (["1", r"\N", "#N/A", "#NULL!", "<NA>"], "integer", [1, None, None, None, None]),
         (["Namibia", "NA", "None", "null"], "string", ["Namibia", "NA", "None", "null"]),
         (["x", r"\N"], "string", ["x", None]),

@@ -70,7 +70,7 @@ def test_every_layout_has_the_records_and_their_lines(layout, records):
         try:
             stream = json_text.JsonText(Path("x.json"), io.StringIO(text, newline=""))
             is_array = stream.peek() == "["
-            rows = [*(stream.read_array() if is_array else stream.read_objects())]
+            rows = [*(stream.read_elements() if is_array else stream.read_objects())]
         finally:
             json_text._CHUNK = whole
         assert repr([record for _, record in rows]) == repr(records)
@@ -191,6 +191,8 @@ def test_a_feature_collection_is_its_features(tmp_path, is_first, indent):
     records, known = read(tmp_path, json.dumps(whole, indent=indent))
     assert len(records) == 3 and records[2]["geometry"]["coordinates"] == [1.5, 2]
     assert known.format == "GeoJSON" and "features are the records" in known.notes[0]
+    deeper, known = read(tmp_path, json.dumps({"answer": whole}))
+    assert len(deeper) == 1 and "#records=answer.features (3 objects)" in known.notes[1]
     lines = "\n".join([json.dumps(whole)] * 2)
     assert len(read(tmp_path, lines)[0]) == 2
     assert len(read(tmp_path, '{"type": "FeatureCollection", "features": []}')[0]) == 1

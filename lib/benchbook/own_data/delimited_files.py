@@ -137,8 +137,10 @@ class _Table:
         has_row_names = _has_row_names(cells[comments:])
         if not has_row_names:
             usual = _find_usual_width(cells[comments:])
-            while len(cells[start]) < usual or _is_title(cells[start:]):
-                start += 1
+            is_before = True
+            while is_before and start < len(cells) - 1:
+                is_before = len(cells[start]) < usual or _is_title(cells[start:])
+                start += is_before
             line, first = rows[start]
             names = _measure_width(cells[comments])
             # A row of numbers is a record: then the header is the first row, with fewer names.
@@ -300,10 +302,10 @@ def _is_short_header(row: Sequence[str], usual: int) -> bool:
 
 def _is_title(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row is empty, or has one text above a row of names."""
-    filled = [cell for cell in rows[0] if cell.strip()]
+    filled = [*filter(str.strip, rows[0])]
     if not filled or len(rows) < 2:
         return not filled and len(rows) > 1
-    next_row = next((row for row in rows[1:] if _measure_width(row)), [])
+    next_row = next(filter(_measure_width, rows[1:]), [])
     are_names = len(next_row) > 2 and all(next_row) and not any(map(_NUMBER.fullmatch, next_row))
     return len(filled) == 1 and are_names
 
@@ -316,7 +318,7 @@ def _find_usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 def _measure_width(row: Sequence[str]) -> int:
     """Return the number of cells up to the last one that is not empty."""
-    return max((place for place, cell in enumerate(row, 1) if cell.strip()), default=0)
+    return max((place * bool(cell.strip()) for place, cell in enumerate(row, 1)), default=0)
 
 
 def _name_mark(names: Mapping[str, str], mark: str) -> str:

@@ -67,21 +67,33 @@ def _open_records(
             names = "the whole file" if place == "." else place
             notes[f"The names in {names} are the records' _id."] = None
         return f"JSON (records={place})", _read_inside(text, is_inner=place != ".")
-    is_geojson = _FEATURES.match(head) and _FEATURE_TYPE.search(head)
-    if is_geojson and not _OBJECT_LINES.match(head):
+    if _is_feature_collection(file, head):
         text.find_value("features")
-        if text.peek() == "[":
-            notes["It is GeoJSON's FeatureCollection, whose features are the records."] = None
-            return "GeoJSON", _read_inside(text, is_inner=True)
+        notes["It is GeoJSON's FeatureCollection, whose features are the records."] = None
+        return "GeoJSON", _read_inside(text, is_inner=True)
     if text.peek() == "[":
         return "JSON array", _read_inside(text, is_inner=False)
     return "JSON Lines", text.read_objects()
 
 
+def _is_feature_collection(file: OpenedFile, head: str) -> bool:
+    """Return whether a text is one object of GeoJSON that has features."""
+    if not (_FEATURES.match(head) and _FEATURE_TYPE.search(head)) or _OBJECT_LINES.match(head):
+        return False
+    with file.open_text(file.encoding) as stream:
+        text = JsonText(file.path, stream)
+        try:
+            text.find_value("features")
+        except InputError:
+            # They are deeper inside.
+            return False
+        return text.peek() == "["
+
+
 def _read_inside(text: JsonText, *, is_inner: bool) -> NumberedRecords:
     """Yield the objects of the array or of the map that begins here, and check what is behind."""
     is_array = text.peek() == "["
-    yield from text.read_array() if is_array else text.read_map()
+    yield from text.read_elements()
     rest = text.read_rest()
     if is_inner and not rest:
         raise InputError(str(text.path), CUT_OFF_REASON)

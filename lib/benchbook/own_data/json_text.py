@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -88,23 +87,21 @@ class JsonText:
             if self.peek() == ",":
                 raise self.build_error("a comma is behind the record: delete it")
 
-    def read_array(self) -> NumberedRecords:
-        """Yield the objects of the array that begins here."""
-        return self._read_elements("]", self.read_value)
+    def read_elements(self) -> NumberedRecords:
+        """Yield the objects in the brackets that begin here, and go behind the closing one.
 
-    def read_map(self) -> NumberedRecords:
-        """Yield the objects of the object that begins here, each with its name as ``_id``."""
-        return self._read_elements("}", self._read_member)
-
-    def _read_elements(self, closing: str, read: Callable[[], Any]) -> NumberedRecords:
-        """Yield the objects in brackets, and go behind the closing one."""
+        Those of an object get their names as ``_id``.
+        """
+        is_array = self.peek() == "["
+        closing = "]" if is_array else "}"
         self.position += 1
         is_first = True
         while self.peek() != closing or not is_first:
             line = self._find_line(self.position)
             if self.peek() == closing:
                 raise self.build_error(f"a comma is before the {closing}: delete it")
-            yield line, self._check_object(read(), line)
+            value = self.read_value() if is_array else self._read_member()
+            yield line, self._check_object(value, line)
             is_first = False
             mark = self.peek()
             if mark == closing:

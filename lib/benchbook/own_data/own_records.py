@@ -19,8 +19,8 @@ from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data.file_description import FileDescription
 from benchbook.own_data.inference import Inference, make_converter
-from benchbook.own_data.opened_file import ReadRecords
-from benchbook.own_data.record_files import find_reader, open_file, split_options
+from benchbook.own_data.opened_file import ReadRecords, open_file
+from benchbook.own_data.record_files import find_reader, split_options
 from benchbook.schema import Document, Field, Record, Schema
 
 VERSION = 2
@@ -158,7 +158,7 @@ def _digest_state(path: str, state: tuple[int, ...], n: int | None) -> str:
 def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     """Return the first records of a file in some state."""
     # Its format's reader reads the records.
-    file = open_file(path)
+    file = open_file(*split_options(path))
     found = find_reader(file)(file, n)
     if not found.records:
         raise InputError(str(file.path), "holds no record")

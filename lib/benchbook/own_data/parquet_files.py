@@ -154,10 +154,6 @@ def _is_printable(value: object) -> bool:
         return False
 
 
-def _write_base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
 _TIMES_NOTE: Final = "times without a zone, and days inside documents, are taken as ISO 8601 text."
 
 _CONVERTERS: Final[Mapping[type, tuple[Callable[[Any], object], str]]] = {
@@ -166,7 +162,7 @@ _CONVERTERS: Final[Mapping[type, tuple[Callable[[Any], object], str]]] = {
     time: (time.isoformat, _TIMES_NOTE),
     Decimal: (float, "decimal numbers are taken as the nearest double."),
     UUID: (str, "UUIDs are taken as text."),
-    bytes: (_write_base64, "bytes are taken as base64 text."),
+    bytes: (lambda value: base64.b64encode(value).decode(), "bytes are taken as base64 text."),
 }
 """By type: what makes it a value of JSON, and the note about it.
 

@@ -15,7 +15,6 @@ from benchbook.files.inputs import InputError
 from benchbook.own_data import (
     delimited_files,
     json_files,
-    opened_file,
     parquet_files,
     table_rows,
     xml_files,
@@ -45,14 +44,6 @@ _PEEKED_BYTES: Final = 4096
 
 RecordReader = Callable[[OpenedFile, int | None], ReadRecords]
 """The reader of a format: it returns the first records, or all if the number is None."""
-
-
-def open_file(path: str | Path) -> OpenedFile:
-    """Return a file of records, with the options after its name.
-
-    Raises `InputError` when the file does not exist or is damaged, or an option is unknown.
-    """
-    return opened_file.open_file(*split_options(path))
 
 
 def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:

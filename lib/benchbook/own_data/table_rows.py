@@ -87,7 +87,15 @@ def iterate_rows(file: OpenedFile, text: TextIO, dialect: Dialect) -> Iterator[R
 
     Raises `InputError`, with the line, at a row that cannot be taken apart.
     """
-    rows = _read_rows(_iterate_lines(file, text, dialect), dialect)
+    rows = csv.reader(
+        _iterate_lines(file, text, dialect),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote or None,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        escapechar="\\" if dialect.escapes else None,
+        skipinitialspace=dialect.skips_blanks,
+        strict=True,
+    )
     while True:
         line = rows.line_num + 1 + dialect.skipped_lines
         try:
@@ -131,19 +139,6 @@ def _iterate_lines(file: OpenedFile, text: TextIO, dialect: Dialect) -> Iterator
         # Ctrl-Z ends a text of old systems.
         if line != "\x1a":
             yield line
-
-
-def _read_rows(lines: Iterator[str], dialect: Dialect) -> "csv._reader":  # type: ignore[name-defined]
-    """Return a reader of the rows in a dialect."""
-    return csv.reader(
-        lines,
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote or None,
-        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
-        escapechar="\\" if dialect.escapes else None,
-        skipinitialspace=dialect.skips_blanks,
-        strict=True,
-    )
 
 
 def _find_delimiter(file: OpenedFile, head: str) -> str:

@@ -28,6 +28,8 @@ country, None a name.
 MYSQL_NULL: Final = r"\N"
 """The absent value of MySQL's and PostgreSQL's exports, in every column."""
 
+_ABSENT_TEXTS: Final = ABSENT_MARKS | {"", MYSQL_NULL}
+
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -91,8 +93,8 @@ class ColumnType:
         values: list[object] = []
         for text in texts:
             is_absent = text in (None, "", MYSQL_NULL)
-            if not is_absent and self.has_marks:
-                is_absent = str(text).strip() in ABSENT_MARKS or not str(text).strip()
+            if text and self.has_marks:
+                is_absent = text.strip() in _ABSENT_TEXTS
             values.append(None if is_absent else self.convert(str(text)))
         return values
 
@@ -119,9 +121,9 @@ class TextColumns:
             self.notes[f"{name} {found.reason}."] = None
         if found.has_marks:
             stripped = Counter(text.strip() for text in texts if text)
-            marks = {*stripped} & {*ABSENT_MARKS, MYSQL_NULL}
-            for mark in stripped:
-                self.absent_marks[mark] += stripped[mark] if mark in marks else 0
+            marks = [mark for mark in stripped if mark and mark in _ABSENT_TEXTS]
+            for mark in marks:
+                self.absent_marks[mark] += stripped[mark]
             self.mark_columns += [name] if marks else []
         return found.read(texts)
 
@@ -130,7 +132,7 @@ class TextColumns:
         if not self.mark_columns:
             return [*self.notes]
         counted = []
-        for mark, count in (+self.absent_marks).items():
+        for mark, count in self.absent_marks.items():
             counted.append(f"{mark!r} {format_count(count, 'time')}")
         names = ", ".join(self.mark_columns[:3])
         others = self.mark_columns[3:]
@@ -228,7 +230,7 @@ def _classify(value: str, decimal: str, *, is_grouped: bool) -> Kind:
 
     Points separate thousands only in a column that also has decimal commas: then it `is_grouped`.
     """
-    if value in ABSENT_MARKS or value in ("", MYSQL_NULL):
+    if value in _ABSENT_TEXTS:
         return "absent"
     if value in _BOOLEANS:
         return "boolean"

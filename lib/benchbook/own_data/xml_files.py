@@ -49,7 +49,7 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     Raises `InputError`, with file and line, when the text is not XML or its records differ.
     """
     elements, lines, is_whole = take_records(_iterate_records(file), count)
-    shape = _Shape()
+    shape = _XmlShape()
     for element in elements:
         shape.add(element.value, ())
     shape.read_texts()
@@ -78,7 +78,7 @@ Path = tuple[str, ...]
 
 
 @dataclass
-class _Shape:
+class _XmlShape:
     """The names, the arrays and the texts at each place of some records."""
 
     repeated: Counter[Path] = field(default_factory=Counter)  # places of arrays

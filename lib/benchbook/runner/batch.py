@@ -224,7 +224,8 @@ class Batch:
         except ServerError as error:
             self._fail(cell, str(error), {})
             return
-        changed = _store_records(cell, deployment.folder / RECORDS_FILE)
+        with report_unwritable():
+            changed = _store_records(cell, deployment.folder / RECORDS_FILE)
         if changed:
             self._fail(cell, changed, {})
             return
@@ -447,10 +448,7 @@ def _store_records(cell: Cell, target: Path) -> str | None:
     if file is None:
         return None
     try:
-        if own_records.store_records(file, getattr(cell.parameters, "n", None), target) == (
-            cell.records
-        ):
-            return None
+        stored = own_records.store_records(file, getattr(cell.parameters, "n", None), target)
     except InputError as error:
         return f"{error}: it {own_records.CHANGED_REASON}"
-    return f"{file}: {own_records.CHANGED_REASON}"
+    return None if stored == cell.records else f"{file}: {own_records.CHANGED_REASON}"

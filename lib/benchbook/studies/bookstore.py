@@ -93,7 +93,6 @@ JAVA_CODECS: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
 NESTING_CODECS: Final = {"orjson", "json", "lxml", "etree"}
 """The codecs that read and write case 3, because they do not bind a class to a document."""
 
-# An empty record has its end in the same tag.
 _XML_RECORD: Final = b"<record"
 
 
