@@ -292,4 +292,6 @@ def add_holm(
     families = pd.Series([name_family(row) for row in rows], dtype=object)
     p = pd.Series([row.p for row in rows], dtype=float)
     p_holm = p.groupby(families).transform(lambda p: adjust_holm(p.to_numpy()))
+    # Without a family there is no row, even of those that are not tested.
+    p_holm = p_holm.reindex(p.index)
     return [replace(row, p_holm=p) for row, p in zip(rows, p_holm.tolist(), strict=True)]
