@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from pydantic import TypeAdapter
 
-from benchbook import cli, grid
+from benchbook import cli, grid, paths
 from benchbook.analysis import runs
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.claim_comparisons import compare_claims, judge_comparison
@@ -337,11 +337,13 @@ def test_a_parameter_that_a_claim_does_not_name_has_its_default() -> None:
 
 
 @pytest.fixture
-def crud(results_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Store results in which MongoDB takes half as long as PostgreSQL's tables, and no others."""
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     rows = make_insert_means(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
     monkeypatch.setattr(runs, "average_files", lambda _: rows)
+    # Their files are not on disk, by which kept verdicts are told from others.
+    monkeypatch.setattr(paths, "judged_tables", lambda: tmp_path)
 
 
 def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study(
