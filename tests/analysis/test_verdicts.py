@@ -35,7 +35,7 @@ from benchbook.cli.command import DONE, USAGE
 from benchbook.results.folder import write_cell
 from benchbook.runner import batch
 from benchbook.studies.catalogue import load_study
-from conftest import ROOT
+from checkout import ROOT
 from constructed import observations
 
 TIME = {"operation": "insert", "role": "client", "metric": "elapsed_time"}

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import pytest
 
 from benchbook import cli, grid
 from benchbook.cli.command import USAGE
-from benchbook.files.inputs import InputError, read_bytes
+from benchbook.files.inputs import InputError
 from benchbook.grid import cell_id, units
 from benchbook.grid.cell_id import identify_cell
 from benchbook.grid.cells import find_server
 from benchbook.grid.grid_file import load_grid
+from benchbook.own_data import own_records
+from benchbook.own_data.opened_file import OpenedFile, open_file
 from benchbook.results.folder import write_cell
 from benchbook.servers import launcher, networks
 from benchbook.servers.programs import AvailableServer, MissingServer
@@ -763,13 +765,13 @@ def test_a_command_reads_a_file_of_records_once(
     own.write_text("a,b\n1,x\n2,y\n")
     opened: list[Path] = []
 
-    def count_read(path: Path, limit: int, where: str | None = None) -> bytes:
+    def count_read(path: Path, options: Mapping[str, str]) -> OpenedFile:
         opened.append(path)
-        return read_bytes(path, limit, where)
+        return open_file(path, options)
 
-    monkeypatch.setattr("benchbook.own_data.record_files.read_bytes", count_read)
+    monkeypatch.setattr(own_records, "open_file", count_read)
     monkeypatch.setattr("benchbook.runner.batch.Batch.run", lambda self: None)
-    arguments = ["--set", f"dataset_file={own}", "--set", "n=2,3"]
+    arguments = ["--set", f"dataset_file={own}", "--set", "n=2"]
     cli.main(
         [
             command,

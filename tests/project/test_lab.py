@@ -185,7 +185,7 @@ def test_a_file_larger_than_a_jupyters_usual_limit_can_be_picked(
     with page.expect_file_chooser() as chooser:
         button.click()
     chooser.value.set_files(large)
-    page.frame_locator(".bb-page").get_by_text("1200 records").first.wait_for()
+    page.frame_locator(".bb-page").get_by_text("the first 200 records").first.wait_for()
     page.close()
 
 

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 
@@ -12,6 +14,7 @@ from benchbook.grid import make_plan
 from benchbook.runner.batch import Batch
 from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.progress import Progress
+from benchbook.servers import processes
 
 
 class Freed:
@@ -68,3 +71,23 @@ def test_signals_are_left_alone_outside_of_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert handlers[0] is handlers[1]
+
+
+INTERRUPTED_FORK: Final = """
+import os, signal
+import psutil
+from benchbook.servers import processes
+
+os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGINT))
+try:
+    processes.spawn(["sleep", "600"])
+except KeyboardInterrupt:
+    print("interrupted, with", len(psutil.Process().children()), "children")
+"""
+
+
+def test_an_interrupt_while_a_process_is_started_is_raised_and_the_process_ends() -> None:
+    done = subprocess.run(
+        [*processes.PYTHON, "-c", INTERRUPTED_FORK], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "interrupted, with 0 children\n", done.stderr

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -124,20 +124,51 @@ def spawn(
         lifelines = (_open_lifeline(),)
         shell = ["/bin/sh", "-c", _WATCHING_SHELL, str(lifelines[0]), str(int(death_signal))]
         words = [*shell, *words]
-    return subprocess.Popen(
-        words,
-        user=user,
-        group=group,
-        extra_groups=None if user is None else [],
-        cwd=cwd,
-        env=make_environment() if env is None else env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-        pass_fds=lifelines,
-        preexec_fn=request_death_signal,
-    )
+    process = None
+    try:
+        with postpone_signals():
+            process = subprocess.Popen(
+                words,
+                user=user,
+                group=group,
+                extra_groups=None if user is None else [],
+                cwd=cwd,
+                env=make_environment() if env is None else env,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=lifelines,
+                preexec_fn=request_death_signal,
+            )
+    except BaseException:
+        # The interrupt was postponed, and the caller does not get the process.
+        if process:
+            process.kill()
+            process.wait()
+        raise
+    return process
+
+
+@contextmanager
+def postpone_signals() -> Iterator[None]:
+    """Call the handlers of signals at the end of the context; it is for the main thread.
+
+    Python forks with the lock of `logging` held. If a handler raised an interrupt meanwhile, Python
+    would drop the interrupt and keep the lock, so that the next thread that logs waits for ever.
+    """
+    received: list[int] = []
+    handlers = {}
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+        if callable(signal.getsignal(number)):
+            handlers[number] = signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for postponed in received:
+            signal.raise_signal(postponed)
 
 
 def run_command(

@@ -56,8 +56,9 @@ def _measure_or_load(measure: Callable[[], pd.DataFrame], table: str, live: bool
             return measure()
         except ServerError as error:
             why = str(error)
-        except ModuleNotFoundError as error:  # after `make lessons`
-            why = f"{error.name} is missing: make lab installs it"
+            # After `make lessons` the driver is not installed.
+            if isinstance(error.__cause__, ModuleNotFoundError):
+                why = f"{error.__cause__.name} is missing: make lab installs it"
     print(f"Not measured here ({why}). These are values that come with the lesson.")
     return load_stores(table)
 
