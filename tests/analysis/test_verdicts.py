@@ -342,7 +342,7 @@ def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     rows = make_insert_means(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
     monkeypatch.setattr(runs, "average_files", lambda _: rows)
-    # Their files are not on disk, by which kept verdicts are told from others.
+    # Kept verdicts are found by the files of the results, and these have none.
     monkeypatch.setattr(paths, "judged_tables", lambda: tmp_path)
 
 

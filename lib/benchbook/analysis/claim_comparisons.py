@@ -66,9 +66,7 @@ def compare_claims(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -
     rows: list[Comparison] = []
     for claim in claim_files.load_claims() if claims is None else claims:
         if isinstance(claim, MeasuredClaim):
-            study = studies.get(claim.study)
-            if study and any("own_processors" in stated.at for stated in claim.not_comparable):
-                study = study.preferring_own_processors
+            study = _prefer_processors(claim, studies.get(claim.study))
             for language in _list_languages(claim, study):
                 rows += _compare_claim(claim, study, language)
     # Facts are not tested.
@@ -91,7 +89,8 @@ def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
     """Return the block means of a claim's comparison, one per term that ran."""
     for claim in claim_files.load_claims(row.study):
         if claim.id == row.name and isinstance(claim, MeasuredClaim):
-            for compared in choose_claim_means(claim, study, row.language):
+            preferred = _prefer_processors(claim, study)
+            for compared in choose_claim_means(claim, preferred, row.language):
                 if _describe_comparison(claim, compared, row.language).key == row.key:
                     means = compared.means
                     return [means[name] for name in compared.wanted if name in means]
@@ -125,6 +124,13 @@ def judge_comparison(row: Comparison) -> Outcome:
         return "for"
     is_against = is_within if row.claimed == "different" else high < margin
     return "against" if is_against else "open"
+
+
+def _prefer_processors(claim: MeasuredClaim, study: StudyMeans | None) -> StudyMeans | None:
+    """Return the study whose cells with own processors come first, if the claim depends on them."""
+    if study and any("own_processors" in stated.at for stated in claim.not_comparable):
+        return study.preferring_own_processors
+    return study
 
 
 def _list_languages(claim: MeasuredClaim, study: StudyMeans | None) -> list[str]:

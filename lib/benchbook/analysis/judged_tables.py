@@ -6,12 +6,12 @@ with `JudgedTables`.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import benchbook
 from benchbook import paths
@@ -19,10 +19,13 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.files import suite_files
 from benchbook.registry.plugins import PluginGroup, find_entries
-from benchbook.results.folder import ResultFile
+from benchbook.results.folder import Operations, ResultFile
 
 Tables = tuple[list[Comparison], list[ClaimVerdict]]
 """Comparisons and verdicts, as `compare_claims` and `judge_claims` return them."""
+
+ALL_OPERATIONS: Final[Mapping[str, Operations]] = {}
+"""All operations count of every cell."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,22 @@ def hash_files(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_results(files: Iterable[ResultFile], about: str = "") -> str:
+def hash_results(
+    files: Iterable[ResultFile], counted: Mapping[str, Operations] = ALL_OPERATIONS
+) -> str:
     """Return a digest of results by their names, sizes and times, without reading them.
 
-    The digest is also of a text about them.
+    Parameters
+    ----------
+    files
+        The results.
+    counted
+        The operations that count of some cells, by their identity.
     """
-    digest = hashlib.sha256(about.encode())
+    digest = hashlib.sha256()
+    for identity, operations in sorted(counted.items()):
+        named = "all" if operations is None else " ".join(sorted(operations))
+        digest.update(f"{identity}: {named}\n".encode())
     for result in files:
         path, facts = result.path, result.path.stat()
         name = f"{path.parent.name}/{path.name}"

@@ -182,12 +182,7 @@ class Run:
         """
         chosen = map_operations(identities)
         finished = list_finished_files(chosen)
-        # The operations that count may differ for the same files.
-        counted = ""
-        for identity, operations in sorted(chosen.items()):
-            named = "all" if operations is None else " ".join(sorted(operations))
-            counted += f"{identity}: {named}\n"
-        cache = JudgedTables(name, partial(hash_results, finished, counted))
+        cache = JudgedTables(name, partial(hash_results, finished, chosen))
         analysis = Analysis(partial(average_files, finished), cache=cache)
         return cls(name, analysis, partial(_map_files, finished), chosen)
 

@@ -13,6 +13,7 @@ from benchbook import codecs, paths, version
 from benchbook.cli.command import DONE, UsageError
 from benchbook.files.suite_files import FolderError, TemporaryFolder
 from benchbook.registry import products
+from benchbook.registry.papers import find_language
 from benchbook.studies.catalogue import STUDIES
 
 WORKING_FOLDER: Final = {
@@ -28,9 +29,6 @@ NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints", ".pytest_ca
 
 KINDS: Final = ("codec", "database", "study")
 """The kinds of packages."""
-
-JAVA_CODECS: Final = ("jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
-"""Codecs that only the Java programs have."""
 
 
 def add_init_options(parser: argparse.ArgumentParser) -> None:
@@ -112,11 +110,12 @@ def make_package(options: argparse.Namespace) -> int:
         rule = "a name has small letters, digits and _, and begins with a letter"
         raise UsageError(f"{rule}: it cannot be {name!r}")
     names = {
-        "codec": (*codecs.NAMES, *JAVA_CODECS),
+        "codec": codecs.NAMES,
         "database": (*products.PRODUCTS, "noop"),
         "study": STUDIES,
     }
-    if name in names[kind]:
+    # A codec of the Java programs has its name, too.
+    if name in names[kind] or (kind == "codec" and find_language(name) == "java"):
         raise UsageError(f"{name!r} is the name of another {kind}")
 
     # The package appears when it is complete.

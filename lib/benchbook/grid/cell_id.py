@@ -63,7 +63,7 @@ def digest_records(parameters: CellParameters) -> str | None:
     """Return the digest of the user's records that a cell measures; None for a cell without any."""
     if not parameters.dataset_file:
         return None
-    return own_records.digest_file(parameters.dataset_file, getattr(parameters, "n", None))
+    return own_records.digest_file(parameters.dataset_file, parameters.record_count)
 
 
 def write_server_version(found: AvailableServer) -> str:

@@ -21,7 +21,7 @@ _MAP_SHARE: Final = 0.1
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
 
-_CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
+CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 _TOO_LARGE_NOTE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
 _LOCAL_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+")
 
@@ -123,7 +123,7 @@ class Inference:
         if is_top and types <= {datetime, str}:
             moments = _read_moments(values)
             if any(moment.microsecond % 1000 for moment in moments):
-                self.notes[f"{path}: {_CUT_NOTE}"] = None
+                self.notes[f"{path}: {CUT_NOTE}"] = None
             if moments:
                 return "datetime"
         if types != {str}:
@@ -158,8 +158,9 @@ def _read_moments(values: Sequence[Any]) -> list[datetime]:
     moments = []
     try:
         for value in values:
-            read_datetime(value)
-            moments.append(value if type(value) is datetime else datetime.fromisoformat(value))
+            moment = value if type(value) is datetime else datetime.fromisoformat(value)
+            read_datetime(moment)
+            moments.append(moment)
     except (ValueError, OverflowError):
         return []
     return moments

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from benchbook.files.inputs import InputError
 from benchbook.files.parquet import TooLargeError, check_size
+from benchbook.own_data.inference import CUT_NOTE
 from benchbook.own_data.opened_file import (
     MAX_BYTES,
     NumberedRecords,
@@ -29,7 +30,6 @@ _BATCH_ROWS: Final = 1_000
 _READ_ERRORS: Final = (
     *(pa.ArrowException, OSError, LookupError, ValueError, OverflowError, MemoryError),
 )
-_CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 
 
 def read(file: OpenedFile, count: int | None) -> ReadRecords:
@@ -105,7 +105,7 @@ class _ParquetRows:
         if not hasattr(value, "to_pydatetime"):
             return value
         if getattr(value, "nanosecond", 0):
-            self.notes[f"{name}: {_CUT_NOTE}"] = None
+            self.notes[f"{name}: {CUT_NOTE}"] = None
         cut: datetime = value.to_pydatetime(warn=False)
         return cut
 

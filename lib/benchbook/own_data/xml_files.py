@@ -39,8 +39,8 @@ class _Part:
     """An attribute or an element inside of an element."""
 
     tag: str  # with its namespace
-    prefix: str  # by which it is told from others of its name: ``attribute``, or the namespace's
-    value: "str | list[_Part] | None"  # a text, None if there is none, or what is inside
+    prefix: str  # where others have its name: ``attribute``, or the namespace's
+    value: "str | list[_Part] | None"  # a text or its parts; None without either
 
 
 def read(file: OpenedFile, count: int | None) -> ReadRecords:

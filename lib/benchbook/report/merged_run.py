@@ -43,7 +43,7 @@ T_TESTS: Final = "t_tests.csv"
 DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
 
 _COMPARED_RECORDS: Final = 1_000
-"""Records by which users' files of one name are told apart."""
+"""Records by which users' files of one name are distinguished."""
 
 _STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
 """The states of a cell, each with its name in print."""

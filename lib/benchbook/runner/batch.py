@@ -45,8 +45,10 @@ TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is stopped, unless the user sets another time."""
 
 ROWS_FILE: Final = "rows.parquet"
-RECORDS_FILE: Final = "records.json"
 """The file of the rows that a cell delivers, in its deployment's folder."""
+
+RECORDS_FILE: Final = "records.json"
+"""The file of the user's records that a cell's kernel reads, in the same folder."""
 
 NO_COLUMNS: Final[Mapping[str, object]] = {}
 NO_LOADS: Final[Mapping[str, float]] = {}
@@ -448,7 +450,7 @@ def _store_records(cell: Cell, target: Path) -> str | None:
     if file is None:
         return None
     try:
-        stored = own_records.store_records(file, getattr(cell.parameters, "n", None), target)
+        stored = own_records.store_records(file, cell.parameters.record_count, target)
     except InputError as error:
         return f"{error}: it {own_records.CHANGED_REASON}"
     return None if stored == cell.records else f"{file}: {own_records.CHANGED_REASON}"

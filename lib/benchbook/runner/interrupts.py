@@ -1,14 +1,11 @@
 """Interrupts that Python drops, raised again where a run can end."""
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
 
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals whose handlers may raise an interrupt."""
+from benchbook.servers.processes import SignalHandler, replace_signal_handlers
 
 
 @contextmanager
@@ -25,7 +22,7 @@ def record_interrupts() -> Iterator[Callable[[], None]]:
         if interrupts:
             raise interrupts[0]
 
-    def record(handler: Callable[[int, FrameType | None], Any]) -> Callable[..., None]:
+    def record(handler: SignalHandler) -> SignalHandler:
         def handle(number: int, frame: FrameType | None) -> None:
             try:
                 handler(number, frame)
@@ -35,15 +32,8 @@ def record_interrupts() -> Iterator[Callable[[], None]]:
 
         return handle
 
-    handlers: dict[signal.Signals, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in SIGNALS:
-            handler = signal.getsignal(number)
-            if callable(handler):
-                handlers[number] = handler
-                signal.signal(number, record(handler))
-    try:
+    if threading.current_thread() is not threading.main_thread():
         yield raise_interrupt
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        return
+    with replace_signal_handlers(record):
+        yield raise_interrupt

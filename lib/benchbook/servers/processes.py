@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, Final
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
@@ -49,6 +50,9 @@ PYTHON: Final = (sys.executable, "-I")
 
 File = int | IO[bytes] | None
 """A standard stream of a child, as `subprocess.Popen` takes it."""
+
+SignalHandler = Callable[[int, FrameType | None], Any]
+"""A handler of a signal, as `signal.signal` takes it."""
 
 
 def make_environment(home: Path | None = None, **more: str) -> dict[str, str]:
@@ -158,17 +162,38 @@ def postpone_signals() -> Iterator[None]:
     would drop the interrupt and keep the lock, so that the next thread that logs waits for ever.
     """
     received: list[int] = []
-    handlers = {}
+    try:
+        with replace_signal_handlers(lambda _: lambda number, _: received.append(number)):
+            yield
+    finally:
+        for number in received:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def replace_signal_handlers(
+    make_handler: Callable[[SignalHandler], SignalHandler],
+) -> Iterator[None]:
+    """Replace the handlers of the signals that stop a command; it is for the main thread.
+
+    A signal that is ignored, or has the system's action, keeps it.
+
+    Parameters
+    ----------
+    make_handler
+        Returns the handler in place of another one.
+    """
+    handlers: dict[signal.Signals, SignalHandler] = {}
     for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
-        if callable(signal.getsignal(number)):
-            handlers[number] = signal.signal(number, lambda number, _: received.append(number))
+        handler = signal.getsignal(number)
+        if callable(handler):
+            handlers[number] = handler
+            signal.signal(number, make_handler(handler))
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for postponed in received:
-            signal.raise_signal(postponed)
 
 
 def run_command(

@@ -1,4 +1,4 @@
-"""An example server in memory, which stands for your database.
+"""An example server in memory, in place of your database.
 
 ``python -m benchbook_my_example.example_server [PORT]`` starts it.
 
