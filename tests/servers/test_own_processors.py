@@ -11,7 +11,7 @@ import pytest
 
 from benchbook import cli, grid
 from benchbook.cli.command import DONE
-from benchbook.grid.cells import find_server, name_missing
+from benchbook.grid.cells import find_platform, find_server
 from benchbook.results.views import connect, fetch_frame
 from benchbook.servers import networks
 from benchbook.servers.deployment import Deployment, Node, Role
@@ -119,9 +119,8 @@ def test_a_network_whose_roles_need_more_processors_is_refused_with_the_sum(
     assert list_missing("crud", *where, "topology=replicated") == {why}
     assert list_missing("crud", *where, "topology=single") == {None}
     assert list_missing("tcp", "language=python") == {None}
-    assert name_missing("crud", crud.Parameters(topology="replicated", network="1core")) == (
-        "network 1core"
-    )
+    replicated = crud.Parameters(topology="replicated", network="1core")
+    assert find_platform("crud", replicated).part == "network 1core"
     with (
         pytest.raises(networks.NetworkError, match=why),
         networks.open_network("1core", ("client", "primary", "replica")),

@@ -32,7 +32,8 @@ from benchbook.explorer.documents import (
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
-from benchbook.grid.cells import list_finished_ids, list_judged_results
+from benchbook.grid.cells import list_judged_results
+from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.own_data import own_records
 from benchbook.text.control_characters import escape_controls
 

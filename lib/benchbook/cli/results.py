@@ -27,7 +27,8 @@ from benchbook import grid
 from benchbook.cli import output
 from benchbook.cli.command import DONE, UsageError
 from benchbook.files import suite_files
-from benchbook.grid.cells import list_finished_ids, list_result_keys
+from benchbook.grid.cells import list_result_keys
+from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.results.files import DamagedError, read_table
 from benchbook.results.folder import BusyError, lock_folder
 from benchbook.results.imports import OtherValuesError, import_cells

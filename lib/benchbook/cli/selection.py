@@ -9,7 +9,8 @@ from benchbook import grid, paths
 from benchbook.cli import output
 from benchbook.cli.command import NoResultsError, UsageError
 from benchbook.grid import Cell, Plan
-from benchbook.grid.cells import list_judged_results, list_levels, list_result_keys
+from benchbook.grid.cells import list_judged_results, list_result_keys
+from benchbook.grid.expansion import list_levels
 from benchbook.results.folder import list_files
 from benchbook.results.views import list_finished_files
 from benchbook.servers import launcher, namespaces, networks, processes

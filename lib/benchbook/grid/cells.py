@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from benchbook.grid.cell_id import (
     digest_records,
@@ -13,12 +13,10 @@ from benchbook.grid.cell_id import (
     identify_cell,
     write_server_version,
 )
-from benchbook.grid.expansion import choose_cells, select
-from benchbook.grid.grid_file import load_grid
 from benchbook.grid.pooling import list_counted_versions
 from benchbook.measure.machine import digest_machine_id, name_host
 from benchbook.results.additions import find_former_code
-from benchbook.results.folder import Operations, list_files, list_refusals, list_states, locate_file
+from benchbook.results.folder import Operations, list_refusals, list_states, locate_file
 from benchbook.results.views import list_finished_files, list_origins
 from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology, list_roles
@@ -44,23 +42,45 @@ class Cell:
 
     study: str
     parameters: CellParameters
-    identity: str
-    block: int
+    identity: str = ""
+    block: int = 0
     # Rank in the block's random order, from 0.
-    position: int
-    # Of the server that it needs; ``none`` is one, too.
-    product: str
-    topology: Topology
+    position: int = 0
     # Why it does not run here: a server is missing or refuses the records, or the grid excludes it.
-    missing: str | None
+    missing: str | None = None
     # todo: it has no result yet.
-    state: Literal["todo", "done", "failed", "skipped"]
+    state: Literal["todo", "done", "failed", "skipped"] = "todo"
     # The identities of its results of earlier versions that count, each with what counts of them.
     earlier: tuple[tuple[str, Operations], ...] = ()
     # Digest of the user's records, which is part of the identity.
     records: str | None = None
+    # The number of its blocks in the plan.
+    blocks: int = 1
     # The most on a machine-day of a run until claims are decided; None: as its duration allows.
     blocks_per_day: int | None = None
+    # The file and line, or the option, that gave it its levels last.
+    where: str = ""
+    # Run where its server, network and language are found.
+    if_available: bool = False
+    # Run where this language or network is not found.
+    without: str = ""
+    # Why a plan skips it: it does not take the user's records, or a language that was set.
+    refused: str | None = None
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it is run on some machines only."""
+        return self.if_available or bool(self.without)
+
+    @property
+    def product(self) -> str:
+        """The product whose servers it needs; ``none`` is one, too."""
+        return load_study(self.study).deployment(self.parameters)[0]
+
+    @property
+    def topology(self) -> Topology:
+        """The topology of these servers."""
+        return load_study(self.study).deployment(self.parameters)[1]
 
     @property
     def arm(self) -> str:
@@ -192,7 +212,7 @@ def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict
         parameters = read_parameters(study, text)
         if parameters is None or parameters.dataset_file:
             continue
-        cell = replace(build_cell(study, parameters), missing=None)
+        cell = add_identity(Cell(study, parameters), everywhere=True)
         cells += [replace(cell, block=block) for block in sorted(blocks)]
     return list_result_keys([*planned, *cells], own)
 
@@ -213,22 +233,16 @@ def read_parameters(study: str, text: str) -> CellParameters | None:
         return None
 
 
-def build_cell(study: str, parameters: CellParameters) -> Cell:
-    """Return a cell before it has a block and a position."""
-    platform = find_platform(study, parameters)
-    product, topology = load_study(study).deployment(parameters)
-    return Cell(
-        study,
-        parameters,
-        identity=identify_cell(study, parameters, platform.version),
-        block=0,
-        position=0,
-        product=product,
-        topology=topology,
-        missing=platform.missing,
-        state="todo",
-        records=digest_records(parameters),
-        earlier=list_earlier_identities(study, parameters, platform.version),
+def add_identity(cell: Cell, *, everywhere: bool) -> Cell:
+    """Return a cell with its identity and, unless it is for everywhere, what is missing here."""
+    platform = find_platform(cell.study, cell.parameters)
+    missing = None if everywhere else platform.missing
+    return replace(
+        cell,
+        identity=identify_cell(cell.study, cell.parameters, platform.version),
+        missing=missing or cell.missing,
+        records=digest_records(cell.parameters),
+        earlier=list_earlier_identities(cell.study, cell.parameters, platform.version),
     )
 
 
@@ -301,94 +315,32 @@ def list_earlier_identities(
     return tuple(earlier)
 
 
-def list_finished_ids(study: str | None = None) -> set[str]:
-    """Return the identities of finished cells that a run would give today."""
-    return _keep_current(_list_finished(study))
-
-
-def list_user_ids() -> set[str]:
-    """Return the identities of finished cells with a user's own levels or records."""
-    finished = _list_finished()
-    if not finished:
-        return set()
-    # Every combination of every profile of the papers' studies.
-    planned = set()
-    for slug in SLUGS:
-        for profile in load_grid(slug).profiles:
-            for cell in choose_cells([slug], profile, [], []):
-                planned.add(combine(slug, cell.parameters))
-    others = [row for row in finished if row[1] in SLUGS and row[1:] not in planned]
-    return _keep_current(others)
-
-
-def list_current_refusals(study: str) -> list[str]:
-    """Return why servers refuse a user's records, each reason once; of cells of today's code."""
-    refusals = list_refusals(study)
-    rows = []
-    for result in list_files(study):
-        facts = result.facts
-        if facts.cell_id in refusals:
-            rows.append((facts.cell_id, facts.study, str(facts.parameters)))
-    return sorted({refusals[identity] for identity in _keep_current(rows)})
-
-
-def list_levels(study: str, profile: str) -> dict[str, list[Any]]:
-    """Return the levels of each parameter in a profile of a study, and of the number of blocks."""
-    return select(load_grid(study), profile).levels()
-
-
-def _list_finished(study: str | None = None) -> list[tuple[str, str, str]]:
-    """Return identity, study and parameters in JSON of the cells that finished here, each once."""
-    rows: dict[tuple[str, str, str], None] = {}
-    for result in list_files(study):
-        facts = result.facts
-        if facts.state == "done":
-            rows[facts.cell_id, facts.study, str(facts.parameters)] = None
-    return list(rows)
-
-
-def _keep_current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
-    """Return the identities that a run would give today, by identity, study and parameters."""
-    identities = set()
-    for old, study, text in rows:
-        parameters = read_parameters(study, text)
-        if parameters is None:
-            continue
-        try:
-            digest_records(parameters)
-        except (ValueError, KeyError):
-            # The user's file is gone.
-            continue
-        server = find_platform(study, parameters).version
-        earlier = list_earlier_identities(study, parameters, server)
-        if identify_cell(study, parameters, server) == old or (old, None) in earlier:
-            identities.add(old)
-    return identities
-
-
 @dataclass(frozen=True)
 class Platform:
     """The versions of servers and language, or why they are missing here."""
 
     version: str
     missing: str | None = None
+    # What is missing: a product, a network (``network lan-100m``), ``commit later``, a language.
+    part: str = ""
 
 
 def find_platform(study: str, parameters: CellParameters) -> Platform:
     """Return the servers of a cell, and its language's harness."""
     product, topology = load_study(study).deployment(parameters)
-    network, commit = parameters.network_name, parameters.commit_time
-    platform = find_server(product, topology, network, commit)
-    for other in load_study(study).other_products(parameters):
-        second = find_server(other, topology)
-        missing = platform.missing or second.missing
-        platform = Platform(f"{platform.version}, {second.version}", missing)
-    if parameters.language == "python":
-        return platform
-    found = harness.find_harness(parameters.language)
-    if isinstance(found, harness.MissingHarness):
-        return replace(platform, missing=platform.missing or found.why)
-    return replace(platform, version=f"{platform.version}, {found.version}")
+    first = find_server(product, topology, parameters.network_name, parameters.commit_time)
+    others = load_study(study).other_products(parameters)
+    servers = [first, *(find_server(other, topology) for other in others)]
+    versions = [server.version for server in servers]
+    absent = [server for server in servers if server.missing]
+    if parameters.language != "python":
+        found = harness.find_harness(parameters.language)
+        if isinstance(found, harness.MissingHarness):
+            absent.append(Platform("", found.why, f"language {parameters.language}"))
+        else:
+            versions.append(found.version)
+    version = ", ".join(versions)
+    return replace(absent[0], version=version) if absent else Platform(version)
 
 
 @cache
@@ -403,28 +355,16 @@ def find_server(
     servers = 1 if product == "none" else len(list_roles(topology))
     shortage = networks.find_shortage(network, 1 + servers)
     if product == "none":
-        return Platform("none", missing=shortage or networks.find_network_fault(network))
+        fault = shortage or networks.find_network_fault(network)
+        return Platform("none", fault, f"network {network}")
     server = launcher.find_server(product, topology)
     if isinstance(server, MissingServer):
-        return Platform("missing", missing=server.why)
+        return Platform("missing", server.why, product)
+    version = write_server_version(server)
     fault = shortage or launcher.find_placement_fault(server, network)
-    fault = fault or launcher.find_commit_fault(server, commit)
-    return Platform(write_server_version(server), fault)
-
-
-def name_missing(study: str, parameters: CellParameters) -> str:
-    """Return the missing product, network, commit or language of a cell."""
-    first, topology = load_study(study).deployment(parameters)
-    for product in (first, *load_study(study).other_products(parameters)):
-        if find_server(product, topology).missing:
-            return product
-    network = parameters.network_name
-    if find_server(first, topology, network).missing:
-        return f"network {network}"
-    commit = parameters.commit_time
-    if find_server(first, topology, network, commit).missing:
-        return f"commit {commit}"
-    return f"language {parameters.language}"
+    if fault:
+        return Platform(version, fault, f"network {network}")
+    return Platform(version, launcher.find_commit_fault(server, commit), f"commit {commit}")
 
 
 def is_available(name: str) -> bool:

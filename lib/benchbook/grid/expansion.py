@@ -1,13 +1,13 @@
-"""From a profile and a command's options to chosen cells.
+"""From a profile and a command's options to cells.
 
 A profile's products are multiplied out, overrides applied, A/A checks added, and the study's own
-checks made.
+checks made. The cells have no identity and no block yet.
 """
 
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from benchbook.files import yaml_file
 from benchbook.files.inputs import InputError
 from benchbook.grid.cell_id import digest_records
+from benchbook.grid.cells import Cell
 from benchbook.grid.grid_file import Grid, ParameterLevels, load_grid, read_level
 from benchbook.own_data import record_files
 from benchbook.studies.catalogue import SLUGS, STUDIES
@@ -43,11 +44,6 @@ class GridProduct:
     # Its cells are run where this language or network is not found.
     without: str = ""
 
-    @property
-    def is_conditional(self) -> bool:
-        """Whether its cells are run on some machines only."""
-        return self.if_available or bool(self.without)
-
     def put(self, parameter: str, levels: tuple[Any, ...], where: str) -> "GridProduct":
         """Return the product with other levels of a parameter."""
         return replace(self, levels={**self.levels, parameter: levels}, where=where)
@@ -62,18 +58,11 @@ class Selection:
     # The same for every cell; and ``blocks``.
     fixed: ParameterLevels
     products: tuple[GridProduct, ...] = ()
-    # Parameters that a command sets: no override changes them.
-    pinned: frozenset[str] = frozenset()
 
     @property
     def model(self) -> type[CellParameters]:
         """The study's parameters."""
         return self.grid.model
-
-    @property
-    def language_parameters(self) -> set[str]:
-        """The parameters of which some language has levels of its own, such as codecs."""
-        return set().union(*self.model.language_levels.values())
 
     def section(self, name: str) -> Any:
         """Return a section of the profile, or the grid's if the profile has none."""
@@ -123,7 +112,7 @@ class Selection:
             codecs = {name: (level,) for name, level in own_levels}
             for product in products:
                 levels = dict(product.levels)
-                for name in self.language_parameters:
+                for name in list_language_parameters(self.model):
                     levels.pop(name, None)
                 levels |= codecs | {"language": (language,)}
                 chosen.append(replace(product, levels=levels, where=where))
@@ -147,39 +136,17 @@ class Selection:
         return found
 
 
-@dataclass(frozen=True)
-class UncheckedCell:
-    """A level for each parameter, before the study's own checks."""
-
-    selection: Selection
-    levels: dict[str, Any]
-    product: GridProduct
-    where: str
-
-    def matches(self, condition: ParameterLevels) -> bool:
-        """Return whether each parameter of the condition has one of its levels."""
-        for name, levels in condition.items():
-            if name not in self.levels or self.levels[name] not in levels:
-                return False
-        return True
+def list_language_parameters(model: type[CellParameters]) -> set[str]:
+    """Return the parameters of which some language has levels of its own, such as codecs."""
+    return set().union(*model.language_levels.values())
 
 
-@dataclass(frozen=True)
-class ChosenCell:
-    """A cell that was asked for, before it has an identity and a block."""
-
-    study: str
-    parameters: CellParameters
-    product: GridProduct
-    # What gave it its levels last.
-    where: str
-    blocks: int
-    # The most on a machine-day of a run until claims are decided; None: as its duration allows.
-    blocks_per_day: int | None
-    # Why the grid does not run it.
-    excluded: str | None
-    # Why it does not take the user's records, or a language that was set.
-    refused: str | None = None
+def has_levels(levels: Mapping[str, Any], condition: ParameterLevels) -> bool:
+    """Return whether each parameter of a condition has one of its levels."""
+    for name, wanted in condition.items():
+        if name not in levels or levels[name] not in wanted:
+            return False
+    return True
 
 
 def split_levels(parameter: str, text: str) -> list[str]:
@@ -246,42 +213,42 @@ class CommandOption:
             except ValidationError as error:
                 _, reason = yaml_file.explain_error(error, {self.name: self.values[0]})
                 raise InputError(self.where, reason) from error
-        pinned = replace(selection, pinned=selection.pinned | {self.name})
-        return pinned.put(self.name, levels, self.where)
+        return selection.put(self.name, levels, self.where)
 
-    def fits(self, cell: UncheckedCell, value: object) -> bool:
+    def fits(self, cell: Cell, value: object) -> bool:
         """Return whether a cell has a value; never one that its study does not take."""
         with suppress(ValidationError):
-            level = read_level(cell.selection.model, self.name, value)
-            return cell.matches({self.name: (level,)})
+            level = read_level(type(cell.parameters), self.name, value)
+            return has_levels(vars(cell.parameters), {self.name: (level,)})
         return False
 
-    def filter(self, cells: list[UncheckedCell], every: list[UncheckedCell]) -> list[UncheckedCell]:
+    def filter(self, cells: list[Cell], every: list[Cell], profile: str) -> list[Cell]:
         """Return the cells with one of the values.
 
-        Raises `InputError` when a value has no cell among `every`.
+        Raises `InputError` when a value has no cell among `every`, the profile's.
         """
         matching = [cell for cell in cells if any(self.fits(cell, value) for value in self.values)]
         candidates = every if matching else cells
         for value in self.values:
             if not any(self.fits(cell, value) for cell in candidates):
-                raise InputError(self.where, self._explain_absence(value, cells, every))
+                reason = self._explain_absence(value, cells, every, profile)
+                raise InputError(self.where, reason)
         return matching
 
     def _explain_absence(
-        self, value: object, cells: Sequence[UncheckedCell], every: Sequence[UncheckedCell]
+        self, value: object, cells: Sequence[Cell], every: Sequence[Cell], profile: str
     ) -> str:
         """Return why no cell of `cells`, which other conditions left of `every`, has a value."""
         if any(self.fits(cell, value) for cell in every):
             return f"no cell is like that: {self.name}={value} is not with the other --where"
-        levels = [cell.levels[self.name] for cell in cells if self.name in cell.levels]
-        known = dict.fromkeys(map(str, levels))
-        for selection in {cell.selection.grid.study: cell.selection for cell in cells}.values():
+        stated = [vars(cell.parameters) for cell in cells]
+        known = dict.fromkeys(str(levels[self.name]) for levels in stated if self.name in levels)
+        for model in {type(cell.parameters) for cell in cells}:
             with suppress(ValidationError):
-                read_level(selection.model, self.name, value)
+                read_level(model, self.name, value)
                 added = ",".join([*known, str(value)])
                 return (
-                    f"the profile {selection.profile} has no {self.name}={value}; "
+                    f"the profile {profile} has no {self.name}={value}; "
                     f"--set {self.name}={added} adds it"
                 )
         return f"no cell is like that: of {self.name}, {suggest_name(str(value), known)}"
@@ -304,10 +271,19 @@ def select(grid: Grid, profile: str) -> Selection:
     return selection
 
 
+def list_levels(study: str, profile: str) -> dict[str, list[Any]]:
+    """Return the levels of each parameter in a profile of a study, and of the number of blocks."""
+    return select(load_grid(study), profile).levels()
+
+
 def choose_cells(
     slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]
-) -> list[ChosenCell]:
-    """Return the chosen cells; arguments and errors are those of `benchbook.grid.make_plan`."""
+) -> list[Cell]:
+    """Return the cells that a command asks for, before they have an identity and a block.
+
+    Arguments and errors are those of `benchbook.grid.make_plan`. A cell that refuses what the
+    command set says why.
+    """
     grids = [load_grid(slug) for slug in dict.fromkeys(slugs) or STUDIES]
     if not slugs:
         # A plug-in's study need not have the profile, unless it is asked for by name.
@@ -317,16 +293,16 @@ def choose_cells(
     settings = [CommandOption.read(text, "--set", models) for text in changes]
     conditions = [CommandOption.read(text, "--where", models) for text in where]
 
-    every: list[UncheckedCell] = []
+    set_names = {option.name for option in settings}
+    every: list[Cell] = []
     for selection in selections:
         for option in settings:
             selection = option.put(selection)
-        every += _add_aa_checks(selection, as_written=not changes)
+        every += _add_aa_checks(selection, _multiply(selection, set_names), as_written=not changes)
     cells = every
     for option in conditions:
-        cells = option.filter(cells, every)
-    names = {option.name for option in settings}
-    return [_check_or_refuse(cell, names) for cell in cells]
+        cells = option.filter(cells, every, profile)
+    return [_check_or_refuse(cell, set_names) for cell in cells]
 
 
 def _read_value(text: str, where: str) -> object:
@@ -340,32 +316,11 @@ def _read_value(text: str, where: str) -> object:
         raise InputError(where, error.message) from error
 
 
-def _add_aa_checks(selection: Selection, *, as_written: bool) -> list[UncheckedCell]:
-    """Return a selection's cells, and a second one for each that an A/A check measures twice.
+def _multiply(selection: Selection, set_names: set[str]) -> list[Cell]:
+    """Return the cells of the products, each once: a cell of several products is the first's.
 
-    Cells that every machine runs come first. Raises `InputError` when there are too many, or when
-    an A/A check of a grid as written has no cell.
+    Their parameters are not validated yet.
     """
-    cells = list(_multiply(selection))
-    conditions = selection.section("aa")
-    for number, condition in enumerate(conditions if as_written else ()):
-        if not any(cell.matches(condition) for cell in cells):
-            reason = "no cell of this profile is like that: it cannot have an A/A check"
-            raise InputError(selection.where("aa", number), reason)
-    chosen = []
-    for is_conditional in (False, True):
-        first = [cell for cell in cells if cell.product.is_conditional == is_conditional]
-        second: dict[int, UncheckedCell] = {}
-        for condition in conditions:
-            for number, cell in enumerate(first):
-                if cell.matches(condition):
-                    second[number] = replace(cell, levels={**cell.levels, "arm": "b"})
-        chosen += [*first, *second.values()]
-    return chosen
-
-
-def _multiply(selection: Selection) -> Iterator[UncheckedCell]:
-    """Yield the cells of the products, each once: a cell of several products is the first's."""
     whole = [selection.defaults() | product.levels for product in selection.products]
     counts = [math.prod(map(len, levels.values())) for levels in whole]
     if sum(counts) > MAX_COMBINATIONS:
@@ -376,54 +331,83 @@ def _multiply(selection: Selection) -> Iterator[UncheckedCell]:
             "so take fewer values",
         )
 
-    # Each combination of levels, with the grid's overrides.
-    seen = set()
+    cells: dict[str, Cell] = {}
     for levels, product in zip(whole, selection.products, strict=True):
         for values in itertools.product(*levels.values()):
-            named = dict(zip(levels, values, strict=True))
-            if named.get("dataset_file"):
-                named = _reset_data_parameters(selection, named)
-            cell = _override(UncheckedCell(selection, named, product, product.where))
-            key = repr(sorted(cell.levels.items()))
-            if key not in seen:
-                seen.add(key)
-                yield cell
+            combination = dict(zip(levels, values, strict=True))
+            cell = _make_cell(selection, product, combination, set_names)
+            cells.setdefault(repr(sorted(vars(cell.parameters).items())), cell)
+    return [*cells.values()]
 
 
-def _reset_data_parameters(selection: Selection, levels: dict[str, object]) -> dict[str, object]:
-    """Return the levels of a cell with own records: parameters of other data have their defaults.
+def _make_cell(
+    selection: Selection, product: GridProduct, levels: dict[str, Any], set_names: set[str]
+) -> Cell:
+    """Return a cell of a product, with the overrides whose conditions it meets.
 
-    What the command sets stays, and the study says that it does not fit.
+    No override changes what the command sets.
     """
-    fields = selection.model.model_fields
-    names = selection.model.data_parameters & levels.keys() - selection.pinned
-    return levels | {name: fields[name].default for name in names}
+    # Parameters of other data than the user's have their defaults. What the command sets stays, and
+    # the study says that it does not fit.
+    if levels.get("dataset_file"):
+        for name in selection.model.data_parameters & levels.keys() - set_names:
+            levels[name] = selection.model.model_fields[name].default
 
-
-def _override(cell: UncheckedCell) -> UncheckedCell:
-    """Return a cell with the levels of the overrides whose conditions it meets."""
-    selection = cell.selection
+    where = product.where
     for number, override in enumerate(selection.section("overrides")):
-        changed = {}
-        for name, (level,) in override.set.items():
-            if name not in selection.pinned:
-                changed[name] = level
-        if changed and cell.matches(override.when):
+        names = override.set.keys() - set_names
+        if names and has_levels(levels, override.when):
+            levels |= {name: override.set[name][0] for name in names}
             where = selection.where("overrides", number)
-            cell = replace(cell, levels=cell.levels | changed, where=where)
+    return Cell(
+        selection.grid.study,
+        blocks=levels.pop("blocks", 1),
+        blocks_per_day=levels.pop("blocks_per_day", None),
+        parameters=selection.model.model_construct(**levels),
+        where=where,
+        if_available=product.if_available,
+        without=product.without,
+    )
+
+
+def _add_aa_checks(selection: Selection, cells: list[Cell], *, as_written: bool) -> list[Cell]:
+    """Return the cells, a second one for each that an A/A check measures twice, and exclusions.
+
+    Cells that every machine runs come first. Raises `InputError` when an A/A check of a grid as
+    written has no cell.
+    """
+    second: dict[int, Cell] = {}
+    for number, condition in enumerate(selection.section("aa")):
+        checked = [cell for cell in cells if has_levels(vars(cell.parameters), condition)]
+        if as_written and not checked:
+            reason = "no cell of this profile is like that: it cannot have an A/A check"
+            raise InputError(selection.where("aa", number), reason)
+        for cell in checked:
+            parameters = cell.parameters.model_copy(update={"arm": "b"})
+            second[id(cell)] = replace(cell, parameters=parameters)
+    chosen = sorted([*cells, *second.values()], key=lambda cell: cell.is_conditional)
+    return [_exclude(selection, cell) for cell in chosen]
+
+
+def _exclude(selection: Selection, cell: Cell) -> Cell:
+    """Return a cell, with the reason of the first exclusion that it meets."""
+    for exclusion in selection.section("exclude"):
+        if has_levels(vars(cell.parameters), exclusion.when):
+            return replace(cell, missing=exclusion.why)
     return cell
 
 
-def _check_or_refuse(cell: UncheckedCell, set_names: set[str]) -> ChosenCell:
-    """Return a cell with its parameters, or why it refuses what the command set.
+def _check_or_refuse(cell: Cell, set_names: set[str]) -> Cell:
+    """Return a cell with validated parameters, or why it refuses what the command set.
 
     A cell that fails with the records, language or network that were set, and not without them,
     is one that refuses them.
     """
+    levels = vars(cell.parameters)
     try:
-        return _check(cell)
+        return replace(cell, parameters=_validate(cell, levels))
     except ConflictError as error:
-        language_parameters = cell.selection.language_parameters
+        language_parameters = list_language_parameters(type(cell.parameters))
         groups = {
             "dataset_file": {"dataset_file"},
             "language": {"language", *language_parameters},
@@ -434,23 +418,20 @@ def _check_or_refuse(cell: UncheckedCell, set_names: set[str]) -> ChosenCell:
         for option, names in groups.items():
             if option not in set_names:
                 continue
-            before = {name: level for name, level in cell.levels.items() if name not in names}
+            before = {name: level for name, level in levels.items() if name not in names}
             with suppress(ConflictError):
-                chosen = _check(replace(cell, levels=before))
-                return replace(chosen, refused=error.message, where=error.where)
+                return replace(cell, parameters=_validate(cell, before), refused=error.message)
         raise
 
 
-def _check(cell: UncheckedCell) -> ChosenCell:
-    """Return a cell that the study takes.
+def _validate(cell: Cell, levels: Mapping[str, Any]) -> CellParameters:
+    """Return the parameters of a cell that the study takes.
 
     Raises `ConflictError` when the study refuses the levels together, and `InputError` when the
     user's records cannot be used.
     """
-    levels = dict(cell.levels)
-    blocks, blocks_per_day = levels.pop("blocks", 1), levels.pop("blocks_per_day", None)
     try:
-        parameters = cell.selection.model.model_validate(levels)
+        parameters = type(cell.parameters).model_validate(levels)
     except ValidationError as error:
         place, reason = yaml_file.explain_error(error, levels)
         kind = ConflictError if place in ((), ("language",)) else InputError
@@ -459,11 +440,4 @@ def _check(cell: UncheckedCell) -> ChosenCell:
         digest_records(parameters)
     except InputError as error:
         raise InputError(cell.where, str(error)) from error
-    # The first exclusion that it meets says why it is not run.
-    excluded = None
-    for exclusion in cell.selection.section("exclude"):
-        if cell.matches(exclusion.when):
-            excluded = exclusion.why
-            break
-    study = cell.selection.grid.study
-    return ChosenCell(study, parameters, cell.product, cell.where, blocks, blocks_per_day, excluded)
+    return parameters

@@ -12,13 +12,12 @@ from benchbook.grid.cells import (
     Cell,
     DeploymentKey,
     SkippedCells,
-    build_cell,
+    add_identity,
     find_platform,
     is_available,
-    name_missing,
     read_states,
 )
-from benchbook.grid.expansion import ChosenCell, choose_cells
+from benchbook.grid.expansion import choose_cells
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies.catalogue import load_study
@@ -96,24 +95,19 @@ def make_plan(
     return Plan(_order_cells(planned, everywhere=everywhere), skipped)
 
 
-def _sort_out(
-    chosen: Iterable[ChosenCell], *, everywhere: bool
-) -> tuple[list[ChosenCell], list[SkippedCells]]:
+def _sort_out(chosen: Iterable[Cell], *, everywhere: bool) -> tuple[list[Cell], list[SkippedCells]]:
     """Return the cells to plan, and those that refuse a setting or miss something here."""
-    # Which cells refuse a setting, and which miss something here?
-    refused: dict[str, list[ChosenCell]] = {}
-    absent: dict[str, list[ChosenCell]] = {}
+    refused: dict[str, list[Cell]] = {}
+    absent: dict[str, list[Cell]] = {}
     planned = []
     for cell in chosen:
-        fallback_for = cell.product.without
+        platform = find_platform(cell.study, cell.parameters)
         if cell.refused:
             refused.setdefault(cell.refused, []).append(cell)
-        elif fallback_for and (everywhere or is_available(fallback_for)):
+        elif cell.without and (everywhere or is_available(cell.without)):
             continue
-        elif everywhere:
-            planned.append(cell)
-        elif cell.product.if_available and find_platform(cell.study, cell.parameters).missing:
-            absent.setdefault(name_missing(cell.study, cell.parameters), []).append(cell)
+        elif cell.if_available and platform.missing and not everywhere:
+            absent.setdefault(platform.part, []).append(cell)
         else:
             planned.append(cell)
 
@@ -129,11 +123,11 @@ def _sort_out(
     return planned, skipped
 
 
-def _list_studies(cells: Iterable[ChosenCell]) -> tuple[str, ...]:
+def _list_studies(cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cell.study for cell in cells))
 
 
-def _find_refusal(cell: ChosenCell) -> str | None:
+def _find_refusal(cell: Cell) -> str | None:
     """Return why the first codec or study that refuses the user's records does so.
 
     Databases are not asked: a cell writes the records once before it measures.
@@ -164,14 +158,14 @@ def _check_records(file: str, sha256: str, count: int | None, check: RecordCheck
     return None
 
 
-def _order_cells(chosen: Iterable[ChosenCell], *, everywhere: bool) -> list[Cell]:
+def _order_cells(planned: Iterable[Cell], *, everywhere: bool) -> list[Cell]:
     """Return the cells block after block. Deployments, and cells in each, are in random order."""
-    each = [(cell.blocks, _make_cell(cell, everywhere=everywhere)) for cell in chosen]
+    each = [add_identity(cell, everywhere=everywhere) for cell in planned]
     cells: list[Cell] = []
-    for block in range(max((blocks for blocks, _ in each), default=0)):
+    for block in range(max((cell.blocks for cell in each), default=0)):
         of_deployment: dict[DeploymentKey, list[Cell]] = {}
-        for blocks, cell in each:
-            if block < blocks:
+        for cell in each:
+            if block < cell.blocks:
                 of_deployment.setdefault(cell.deployment, []).append(cell)
         # The seed makes the order the same whenever the plan is made again.
         order = random.Random(f"block {block}")
@@ -181,10 +175,3 @@ def _order_cells(chosen: Iterable[ChosenCell], *, everywhere: bool) -> list[Cell
             for cell in order.sample(same, len(same)):
                 cells.append(replace(cell, block=block, position=len(cells) - first))
     return read_states(cells)
-
-
-def _make_cell(chosen: ChosenCell, *, everywhere: bool) -> Cell:
-    """Return a cell before it has a block and a position."""
-    cell = build_cell(chosen.study, chosen.parameters)
-    missing = None if everywhere else cell.missing
-    return replace(cell, missing=missing or chosen.excluded, blocks_per_day=chosen.blocks_per_day)

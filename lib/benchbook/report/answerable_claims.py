@@ -26,7 +26,7 @@ from benchbook.analysis.published import Terms
 from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
-from benchbook.grid.expansion import ChosenCell, choose_cells
+from benchbook.grid.expansion import choose_cells
 from benchbook.plots import labels
 from benchbook.registry import products
 from benchbook.results.schema import name_parameter_column
@@ -524,27 +524,12 @@ def _find_comparisons(
 def _list_cells(profile: str, machine: Machine) -> list[tuple[Cell, frozenset[Lever]]]:
     """Return the cells of a profile, each with what is missing for it."""
     cells = []
-    for chosen in choose_cells(SLUGS, profile, [], []):
-        cell = _make_cell(chosen)
-        if not cell.missing and not machine.replaces(chosen.product.without):
+    for cell in choose_cells(SLUGS, profile, [], []):
+        if not cell.missing and not machine.replaces(cell.without):
+            # Of a machine that is only described: no server has a version.
+            cell = replace(cell, identity=cell.parameters.as_json())
             cells.append((cell, machine.list_needs(cell)))
     return cells
-
-
-def _make_cell(chosen: ChosenCell) -> Cell:
-    """Return a cell of a machine that is only described."""
-    product, topology = load_study(chosen.study).deployment(chosen.parameters)
-    return Cell(
-        chosen.study,
-        chosen.parameters,
-        identity=chosen.parameters.as_json(),
-        block=0,
-        position=0,
-        product=product,
-        topology=topology,
-        missing=chosen.excluded,
-        state="todo",
-    )
 
 
 def _give_processors(cell: Cell) -> Cell | None:

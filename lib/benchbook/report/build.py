@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from benchbook import grid, paths
 from benchbook.analysis.judged_tables import hash_files, hash_results, hash_rules
 from benchbook.files import suite_files
-from benchbook.grid.cells import list_judged_results, list_user_ids
+from benchbook.grid.cells import list_judged_results
+from benchbook.grid.finished_cells import list_user_ids
 from benchbook.results.folder import list_files, verify_files
 from benchbook.results.schema import VALUES
 from benchbook.results.views import list_finished_files

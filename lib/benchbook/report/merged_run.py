@@ -18,7 +18,9 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis, Run, read_reference_profile
 from benchbook.files import suite_files
-from benchbook.grid.cells import count_beyond, list_judged_results, list_levels, list_user_ids
+from benchbook.grid.cells import count_beyond, list_judged_results
+from benchbook.grid.expansion import list_levels
+from benchbook.grid.finished_cells import list_user_ids
 from benchbook.own_data import own_records
 from benchbook.papers import exhibits
 from benchbook.plots.points import iterate_rows
@@ -196,10 +198,7 @@ def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[
     for row in means.drop_duplicates(["cell_id", "block"]).to_dict("records"):
         slug, study = str(row["study"]), load_study(row["study"])
         parameters = study.Parameters.model_validate(study.Parameters.read_levels(row))
-        product, topology = study.deployment(parameters)
-        identity, block = row["cell_id"], row["block"]
-        cell = grid.Cell(slug, parameters, identity, block, 0, product, topology, None, "done")
-        ran.append(cell)
+        ran.append(grid.Cell(slug, parameters, row["cell_id"], row["block"], state="done"))
     done = {(cell.combination, cell.block) for cell in ran}
     others = [cell for cell in planned if (cell.combination, cell.block) not in done]
     return [*(replace(cell, state="todo") for cell in others), *ran]

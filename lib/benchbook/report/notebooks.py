@@ -24,7 +24,7 @@ from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.run_diff import make_comparison_key
 from benchbook.analysis.runs import Analysis, Run, load_reference_means
 from benchbook.files.inputs import InputError
-from benchbook.grid.cells import list_finished_ids
+from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.papers.exhibits import load_citation
 from benchbook.plots.exhibit import Exhibit, Lines
 from benchbook.plots.labels import LANGUAGES, METRICS

@@ -26,7 +26,7 @@ from benchbook.analysis.verdicts import (
     list_facts,
     list_not_testable,
 )
-from benchbook.grid.cells import list_current_refusals
+from benchbook.grid.finished_cells import list_current_refusals
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import load_citation
 from benchbook.papers.findings import PaperFinding, load_checks, load_findings
