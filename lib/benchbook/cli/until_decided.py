@@ -1,6 +1,7 @@
 """`benchbook run --until-decided` and its plan: undecided claims, and the next block."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,13 +117,11 @@ class ClaimState:
     @cached_property
     def next_block(self) -> list[Cell]:
         """The cells of the block that would run now."""
-        now = pd.Timestamp.now("UTC")
-        means = self.analysis.means
         return choose_next_block(
             self.cells,
             self.undecided,
-            means,
-            now,
+            self.analysis.means,
+            pd.Timestamp.now("UTC"),
             durations=list_durations(),
             repeats_noisy=self.repeats_noisy,
         )
@@ -138,42 +137,29 @@ class ClaimState:
         runnable = {comparison.claim.id for comparison in self.comparisons if comparison.cells}
         rows: list[dict[str, object]] = []
         for verdict in self.verdicts:
-            of_claim = [
-                comparison for comparison in self.undecided if comparison.claim.id == verdict.id
-            ]
-            needed = [
-                {"language": comparison.language, "comparison": comparison.label}
-                for comparison in of_claim
-            ]
-            cells = frozenset().union(*(comparison.cells for comparison in of_claim))
+            needed = [one for one in self.undecided if one.claim.id == verdict.id]
             row = {
                 "id": verdict.id,
                 "study": verdict.study,
                 "verdict": verdict.verdict,
                 "words": verdict.words,
                 "runs_here": verdict.id in runnable,
-                "wanted": needed,
-                "cells": len(cells),
+                "wanted": [{"language": one.language, "comparison": one.label} for one in needed],
+                "cells": len(frozenset().union(*(one.cells for one in needed))),
             }
             rows.append(row)
         return rows
 
     def describe(self) -> str:
         """Return one line per study with its verdicts, and a line about the next block."""
+        runnable = Counter(one.claim.study for one in self.comparisons if one.cells)
+        undecided = Counter(one.claim.study for one in self.undecided)
         lines = []
-        studies = dict.fromkeys(comparison.claim.study for comparison in self.comparisons)
-        for study in studies:
+        for study in dict.fromkeys(comparison.claim.study for comparison in self.comparisons):
             verdicts = [verdict for verdict in self.verdicts if verdict.study == study]
-            of_study = [
-                comparison for comparison in self.comparisons if comparison.claim.study == study
-            ]
-            runnable = [comparison for comparison in of_study if comparison.cells]
-            undecided = [
-                comparison for comparison in self.undecided if comparison.claim.study == study
-            ]
             counts = VerdictCounts.count(verdicts)
-            total = format_count(len(runnable), "comparison")
-            lines.append(f"{study}: {counts}; {len(undecided)} of {total} need more blocks")
+            total = format_count(runnable[study], "comparison")
+            lines.append(f"{study}: {counts}; {undecided[study]} of {total} need more blocks")
         return "\n".join([*lines, self._describe_next_block()])
 
     def _describe_next_block(self) -> str:

@@ -269,11 +269,6 @@ def find_answers(
         added.append(counter.add(levers))
         levers = counter.choose_levers(machine)
 
-    never: dict[NoAnswer, tuple[str, ...]] = {}
-    for reason in get_args(NoAnswer):
-        listed = [claim for claim, why in counter.explain_rest().items() if why == reason]
-        if listed:
-            never[reason] = tuple(listed)
     return ClaimAnswers(
         profile,
         testable=len(testable),
@@ -282,7 +277,7 @@ def find_answers(
         comparisons=len(found),
         now=now,
         added=tuple(added),
-        never=never,
+        never=counter.explain_rest(),
     )
 
 
@@ -428,17 +423,16 @@ class AnswerCounter:
                 best, best_rank = levers, rank
         return best
 
-    def explain_rest(self) -> dict[str, NoAnswer]:
-        """Return why each claim that has no answer has none."""
-        order: tuple[NoAnswer, ...] = get_args(NoAnswer)
-        answered = {key[0] for key in self._answered}
-        reasons: dict[str, NoAnswer] = {}
-        for key, answers in self._found.items():
-            for answer in answers:
-                if key[0] in answered or isinstance(answer, PlannedAnswer):
-                    continue
-                known = reasons.get(key[0], answer)
-                reasons[key[0]] = min(known, answer, key=order.index)
+    def explain_rest(self) -> dict[NoAnswer, tuple[str, ...]]:
+        """Return the claims that have no answer, by the first reason that one of them has."""
+        explained = {key[0] for key in self._answered}
+        reasons: dict[NoAnswer, tuple[str, ...]] = {}
+        for reason in get_args(NoAnswer):
+            keys = [key for key, answers in self._found.items() if reason in answers]
+            claims = dict.fromkeys(key[0] for key in keys if key[0] not in explained)
+            if claims:
+                reasons[reason] = tuple(claims)
+                explained |= claims.keys()
         return reasons
 
     def _list_new(self, levers: tuple[Lever, ...]) -> dict[ComparisonKey, PlannedAnswer]:

@@ -6,9 +6,9 @@ stopped continues where it was.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import product, zip_longest
+from itertools import product
 from math import isinf, isnan
 from typing import Final, TypeAlias
 
@@ -30,7 +30,7 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.grid import Cell
-from benchbook.grid.cells import Combination
+from benchbook.grid.cells import Combination, combine
 from benchbook.measure.machine import name_host
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.server_checks import is_unchecked
@@ -165,24 +165,20 @@ def select_undecided(
     rows: dict[tuple[str, str], list[Comparison]] = {}
     for row in analysis.comparisons:
         rows.setdefault((row.name, row.language), []).append(row)
-    undecided_in = {}
-    for verdict in analysis.verdicts:
-        if verdict.verdict == "undecided":
-            undecided_in[verdict.id] = verdict.language
-    by_claim: dict[tuple[str, str], list[ComparisonCells]] = {}
-    for comparison in comparisons:
-        by_claim.setdefault((comparison.claim.id, comparison.language), []).append(comparison)
+    verdicts = [verdict for verdict in analysis.verdicts if verdict.verdict == "undecided"]
+    undecided = {(verdict.id, verdict.language) for verdict in verdicts}
 
     selected = []
-    for (claim, language), of_claim in by_claim.items():
-        # Both have all comparisons of the claim in the same order; there are no rows of a language
-        # in which nothing ran.
-        for comparison, row in zip_longest(of_claim, rows.get((claim, language), [])):
-            is_short = row is None or row.blocks < MIN_BLOCKS
-            is_undecided = undecided_in.get(claim) == language
-            is_open = row is not None and row.stands == "open" and is_undecided
-            if comparison.cells and (is_short or is_open):
-                selected.append(comparison)
+    for comparison in comparisons:
+        # Rows and comparisons of a claim have the same order; there are no rows of a language in
+        # which nothing ran.
+        key = (comparison.claim.id, comparison.language)
+        of_claim = rows.get(key)
+        measured = of_claim.pop(0) if of_claim else None
+        is_short = measured is None or measured.blocks < MIN_BLOCKS
+        is_open = measured is not None and measured.stands == "open" and key in undecided
+        if comparison.cells and (is_short or is_open):
+            selected.append(comparison)
     return selected
 
 
@@ -231,21 +227,22 @@ def choose_affordable(
     return affordable
 
 
-def find_identical_cells(cells: Iterable[Cell]) -> dict[frozenset[Combination], str]:
-    """Return the cells of each A/A check, and the loops without a database, with their study."""
-    identical: dict[frozenset[Combination], str] = {}
+def find_checking_cells(cells: Iterable[Cell]) -> dict[str, set[Combination]]:
+    """Return each study's cells of A/A checks, and its loops without a database."""
+    checking: dict[str, set[Combination]] = {}
     for cell in cells:
-        parameters = cell.parameters
         if cell.missing:
             continue
+        of_study = checking.setdefault(cell.study, set())
         if cell.arm != "a":
-            first = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
-            has_both = any(arm.get("arm") == "a" for arm in parameters.aa_arms())
-            kinds = {cell.combination} if has_both else {cell.combination, first.combination}
-            identical[frozenset(kinds)] = cell.study
-        elif NOOP_MODULE in load_study(cell.study).modules(parameters):
-            identical[frozenset({cell.combination})] = cell.study
-    return identical
+            of_study.add(cell.combination)
+            # A cell that shares its process measures both arms.
+            if len(cell.parameters.aa_arms()) == 1:
+                first = cell.parameters.model_copy(update={"arm": "a"})
+                of_study.add(combine(cell.study, first))
+        elif NOOP_MODULE in load_study(cell.study).modules(cell.parameters):
+            of_study.add(cell.combination)
+    return checking
 
 
 @dataclass(frozen=True)
@@ -292,23 +289,21 @@ def choose_next_block(
     repeats_noisy
         Whether noisy cells are to be measured again, once in a run.
     """
-    finished, current = _find_passes(cells, means, now)
-    if repeats_noisy:
-        # Those of this run count as finished: a busy machine gets no more blocks than a quiet one.
-        for cell, block in _find_noisy(cells, means):
-            if block not in visited:
-                del finished[cell, block]
     blocks = {cell.block for cell in cells}
+    left = blocks - {*visited}
+    # Noisy cells of this run count as finished: a busy machine gets no more blocks than a quiet
+    # one.
+    finished, current = _find_passes(cells, means, now, repeated=left if repeats_noisy else ())
     needed = {comparison.cells for comparison in comparisons}
     shared = _count_shared_blocks(needed, blocks, finished)
     limits = _limit_blocks_per_day(needed, cells, durations)
-    identical = find_identical_cells(cells)
+    checking = find_checking_cells(cells)
     runnable = {(cell.combination, cell.block) for cell in cells if not cell.missing}
     new_pass = _Pass(now, name_machine_day(now))
 
     best: tuple[bool, int] = (False, 0)
     cells_of_best: set[tuple[Combination, int]] = set()
-    for block in sorted(blocks - {*visited}):
+    for block in sorted(left):
         # The comparisons that may have another block today, and can have this one.
         block_pass = current.get(block, new_pass)
         completed = []
@@ -321,10 +316,8 @@ def choose_next_block(
 
         # Their cells, and those of their studies' A/A checks.
         chosen = {(cell, block) for cell in frozenset().union(*completed)} - finished.keys()
-        measured = {study for (study, _), _ in chosen}
-        for pair, study in identical.items():
-            if study in measured:
-                chosen |= {(cell, block) for cell in pair} - finished.keys()
+        for study in {study for (study, _), _ in chosen}:
+            chosen |= {(cell, block) for cell in checking.get(study, ())} - finished.keys()
 
         chosen &= runnable
         rank = (block in current, len(completed))
@@ -354,29 +347,24 @@ def name_machine_day(now: pd.Timestamp) -> str:
 
 
 def _find_passes(
-    cells: Sequence[Cell], means: pd.DataFrame, now: pd.Timestamp
+    cells: Sequence[Cell], means: pd.DataFrame, now: pd.Timestamp, repeated: Collection[int]
 ) -> tuple[dict[tuple[Combination, int], _Pass], dict[int, _Pass]]:
-    """Return the pass in which each cell finished in each block, and each block's current pass."""
+    """Return the pass in which each cell finished in each block, and each block's current pass.
+
+    Noisy cells in the blocks that are to be `repeated` are not finished.
+    """
     kind_of = {cell.identity: cell.combination for cell in cells}
     here = means[means["cell_id"].isin(kind_of.keys())]  # a host is part of the identity
     newest = here.sort_values("last_started_at").drop_duplicates(["cell_id", "block"], keep="last")
     finished: dict[tuple[Combination, int], _Pass] = {}
     current: dict[int, _Pass] = {}
     for row in newest.to_dict("records"):
-        of_row = _Pass(row["begun"], row["machine_day"])
-        finished[kind_of[row["cell_id"]], row["block"]] = of_row
+        block, of_row = row["block"], _Pass(row["begun"], row["machine_day"])
         if now - row["last_started_at"] < PASS_PAUSE:
-            current[row["block"]] = of_row
+            current[block] = of_row
+        if not row["noisy"] or block not in repeated:
+            finished[kind_of[row["cell_id"]], block] = of_row
     return finished, current
-
-
-def _find_noisy(cells: Sequence[Cell], means: pd.DataFrame) -> set[tuple[Combination, int]]:
-    """Return the finished cells that are noisy, with their blocks."""
-    kind_of = {cell.identity: cell.combination for cell in cells}
-    is_noisy = means["noisy"].fillna(False).astype(bool)
-    here = means[is_noisy & means["cell_id"].isin(kind_of.keys())]
-    keys = here[["cell_id", "block"]].drop_duplicates()
-    return {(kind_of[cell], block) for cell, block in keys.itertuples(index=False)}
 
 
 def _count_shared_blocks(
