@@ -1,0 +1,192 @@
+"""Functions of Python as sides: each block calls them in a process of its own.
+
+The process is a new Python with the caller's ``sys.path``. It gets the functions by cloudpickle, so
+that they may stand in a notebook. A call that is too short for the clock is repeated.
+"""
+
+import gc
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection, Pipe
+from time import time_ns
+from typing import Any, Final
+
+from benchbook.files.suite_files import TemporaryFolder
+from benchbook.measure import make_client_meters, time_action
+from benchbook.measure.timing import CLOCK_RESOLUTION, clock
+from benchbook.servers import processes
+from benchbook.sides.question import LETTERS, Question, SideRun, SidesError, digest_values
+
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+"""What calls of a function have; the memory of their process belongs to all sides."""
+
+MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
+"""A run is repeated until it is this long, in ns: then the clock's step is below 0.1 % of it."""
+
+
+class FunctionRunner:
+    """Runs functions.
+
+    Parameters
+    ----------
+    functions
+        One per side. Each takes what the setup returns; without a setup it takes nothing.
+    setup
+        Called once per block and untimed.
+    check
+        Takes the answers of the first side and of another one, and returns whether they agree.
+    """
+
+    operation = "call"
+
+    def __init__(
+        self,
+        functions: Sequence[Callable[..., object]],
+        setup: Callable[[], object] | None = None,
+        check: Callable[[Any, Any], object] | None = None,
+    ) -> None:
+        # Here, because only functions need it.
+        import cloudpickle
+
+        self.pickled: bytes = cloudpickle.dumps((functions, setup, check))
+
+    @contextmanager
+    def start_block(self) -> Iterator["FunctionBlock"]:
+        """Start a process and give it the functions."""
+        ours, theirs = Pipe()
+        with TemporaryFolder("cell") as folder, ours, (folder / "printed").open("w+b") as log:
+            with theirs:
+                process = processes.spawn(
+                    [*processes.PYTHON, "-m", __name__],
+                    env=processes.make_environment(folder),
+                    stdin=theirs.fileno(),
+                    stdout=log,
+                    stderr=log,
+                )
+            try:
+                block = FunctionBlock(ours)
+                block.ask("paths", sys.path)
+                block.ask("functions", self.pickled)
+                yield block
+            finally:
+                processes.stop(process)
+
+
+class FunctionBlock:
+    """The caller's end of the process that calls the functions of one block."""
+
+    def __init__(self, channel: "Connection[Any, Any]") -> None:
+        self._channel = channel
+
+    def run_side(self, side: int) -> SideRun:
+        """Call a side's function for at least `MIN_RUN_NS`; raises `SidesError` when it fails."""
+        run: SideRun = self.ask("run", side)
+        return run
+
+    def ask(self, request: str, value: object) -> Any:
+        """Return the process' answer; raises `SidesError` when it failed or was killed."""
+        try:
+            self._channel.send((request, value))
+            answer, failure = self._channel.recv()
+        except (EOFError, OSError) as error:
+            raise SidesError("the process that called the functions was killed") from error
+        if failure:
+            raise SidesError(failure)
+        return answer
+
+
+class _Caller:
+    """Calls the functions, in the process of a block."""
+
+    def __init__(self) -> None:
+        self._calls: list[Callable[[], object]] = []
+        self._counts: list[int] = []
+
+    def answer(self, request: str, value: Any) -> SideRun | None:
+        """Answer one request of `FunctionBlock`."""
+        if request == "run":
+            return self._run_side(value)
+        if request == "paths":
+            sys.path[:] = value
+            return None
+        import cloudpickle
+
+        functions, setup, check = cloudpickle.loads(value)
+        arguments = () if setup is None else (setup(),)
+        self._calls = [partial(function, *arguments) for function in functions]
+        # The first calls check the answers, and are the warm-up.
+        answers = [call() for call in self._calls]
+        for side, other in [*enumerate(answers)][1:]:
+            if check and not check(answers[0], other):
+                raise SidesError(f"{LETTERS[side]} does not return the same as {LETTERS[0]}")
+        self._counts = [_count_calls(call) for call in self._calls]
+        return None
+
+    def _run_side(self, side: int) -> SideRun:
+        call, count = self._calls[side], self._counts[side]
+
+        def repeat() -> None:
+            for _ in range(count):
+                call()
+
+        gc.collect()
+        began_at = time_ns()
+        _, readings = time_action(repeat, make_client_meters(METRICS))
+        return SideRun(side, began_at, {read.metric: read.value for read in readings}, count)
+
+
+def _count_calls(call: Callable[[], object]) -> int:
+    """Return how often a function is called, so that one run takes `MIN_RUN_NS` or more."""
+    count = 1
+    while True:
+        begin = clock()
+        for _ in range(count):
+            call()
+        spent = clock() - begin
+        if spent >= MIN_RUN_NS:
+            return count
+        count = max(2 * count, int(1.2 * count * MIN_RUN_NS / max(spent, 1)))
+
+
+def main() -> None:
+    """Answer the requests at the socket on standard input until it is closed."""
+    channel: Connection[Any, Any] = Connection(0)
+    caller = _Caller()
+    while True:
+        try:
+            request, value = channel.recv()
+        except EOFError:
+            return
+        try:
+            answer, failure = caller.answer(request, value), ""
+        except SidesError as error:
+            answer, failure = None, str(error)
+        except Exception as error:
+            answer, failure = None, f"a side raised {type(error).__name__}: {error}"
+        channel.send((answer, failure))
+
+
+def make_function_question(
+    functions: Sequence[Callable[..., object]], name: str | None, smallest: float
+) -> Question:
+    """Return the question of functions; its digest is that of their source.
+
+    Without a name it is named by the functions.
+    """
+    sides = [getattr(function, "__name__", repr(function)) for function in functions]
+    digest = digest_values(*map(_read_source, functions))
+    return Question(name or " ".join(sides), sides, digest, smallest)
+
+
+def _read_source(function: Callable[..., object]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # of C, or typed into a plain Python
+        return f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+
+
+if __name__ == "__main__":
+    main()
