@@ -56,6 +56,10 @@ def versus(
 
     options: dict[str, Any] = {"name": name, "setup": setup, "check": check, "blocks": blocks}
     options |= {"smallest": smallest, "waits": waits}
-    if all(isinstance(side, str) for side in sides):
-        return measured.compare_commands(sides, **options)
-    return measured.compare_functions(sides, **options)
+    commands = [side for side in sides if isinstance(side, str)]
+    functions = [side for side in sides if not isinstance(side, str)]
+    if commands and functions:
+        raise ValueError("a command and a function cannot be compared")
+    if commands:
+        return measured.compare_commands(commands, **options)
+    return measured.compare_functions(functions, **options)

@@ -5,6 +5,8 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from rich.console import Console
 
@@ -78,16 +80,10 @@ def compare_sides(options: argparse.Namespace) -> int:
 
 
 def _restore_environment() -> Mapping[str, str]:
-    """Return the user's variables, without what this command set for itself."""
-    own = {"OPENBLAS_NUM_THREADS"} - _list_given()
-    return {name: value for name, value in os.environ.items() if name not in own}
-
-
-def _list_given() -> set[str]:
-    """Return the names of the variables that this process was started with."""
-    try:
-        with open("/proc/self/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-    except OSError:  # not Linux
-        return set()
-    return {os.fsdecode(entry.partition(b"=")[0]) for entry in entries}
+    """Return the user's variables, without the one that the command sets for itself."""
+    variables = dict(os.environ)
+    with suppress(OSError):  # of systems without it
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        if not any(entry.startswith(b"OPENBLAS_NUM_THREADS=") for entry in given):
+            del variables["OPENBLAS_NUM_THREADS"]
+    return variables

@@ -15,8 +15,9 @@ import pandas as pd
 
 from benchbook.analysis.claim_comparisons import judge_comparison
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import MAX_FORECAST_DAYS, BLOCKS_PER_DAY, forecast_outcomes
+from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS, forecast_outcomes
 from benchbook.analysis.intervals import MIN_BLOCKS, compute_interval, exponentiate
+from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import frame_points
 from benchbook.plots.save import draw_exhibit, shrink_svg
@@ -25,7 +26,7 @@ from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
-from benchbook.text.number_format import format_count, format_estimate, format_quantity
+from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
 
 METRICS: Final = {
     "wall_time": "time",
@@ -92,7 +93,8 @@ class Answer:
             line = table.setdefault(METRICS[row.metric], {})
             line[LETTERS[0]] = format_quantity(row.mean_b, row.unit)
             line[row.a] = format_quantity(row.mean_a, row.unit)
-            line[f"{row.a} / {LETTERS[0]}"] = format_estimate(row.estimate, row.low, row.high)
+            ratio = format_estimate(row.estimate, row.low, row.high)
+            line[f"{row.a} / {LETTERS[0]}"] = NOT_PRINTED if row.reason else ratio
         return pd.DataFrame.from_dict(table, orient="index").fillna("")
 
     def make_exhibit(self) -> Exhibit:
@@ -109,7 +111,19 @@ class Answer:
         sides = [f"{letter}: {words}" for letter, words in self.sides.items()]
         drawing = Dots(f"time over that of {LETTERS[0]}", levels, reference=1.0)
         title = f"{self.name}: {self.list_sentences()[0]}"
-        return Exhibit(title, points, (*sides, *self.notes), drawing)
+        notes = [note.removesuffix(".") for note in self.notes]
+        return Exhibit(title, points, (*sides, *notes), drawing)
+
+    def list_numbers(self) -> list[KeyedNumber]:
+        """Return each ratio as `benchbook number` prints it; those of time first."""
+        numbers = []
+        for row in self.comparisons:
+            key = f"versus.{make_key_part(self.name)}.{row.a.lower()}.{make_key_part(row.metric)}"
+            says = f"{METRICS[row.metric]} of {self.sides[row.a]} over {self.sides[row.b]}"
+            numbers.append(
+                KeyedNumber(key, row.estimate, says, (), row.low, row.high, blocks=row.blocks)
+            )
+        return numbers
 
     def to_json(self) -> list[dict[str, object]]:
         """Return one record per comparison, the A/A check and the effect of going first too."""
@@ -166,7 +180,7 @@ def read_answer(name: str) -> Answer:
     frame = read_blocks()
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
-        known = ", ".join(sorted(frame["question"].unique())) if len(frame) else "none yet"
+        known = ", ".join(list_names()) or "none yet"
         raise NoBlocksError(f"no blocks of {name!r} are here: the names are {known}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
     same = chosen[chosen["code_hash"] == newest["code_hash"]]
@@ -179,15 +193,24 @@ def read_answer(name: str) -> Answer:
     return _compare_sides(name, same, float(newest["smallest"]), tuple(notes))
 
 
+def list_names() -> list[str]:
+    """Return the names of all questions that have blocks."""
+    frame = read_blocks()
+    return sorted(frame["question"].unique()) if len(frame) else []
+
+
 def read_blocks() -> pd.DataFrame:
     """Return all rows of all questions, with the block's `machine_day` and `key`."""
-    read = [files.read_table(file.path).to_pandas() for file in folder.list_files(STUDY)]
+    read: list[pd.DataFrame] = [
+        files.read_table(file.path).to_pandas() for file in folder.list_files(STUDY)
+    ]
     if not read:
         return pd.DataFrame()
     frame = pd.concat(read, ignore_index=True)
     dates = frame["cell_started_at"].dt.date.astype(str)
     return frame.assign(
-        machine_day=frame["host"] + " " + dates, key=frame["cell_id"] + "." + frame["block"].map(str)
+        machine_day=frame["host"] + " " + dates,
+        key=frame["cell_id"] + "." + frame["block"].map(str),
     )
 
 

@@ -11,6 +11,7 @@ import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -160,9 +161,8 @@ def make_command_question(
 
     The digest includes the content of files that a command names, such as a script.
     """
-    contents = []
-    for word in [word for command in commands for word in split_command(command)]:
-        if Path(word).is_file():
-            contents.append(hashlib.sha256(Path(word).read_bytes()).hexdigest())
+    words = chain.from_iterable(map(split_command, commands))
+    named = [Path(word) for word in words if Path(word).is_file()]
+    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
     digest = digest_values(commands, setup, contents)
     return Question(name or f"commands-{digest[:8]}", commands, digest, smallest)

@@ -118,7 +118,12 @@ class _Caller:
         arguments = () if setup is None else (setup(),)
         self._calls = [partial(function, *arguments) for function in functions]
         # The first calls check the answers, and are the warm-up.
-        answers = [call() for call in self._calls]
+        answers = []
+        for side, call in enumerate(self._calls):
+            try:
+                answers.append(call())
+            except Exception as error:
+                raise SidesError(f"{LETTERS[side]} raised {_describe_error(error)}") from error
         for side, other in [*enumerate(answers)][1:]:
             if check and not check(answers[0], other):
                 raise SidesError(f"{LETTERS[side]} does not return the same as {LETTERS[0]}")
@@ -151,6 +156,10 @@ def _count_calls(call: Callable[[], object]) -> int:
         count = max(2 * count, int(1.2 * count * MIN_RUN_NS / max(spent, 1)))
 
 
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
 def main() -> None:
     """Answer the requests at the socket on standard input until it is closed."""
     channel: Connection[Any, Any] = Connection(0)
@@ -165,7 +174,7 @@ def main() -> None:
         except SidesError as error:
             answer, failure = None, str(error)
         except Exception as error:
-            answer, failure = None, f"a side raised {type(error).__name__}: {error}"
+            answer, failure = None, f"the functions cannot be called: {_describe_error(error)}"
         channel.send((answer, failure))
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook.files import suite_files
 from benchbook.measure.load import Load
 from benchbook.measure.machine import (
     describe_environment,
@@ -24,7 +25,6 @@ from benchbook.measure.machine import (
     name_host,
 )
 from benchbook.measure.timing import CLOCK_RESOLUTION
-from benchbook.files import suite_files
 from benchbook.results import folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
@@ -60,7 +60,7 @@ def measure_blocks(
     question: Question,
     runner: Runner,
     blocks: int,
-    show: Callable[[str], object],
+    show: Callable[[str], None],
     *,
     waits: bool = True,
 ) -> None:
@@ -159,7 +159,10 @@ def _write_block(
         "code_hash": question.digest,
         "versions": json.dumps({STUDY: VERSION}),
         "environment": json.dumps(
-            {"suite": describe_version(), **describe_environment(suite_files.find_temporary_folder())}
+            {
+                "suite": describe_version(),
+                **describe_environment(suite_files.find_temporary_folder()),
+            }
         ),
         "repetitions": len({turn.round for turn in turns}),
         "background_load": load.foreign,

@@ -2,7 +2,7 @@
 
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchbook.sides.answer import Answer, read_answer
@@ -16,7 +16,7 @@ SMALLEST: float = 0.05
 
 
 def compare_commands(
-    commands: tuple[str, ...],
+    commands: Sequence[str],
     *,
     name: str | None = None,
     setup: str | None = None,
@@ -26,7 +26,7 @@ def compare_commands(
     timeout_s: float = TIMEOUT_S,
     waits: bool = True,
     environment: Mapping[str, str] | None = None,
-    show: Callable[[str], object] = lambda _: None,
+    show: Callable[[str], None] = lambda _: None,
 ) -> Answer:
     """Measure commands and return the answer of all their blocks; see `benchbook.versus`.
 
@@ -49,7 +49,7 @@ def compare_commands(
 
 
 def compare_functions(
-    functions: tuple[Callable[..., object], ...],
+    functions: Sequence[Callable[..., object]],
     *,
     name: str | None = None,
     setup: Callable[[], object] | None = None,
@@ -57,7 +57,7 @@ def compare_functions(
     blocks: int = BLOCKS,
     smallest: float = SMALLEST,
     waits: bool = True,
-    show: Callable[[str], object] = lambda _: None,
+    show: Callable[[str], None] = lambda _: None,
 ) -> Answer:
     """Measure functions and return the answer of all their blocks; see `benchbook.versus`."""
     _check_options(len(functions), blocks, smallest)
@@ -83,7 +83,7 @@ def _answer(
     blocks: int,
     *,
     waits: bool,
-    show: Callable[[str], object],
+    show: Callable[[str], None],
 ) -> Answer:
     measure_blocks(question, runner, blocks, show, waits=waits)
     return read_answer(question.name)
