@@ -4,10 +4,10 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
@@ -130,12 +130,11 @@ def write_figures(options: argparse.Namespace) -> int:
     # The named ones, each in the formats that it can have.
     layout = Layout(options.width, titled=not options.no_title)
     run = None
+    about: Mapping[str, Any]
     for name in options.name:
         if name in own:
-            exhibit, about = (
-                answer.read_answer(name).make_exhibit(),
-                {"drawn_by": describe_version()},
-            )
+            exhibit = answer.read_answer(name).make_exhibit()
+            about = {"drawn_by": describe_version()}
         else:
             run = run or selection.load_run(options)
             exhibit = exhibits.make_exhibit(run.analysis, name)

@@ -85,5 +85,5 @@ def _restore_environment() -> Mapping[str, str]:
     with suppress(OSError):  # of systems without it
         given = Path("/proc/self/environ").read_bytes().split(b"\0")
         if not any(entry.startswith(b"OPENBLAS_NUM_THREADS=") for entry in given):
-            del variables["OPENBLAS_NUM_THREADS"]
+            variables.pop("OPENBLAS_NUM_THREADS", None)
     return variables
