@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchbook.sides.answer import Answer
+    from benchbook.sides.answer import SidesAnswer
 
 
 def versus(
@@ -20,7 +20,7 @@ def versus(
     blocks: int = 9,
     smallest: float = 0.05,
     waits: bool = True,
-) -> "Answer":
+) -> "SidesAnswer":
     """Compare any two or more sides: each takes so many times as long as the first one.
 
     The sides take turns in fresh processes on a quiet machine. Blocks are kept in the results'
@@ -52,14 +52,14 @@ def versus(
         When the sides or numbers cannot be measured.
     """
     # Here, because most users of the package do not need it.
-    from benchbook.sides import versus as measured
+    from benchbook.sides.versus import compare_sides
 
-    options: dict[str, Any] = {"name": name, "setup": setup, "check": check, "blocks": blocks}
-    options |= {"smallest": smallest, "waits": waits}
-    commands = [side for side in sides if isinstance(side, str)]
-    functions = [side for side in sides if not isinstance(side, str)]
-    if commands and functions:
-        raise ValueError("a command and a function cannot be compared")
-    if commands:
-        return measured.compare_commands(commands, **options)
-    return measured.compare_functions(functions, **options)
+    return compare_sides(
+        sides,
+        name=name,
+        setup=setup,
+        check=check,
+        blocks=blocks,
+        smallest=smallest,
+        waits=waits,
+    )

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import nbformat
 import numpy as np
@@ -18,7 +19,7 @@ from benchbook.analysis.intervals import compute_interval
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
 from benchbook.measure.load import Load
 from benchbook.sides import answer, measurement
-from benchbook.sides.commands import make_command_question
+from benchbook.sides.commands import describe_commands
 from benchbook.sides.measurement import _Turn, _write_block
 from benchbook.sides.question import SideRun, SidesError
 from checkout import ROOT
@@ -49,7 +50,7 @@ def write_blocks(question, ratios, *, days_ago=0.0, load=QUIET, first=1):
 def question(tmp_path):
     script = tmp_path / "a.sh"
     script.write_text("exit 0")
-    return make_command_question([f"sh {script}", "true"], "mine", 0.05, None)
+    return replace(describe_commands([f"sh {script}", "true"]), name="mine")
 
 
 def test_a_command_that_takes_three_times_as_long_is_slower():
@@ -106,7 +107,7 @@ def test_blocks_of_another_day_are_pooled_and_those_of_a_changed_script_are_not(
     assert (found.comparisons[0].blocks, found.comparisons[0].machine_days) == (6, 2)
     assert "2 machine-days." in found.list_sentences()[1]
     (tmp_path / "a.sh").write_text("exit 0 # changed")
-    changed = make_command_question(question.sides, "mine", 0.05, None)
+    changed = replace(describe_commands(question.sides), name="mine")
     write_blocks(changed, [2.0] * 5, days_ago=-0.001)
     found = answer.read_answer("mine")
     assert found.comparisons[0].estimate == pytest.approx(2)

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +15,7 @@ from benchbook.sides.answer import NoBlocksError, read_answer
 from benchbook.sides.commands import TIMEOUT_S
 from benchbook.sides.measurement import BLOCKS
 from benchbook.sides.question import SidesError
-from benchbook.sides.versus import SMALLEST, compare_commands
+from benchbook.sides.versus import compare_sides
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = f"blocks to measure (default: {BLOCKS}; an interval needs 5)"
     parser.add_argument("--blocks", type=int, default=BLOCKS, metavar="N", help=text)
     text = "the smallest difference that matters (default: 5%%)"
-    parser.add_argument("--smallest", type=parse_share, default=SMALLEST, metavar="P", help=text)
+    parser.add_argument("--smallest", type=parse_share, default=0.05, metavar="P", help=text)
     text = f"seconds after which a run is given up (default: {TIMEOUT_S:g})"
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help=text)
     text = "do not wait for a quiet machine"
@@ -42,22 +41,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def parse_share(text: str) -> float:
     """Return a share, of a number with ``%`` or of a fraction."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", text.strip())
-    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number)
+    except ValueError:
+        share = 0.0
+    if text.strip() != number:
+        share /= 100
     if not 0 < share < 10:
         raise argparse.ArgumentTypeError(f"must be above 0, such as 5% or 0.05 (got {text})")
     return share
 
 
-def compare_sides(options: argparse.Namespace) -> int:
+def compare_commands(options: argparse.Namespace) -> int:
     """Measure commands and print the answer, or print that of a name."""
     try:
         if len(options.side) == 1:
             answer = read_answer(options.side[0])
         else:
             with Console(stderr=True).status("") as status:
-                answer = compare_commands(
-                    tuple(options.side),
+                answer = compare_sides(
+                    options.side,
                     name=options.name,
                     setup=options.setup,
                     check=options.check,

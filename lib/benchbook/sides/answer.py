@@ -45,7 +45,7 @@ class NoBlocksError(LookupError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SidesAnswer:
     """What the blocks of a question say.
 
     Attributes
@@ -77,7 +77,7 @@ class Answer:
         return "\n".join([*self.list_sentences(), "", *self._list_details()])
 
     def list_sentences(self) -> list[str]:
-        """Return what is to be said first: one sentence per side but the first."""
+        """Return the answer's sentences: one per side but the first, and one on its blocks."""
         rows = self._list_times()
         first = rows[0]
         days = "one day: another day may differ"
@@ -131,7 +131,7 @@ class Answer:
         for row in (*self.comparisons, self.check, self.going_first):
             numbers = {name: getattr(row, name) for name in _JSON_NUMBERS}
             known = {
-                name: None if value != value else value  # NaN is no JSON
+                name: None if value != value else value  # JSON has no NaN
                 for name, value in numbers.items()
             }
             records.append({"question": self.name, "compared": row.name, **known})
@@ -172,7 +172,7 @@ _JSON_NUMBERS: Final = (
 )
 
 
-def read_answer(name: str) -> Answer:
+def read_answer(name: str) -> SidesAnswer:
     """Return the answer of all blocks of a question that have its newest code.
 
     Raises `NoBlocksError` when there is none.
@@ -228,7 +228,7 @@ def _leave_out_noisy(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def _compare_sides(
     name: str, frame: pd.DataFrame, smallest: float, notes: tuple[str, ...]
-) -> Answer:
+) -> SidesAnswer:
     sides = dict(sorted(frame[["own_level", "side"]].drop_duplicates().to_numpy().tolist()))
     frame = frame.assign(value=frame["value"] / frame["count"])
     days = frame.drop_duplicates("key").set_index("key")["machine_day"]
@@ -257,7 +257,7 @@ def _compare_sides(
 
     all_means = times.pivot_table("value", "key", "own_level", "mean")
     ratios = all_means.div(all_means[LETTERS[0]], axis=0)
-    return Answer(name, sides, tuple(comparisons), check, cost, ratios, notes)
+    return SidesAnswer(name, sides, tuple(comparisons), check, cost, ratios, notes)
 
 
 def _compare(
@@ -331,7 +331,7 @@ def _describe_check(check: Comparison) -> str:
 
 
 def _describe_need(row: Comparison) -> str:
-    """Return what would decide a comparison if its estimate and spread stay as they are."""
+    """Return how many more days would decide a comparison if its spread stays as it is."""
     if row.reason:
         return f"{MIN_BLOCKS} blocks are needed"
     for days in range(1, MAX_FORECAST_DAYS + 1):

@@ -9,7 +9,7 @@ import json
 import shlex
 import shutil
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Final
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import processes
 from benchbook.sides import launcher
-from benchbook.sides.question import LETTERS, Question, SideRun, SidesError, digest_values
+from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
 
 TIMEOUT_S: Final = 600.0
 """Seconds after which a run is given up."""
@@ -65,7 +65,7 @@ class CommandRunner:
         self._timeout_s = timeout_s
 
     @contextmanager
-    def start_block(self) -> Iterator["CommandBlock"]:
+    def start_block(self) -> Iterator[Callable[[int], SideRun]]:
         """Start a launcher, and run the setup."""
         with TemporaryFolder("cell") as folder:
             output = folder / "printed"
@@ -84,7 +84,7 @@ class CommandRunner:
                 if self._setup:
                     block.run_words("the setup", self._setup)
                 block.keeps_printed = self._check
-                yield block
+                yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)
 
@@ -154,10 +154,8 @@ def split_command(command: str) -> list[str]:
     return words
 
 
-def make_command_question(
-    commands: Sequence[str], name: str | None, smallest: float, setup: str | None
-) -> Question:
-    """Return the question of commands; without a name it is named by their digest.
+def describe_commands(commands: Sequence[str], setup: str | None = None) -> SidesQuestion:
+    """Return commands as a question, which their digest names.
 
     The digest includes the content of files that a command names, such as a script.
     """
@@ -165,4 +163,4 @@ def make_command_question(
     named = [Path(word) for word in words if Path(word).is_file()]
     contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
     digest = digest_values(commands, setup, contents)
-    return Question(name or f"commands-{digest[:8]}", commands, digest, smallest)
+    return SidesQuestion(f"commands-{digest[:8]}", commands, digest)

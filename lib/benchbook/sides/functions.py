@@ -18,7 +18,7 @@ from benchbook.files.suite_files import TemporaryFolder
 from benchbook.measure import make_client_meters, time_action
 from benchbook.measure.timing import CLOCK_RESOLUTION, clock
 from benchbook.servers import processes
-from benchbook.sides.question import LETTERS, Question, SideRun, SidesError, digest_values
+from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 """What calls of a function have; the memory of their process belongs to all sides."""
@@ -51,10 +51,10 @@ class FunctionRunner:
         # Here, because only functions need it.
         import cloudpickle
 
-        self.pickled: bytes = cloudpickle.dumps((functions, setup, check))
+        self._pickled: bytes = cloudpickle.dumps((functions, setup, check))
 
     @contextmanager
-    def start_block(self) -> Iterator["FunctionBlock"]:
+    def start_block(self) -> Iterator[Callable[[int], SideRun]]:
         """Start a process and give it the functions."""
         ours, theirs = Pipe()
         with TemporaryFolder("cell") as folder, ours, (folder / "printed").open("w+b") as log:
@@ -67,35 +67,23 @@ class FunctionRunner:
                     stderr=log,
                 )
             try:
-                block = FunctionBlock(ours)
-                block.ask("paths", sys.path)
-                block.ask("functions", self.pickled)
-                yield block
+                _ask(ours, "paths", sys.path)
+                _ask(ours, "functions", self._pickled)
+                yield partial(_ask, ours, "run")
             finally:
                 processes.stop(process)
 
 
-class FunctionBlock:
-    """The caller's end of the process that calls the functions of one block."""
-
-    def __init__(self, channel: "Connection[Any, Any]") -> None:
-        self._channel = channel
-
-    def run_side(self, side: int) -> SideRun:
-        """Call a side's function for at least `MIN_RUN_NS`; raises `SidesError` when it fails."""
-        run: SideRun = self.ask("run", side)
-        return run
-
-    def ask(self, request: str, value: object) -> Any:
-        """Return the process' answer; raises `SidesError` when it failed or was killed."""
-        try:
-            self._channel.send((request, value))
-            answer, failure = self._channel.recv()
-        except (EOFError, OSError) as error:
-            raise SidesError("the process that called the functions was killed") from error
-        if failure:
-            raise SidesError(failure)
-        return answer
+def _ask(channel: "Connection[Any, Any]", request: str, value: object) -> Any:
+    """Return the answer of the process that calls functions, or raise `SidesError`."""
+    try:
+        channel.send((request, value))
+        answer, failure = channel.recv()
+    except (EOFError, OSError) as error:
+        raise SidesError("the process that called the functions was killed") from error
+    if failure:
+        raise SidesError(failure)
+    return answer
 
 
 class _Caller:
@@ -106,7 +94,7 @@ class _Caller:
         self._counts: list[int] = []
 
     def answer(self, request: str, value: Any) -> SideRun | None:
-        """Answer one request of `FunctionBlock`."""
+        """Answer one request of `_ask`."""
         if request == "run":
             return self._run_side(value)
         if request == "paths":
@@ -178,16 +166,11 @@ def main() -> None:
         channel.send((answer, failure))
 
 
-def make_function_question(
-    functions: Sequence[Callable[..., object]], name: str | None, smallest: float
-) -> Question:
-    """Return the question of functions; its digest is that of their source.
-
-    Without a name it is named by the functions.
-    """
+def describe_functions(functions: Sequence[Callable[..., object]]) -> SidesQuestion:
+    """Return functions as a question, which is named by them; its digest is of their source."""
     sides = [getattr(function, "__name__", repr(function)) for function in functions]
     digest = digest_values(*map(_read_source, functions))
-    return Question(name or " ".join(sides), sides, digest, smallest)
+    return SidesQuestion(" ".join(sides), sides, digest)
 
 
 def _read_source(function: Callable[..., object]) -> str:

@@ -28,7 +28,7 @@ from benchbook.measure.timing import CLOCK_RESOLUTION
 from benchbook.results import folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
-from benchbook.sides.question import LETTERS, VERSION, Question, Runner, SideRun
+from benchbook.sides.question import LETTERS, VERSION, SideRun, SideRunner, SidesQuestion
 from benchbook.version import describe_version
 
 STUDY: Final = "versus"
@@ -57,8 +57,8 @@ class _Turn:
 
 
 def measure_blocks(
-    question: Question,
-    runner: Runner,
+    question: SidesQuestion,
+    runner: SideRunner,
     blocks: int,
     show: Callable[[str], None],
     *,
@@ -82,7 +82,8 @@ def measure_blocks(
     """
     show("trying each side")
     rounds = _choose_rounds(question, runner)
-    known = [file.facts.block for file in folder.list_files(STUDY) if _is_of(file, question)]
+    written = folder.list_files(STUDY)
+    known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
     for block in range(first, first + blocks):
@@ -100,31 +101,27 @@ def measure_blocks(
         _write_block(question, runner.operation, block, turns, load, began)
 
 
-def _is_of(file: folder.ResultFile, question: Question) -> bool:
-    return file.facts.cell_id == question.cell_id
-
-
-def _choose_rounds(question: Question, runner: Runner) -> int:
+def _choose_rounds(question: SidesQuestion, runner: SideRunner) -> int:
     """Return the even number of rounds that a block has, from one run of each side."""
     begin = time.monotonic()
-    with runner.start_block() as block:
+    with runner.start_block() as run_side:
         for side in range(len(question.sides)):
-            block.run_side(side)
+            run_side(side)
         begin = time.monotonic()
         for side in range(len(question.sides)):
-            block.run_side(side)
+            run_side(side)
     round_s = time.monotonic() - begin
     pairs = max(1, round(BLOCK_S / round_s / 2))
     return min(2 * pairs, MAX_ROUNDS)
 
 
-def _measure_block(runner: Runner, sides: int, rounds: int) -> list[_Turn]:
+def _measure_block(runner: SideRunner, sides: int, rounds: int) -> list[_Turn]:
     """Return the runs of one block, after a first run of each side that does not count."""
     arms = [(0, "a"), (0, "b"), *((side, "a") for side in range(1, sides))]
     turns = []
-    with runner.start_block() as block:
+    with runner.start_block() as run_side:
         for side in range(sides):
-            block.run_side(side)
+            run_side(side)
         for number in range(rounds):
             # Every second round has the order of the one before, reversed.
             if number % 2:
@@ -132,12 +129,12 @@ def _measure_block(runner: Runner, sides: int, rounds: int) -> list[_Turn]:
             else:
                 random.shuffle(arms)
             for turn, (side, arm) in enumerate(arms, 1):
-                turns.append(_Turn(block.run_side(side), arm, number, turn))
+                turns.append(_Turn(run_side(side), arm, number, turn))
     return turns
 
 
 def _write_block(
-    question: Question,
+    question: SidesQuestion,
     operation: str,
     block: int,
     turns: Sequence[_Turn],
@@ -174,7 +171,7 @@ def _write_block(
 
 
 def _list_rows(
-    question: Question, operation: str, turns: Iterable[_Turn]
+    question: SidesQuestion, operation: str, turns: Iterable[_Turn]
 ) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for turn in turns:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -30,24 +30,20 @@ class SideRun:
     count: int = 1  # calls
 
 
-class Runner(Protocol):
+class SideRunner(Protocol):
     """Runs the sides of a question in fresh processes."""
 
     operation: str  # what is done once: ``run`` of a command, ``call`` of a function
 
-    def start_block(self) -> AbstractContextManager["BlockRunner"]:
-        """Return what runs the sides of one block, in processes that no other block has."""
+    def start_block(self) -> AbstractContextManager[Callable[[int], SideRun]]:
+        """Return a function that runs a side by its number, in processes of this block.
 
-
-class BlockRunner(Protocol):
-    """Runs sides one after the other."""
-
-    def run_side(self, side: int) -> SideRun:
-        """Run a side once; raises `SidesError` when it fails."""
+        It raises `SidesError` when the side fails.
+        """
 
 
 @dataclass(frozen=True)
-class Question:
+class SidesQuestion:
     """Sides to compare.
 
     Parameters
@@ -65,7 +61,7 @@ class Question:
     name: str
     sides: Sequence[str]
     digest: str
-    smallest: float
+    smallest: float = 0.05
 
     @property
     def cell_id(self) -> str:
@@ -76,8 +72,3 @@ class Question:
 def digest_values(*values: object) -> str:
     """Return a digest of values that JSON can write."""
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
-
-
-def iterate_letters(count: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and the letter of each side but the first."""
-    yield from [*enumerate(LETTERS[:count])][1:]
