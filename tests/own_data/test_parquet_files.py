@@ -100,8 +100,8 @@ def test_half_floats_and_uuids_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (pa.table([[1], [2]], ["a", "a"]), "two columns have the name 'a': rename one"),
-        (pa.table([[1]], [""]), "a column has no name: rename it"),
+        (pa.table([[1], [2]], ["a", "a"]), "2 columns with the name 'a': rename each"),
+        (pa.table([[1]], [""]), "1 column with the name '': rename each"),
         (pa.table({"a": [1.0, float("nan")]}), "2: a: JSON does not have the number nan"),
         (pa.table({"a": pa.array([], pa.int64())}), "holds no record"),
         (

@@ -85,7 +85,7 @@ def describe_file(path: str | Path, n: int | None = None) -> FileDescription:
 
 def digest_file(path: str | Path, n: int | None = None) -> str:
     """Return the digest, in hexadecimal, of a file's first records; raises as `read_file`."""
-    return _digest_state(*_identify(path), n)
+    return read_file(path, n).sha256
 
 
 def read_dataset(path: str | Path, n: int | None = None, *, keyed: bool = True) -> Dataset:
@@ -149,12 +149,7 @@ def _identify(path: str | Path) -> tuple[str, tuple[int, ...]]:
 
 
 # A plan asks once per cell.
-@lru_cache(maxsize=4096)
-def _digest_state(path: str, state: tuple[int, ...], n: int | None) -> str:
-    return _read_state(path, state, n).sha256
-
-
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     """Return the first records of a file in some state."""
     # Its format's reader reads the records.
@@ -174,9 +169,7 @@ def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     notes = [ONE_RECORD_NOTE] if is_single else []
     description = FileDescription(
         format=f"{found.format} in {file.compression}" if file.compression else found.format,
-        encoding=found.encoding,
-        delimiter=found.delimiter,
-        decimal=found.decimal,
+        marks=found.marks,
         size=file.path.stat().st_size,
         records=len(documents),
         is_whole=found.is_whole,

@@ -16,14 +16,12 @@ from benchbook.own_data import (
     delimited_files,
     json_files,
     parquet_files,
-    table_rows,
-    xml_files,
 )
 from benchbook.own_data.opened_file import ENCODINGS, HEAD_BYTES, OpenedFile, ReadRecords
 
 OPTIONS: Final[Mapping[str, Collection[str]]] = {
-    "delimiter": table_rows.DELIMITERS,
-    "quote": table_rows.QUOTES,
+    "delimiter": delimited_files.DELIMITERS,
+    "quote": delimited_files.QUOTES,
     "decimal": delimited_files.DECIMALS,
     "encoding": ENCODINGS,
     # Any text: a place inside a file of JSON.
@@ -93,6 +91,9 @@ def find_reader(file: OpenedFile) -> RecordReader:
     if is_record:
         return json_files.read
     if is_xml:
+        # The import of lxml takes as long as a small plan.
+        from benchbook.own_data import xml_files
+
         return xml_files.read
     # Where both JSON and a table are possible, the suffix decides.
     looks_like_json = head.startswith(("{", "[")) and not is_table
