@@ -143,10 +143,12 @@ def _find_delimiter(head: str) -> str:
             continue
         # Of equal shares, the one whose first row is wider.
         score = max(counts.values()) / len(rows), len(rows[0])
-        # Blanks are in most texts: where they delimit, all rows are alike and have a number.
+        # Blanks are in most texts: where they delimit, rows are alike and a column has numbers.
         if delimiter == " ":
-            is_alike = len({len(row) for row in rows[1:]}) == 1 < min(len(rows[0]), len(rows[-1]))
-            has_number = '"' in head or any(map(_NUMBER.fullmatch, rows[-1]))
+            widths = {len(row) for row in rows[1:]}
+            is_alike = widths in ({len(rows[0])}, {len(rows[0]) + 1}) and len(rows[0]) > 1
+            columns = [*zip(*rows[1:], strict=False)]
+            has_number = '"' in head or any(all(map(_NUMBER.fullmatch, one)) for one in columns)
             score = (_MIN_ALIKE, len(rows[0])) if is_alike and has_number else (0.0, 0)
         if score > best:
             best, found = score, delimiter
@@ -318,7 +320,7 @@ def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     place = 0
     while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1], usual):
         place += 1
-    # If what follows is no row of names either, the first row that is no comment is the header.
+    # Names come before records: else the first row that is not a comment has them.
     first = next((at for at, row in enumerate(rows) if not _is_comment(row, usual)), 0)
     is_short = len(rows[first]) == usual - 1 > 1 and all(rows[first])
     is_record = all(map(_NUMBER.fullmatch, filter(None, rows[place]))) or place == len(rows) - 1

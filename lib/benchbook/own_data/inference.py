@@ -1,7 +1,7 @@
 """The schema of a user's records, inferred field by field and at any depth.
 
 A null counts as absent and is left out, because XML elements, columns and mappers do not
-distinguish them. `make_converter` gives values their types.
+distinguish them. `convert_record` gives values their types.
 """
 
 import re
@@ -28,9 +28,6 @@ MAX_DEPTH: Final = 100
 CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 _TOO_LARGE_NOTE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
 _LOCAL_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+")
-
-Converter = Callable[[Any], Any]
-"""A function that gives a file's value, which is not null, its field's type."""
 
 
 @dataclass
@@ -203,37 +200,34 @@ def _has_large(value: Any) -> bool:
     return type(value) is int and not _LOWEST <= value <= _HIGHEST
 
 
-def make_converter(fields: Sequence[Field]) -> Callable[[Record], Document]:
-    """Return a function that gives a record's values the types of their fields, without nulls.
+def convert_record(record: Record, fields: Sequence[Field]) -> Document:
+    """Return a record whose values have the types of their fields, without nulls.
 
-    It also takes a record that it converted, whose days and moments may be text again.
+    It may be one that was converted, whose days and moments may be text again.
 
     Parameters
     ----------
+    record
+        A file's record, or a document inside of it.
     fields
         The fields that `Inference.infer_fields` returned.
     """
-    converters = [(field.name, _make_value_converter(field)) for field in fields]
-
-    def convert(record: Record) -> Document:
-        typed = {}
-        for name, convert_value in converters:
-            value = record.get(name)
-            if value is not None:
-                typed[name] = convert_value(value)
-        return typed
-
-    return convert
+    typed = {}
+    for known in fields:
+        value = record.get(known.name)
+        if value is not None:
+            typed[known.name] = _convert(value, known)
+    return typed
 
 
-def _make_value_converter(found: Field) -> Converter:
-    """Return the function that converts the values of a field."""
+def _convert(value: Any, found: Field) -> Any:
+    """Return a value, which is not null, with the type of its field."""
     if found.type == "document":
-        return make_converter(found.fields)
+        return convert_record(value, found.fields)
     if found.type == "array":
-        convert_item = _make_value_converter(found.fields[0])
-        return lambda items: [convert_item(item) for item in items]
-    return _CONVERTERS.get(found.type, lambda value: value)
+        return [_convert(item, found.fields[0]) for item in value]
+    convert = _CONVERTERS.get(found.type)
+    return convert(value) if convert else value
 
 
 def _read_date(value: date | str) -> date:
@@ -258,7 +252,7 @@ def _keep_as_json(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-_CONVERTERS: Final[dict[FieldType, Converter]] = {
+_CONVERTERS: Final[dict[FieldType, Callable[[Any], Any]]] = {
     "float": float,
     "string": str,
     "date": _read_date,

@@ -162,9 +162,11 @@ class OpenedFile:
                 raise
             try:
                 is_last = next(rows, None) is None
+            except CutOffError:
+                is_last = is_cut
             except InputError:
                 is_last = False
-            # The last row of a beginning may be cut off.
+            # The next row of a beginning may be cut off.
             if not (is_last and is_cut):
                 return FirstRows([row for _, row in taken], [line for line, _ in taken], is_last)
         why = f"more than {MAX_BYTES:,} bytes are read for its first records"

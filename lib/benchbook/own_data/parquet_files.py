@@ -3,8 +3,7 @@
 import base64
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -46,7 +45,7 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
 
     Raises `InputError`, with file and row, at the first error.
     """
-    with _explain_errors(file):
+    try:
         # Parquet is read from its end: a packed file is unpacked first.
         source: Any = pa.BufferReader(file.read()) if file.compression else str(file.path)
         check_size(source, MAX_BYTES, count)
@@ -67,6 +66,14 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
             is_whole = count is None or parquet.metadata.num_rows <= count
         converted = _ConvertedColumns(file)
         read = {name: converted.convert(name, values[:count]) for name, values in columns.items()}
+    except TooLargeError as error:
+        why = f"{error}: take some of its rows, or leave long texts out"
+        raise InputError(str(file.path), why) from error
+    except _READ_ERRORS as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).partition("\n")[0] or "memory ran out"
+        raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error
     rows = [dict(zip(read, values, strict=True)) for values in zip(*read.values(), strict=True)]
     return ReadRecords("Parquet", rows, [*range(1, len(rows) + 1)], is_whole, converted.notes)
 
@@ -142,19 +149,3 @@ def _is_printable(value: object) -> bool:
     if not isinstance(value, bytes):
         return True
     return "".join(value.decode(errors="replace").split()).replace("\ufffd", "\0").isprintable()
-
-
-@contextmanager
-def _explain_errors(file: OpenedFile) -> Iterator[None]:
-    """Turn the errors of a damaged or too large file into an `InputError`."""
-    try:
-        yield
-    except InputError:
-        raise
-    except TooLargeError as error:
-        raise InputError(
-            str(file.path), f"{error}: take some of its rows, or leave long texts out"
-        ) from error
-    except _READ_ERRORS as error:
-        reason = str(error).partition("\n")[0] or "memory ran out"
-        raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error

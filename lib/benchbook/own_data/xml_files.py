@@ -56,7 +56,7 @@ class _Part:
 
 
 @dataclass
-class _Place:
+class _XmlPlace:
     """An attribute or an element in all records, with the places inside of it."""
 
     name: str = ""
@@ -66,14 +66,14 @@ class _Place:
     count: int = 0  # elements, where it is an array
     texts: list[str] = field(default_factory=list)
     values: Iterator[object] = field(default_factory=lambda: iter(()))
-    places: "dict[str, _Place]" = field(default_factory=dict)  # by their tags
+    places: "dict[str, _XmlPlace]" = field(default_factory=dict)  # by their tags
 
     def add(self, parts: list[_Part]) -> None:
         """Take what is inside of an element into account."""
         counts = Counter(part.tag for part in parts)
         for part in parts:
             name = _cut_namespace(part.tag)
-            new = _Place(name, part.prefix, self.depth + 1, f"{self.path}.{name}")
+            new = _XmlPlace(name, part.prefix, self.depth + 1, f"{self.path}.{name}")
             place = self.places.setdefault(part.tag, new)
             place.count += counts[part.tag] > 1
             if isinstance(part.value, list):
@@ -117,7 +117,7 @@ class _Place:
                 record[place.name] = value
         return record
 
-    def iterate_arrays(self) -> "Iterator[_Place]":
+    def iterate_arrays(self) -> "Iterator[_XmlPlace]":
         """Yield the places of arrays inside."""
         for place in self.places.values():
             if place.count:
@@ -131,7 +131,7 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     Raises `InputError`, with file and line, when the text is not XML or its records differ.
     """
     found = file.take_rows(count, partial(_iterate_records, file))
-    root = _Place(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
+    root = _XmlPlace(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
     for element in found.rows:
         root.add(element.value)
     columns = TextColumns()
