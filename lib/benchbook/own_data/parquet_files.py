@@ -46,8 +46,13 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     Raises `InputError`, with file and row, at the first error.
     """
     try:
-        # Parquet is read from its end: a packed file is unpacked first.
-        source: Any = pa.BufferReader(file.read()) if file.compression else str(file.path)
+        source: Any = str(file.path)
+        if file.compression:
+            # Parquet is read from its end: a packed file is unpacked first.
+            data = file.read()
+            if len(data) == MAX_BYTES:
+                raise TooLargeError(f"unpacked, it takes {MAX_BYTES:,} bytes or more")
+            source = pa.BufferReader(data)
         check_size(source, MAX_BYTES, count)
         columns: dict[str, list[Any]] = {}
         row_count = 0
