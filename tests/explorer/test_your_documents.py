@@ -183,10 +183,7 @@ def test_json_or_xml_is_answered_in_a_terminal_with_a_description_of_the_file(
 ):
     assert cli.main(["ask", str(measured)]) == DONE
     said, progress = capsys.readouterr()
-    assert (
-        "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma"
-        in said
-    )
+    assert "UTF-8 with a byte order mark, delimiter semicolon, decimal comma" in said
     assert re.search(r"Betrag +float +– +–\n.*Menge +integer +\d+ %", said, re.DOTALL)
     assert "Leer is empty in every row, and left out." in said
     assert "Measured: all 40 records, in 5 blocks (the least for an interval)." in said

@@ -21,7 +21,7 @@ MOST_STATEMENTS = {
     "files": 392,
     "grid": 1139,
     "measure": 457,
-    "own_data": 1968,
+    "own_data": 1576,
     "papers": 1206,
     "plots": 1763,
     # Who adds a paper: one list instead of five.
