@@ -152,12 +152,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return error.code
         return USAGE if error.code else DONE
     except (UsageError, InputError, FileNotFoundError, FolderError) as error:
-        return _print_error(error, USAGE)
+        return print_error(error, USAGE)
     except NoResultsError as error:
-        return _print_error(error, NOTHING_RUNS)
+        return print_error(error, NOTHING_RUNS)
     except KeyboardInterrupt as error:
         print("benchbook: stopped", file=sys.stderr)
-        return error.status if isinstance(error, StoppedError) else INTERRUPTED
+        return find_stop_status(error)
     except BrokenPipeError:  # the reader, such as head, has ended
         _discard_output()
         return DONE
@@ -186,7 +186,12 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     return parser
 
 
-def _print_error(error: Exception, status: int) -> int:
+def find_stop_status(interrupt: KeyboardInterrupt) -> int:
+    """Return the exit status of a command that Ctrl-C or a signal stopped."""
+    return interrupt.status if isinstance(interrupt, StoppedError) else INTERRUPTED
+
+
+def print_error(error: Exception, status: int) -> int:
     """Print an error on one line, and return the exit status."""
     words = " ".join(str(error).split())
     if len(words) > MAX_ERROR_LENGTH:
@@ -211,7 +216,7 @@ def _end_after_os_error(error: OSError) -> int:
     elif error.errno in (EROFS, EACCES):
         remedy = "name another --output, or set BENCHBOOK_FIGURES or BENCHBOOK_RESULTS"
         error = OSError(f"{error}: write elsewhere ({remedy})")
-    return _print_error(error, FAILED)
+    return print_error(error, FAILED)
 
 
 def _discard_output() -> None:
