@@ -10,15 +10,16 @@ import pytest
 LIBRARY = Path(__file__).parents[2] / "lib" / "benchbook"
 
 MOST_STATEMENTS = {
-    "analysis": 2828,
-    "cli": 2729,
-    "cluster": 471,
+    "analysis": 2817,
+    "cli": 2687,
+    "cluster": 461,
     "codecs": 806,
     "databases": 3018,
     "datasets": 339,
-    "explorer": 1124,
+    "explorer": 1106,
     "files": 392,
-    "grid": 1140,
+    # Who asks about a file whose name has commas: levels are passed as they are.
+    "grid": 1160,
     "measure": 457,
     "own_data": 1968,
     "papers": 1206,
@@ -26,9 +27,11 @@ MOST_STATEMENTS = {
     # Who adds a paper: one list instead of five.
     "registry": 257,
     "report": 1608,
-    "results": 980,
-    # Who presses Ctrl-C while Python frees an object: the run would go on.
-    "runner": 1384,
+    # Who compares a folder: its checks of servers are read without an environment variable.
+    "results": 982,
+    # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
+    # `run`, `ask` and a host call one function with the same limits.
+    "runner": 1401,
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     "sockets": 458,

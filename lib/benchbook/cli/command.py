@@ -32,13 +32,7 @@ NOTHING_RUNS: Final = 3
 """Nothing can run here, or nothing ran yet of what is to be shown."""
 
 INTERRUPTED: Final = 130
-"""Ctrl-C stopped it."""
-
-HUNG_UP: Final = 129
-"""SIGHUP stopped it: its terminal closed."""
-
-TERMINATED: Final = 143
-"""SIGTERM stopped it."""
+"""Ctrl-C stopped it; after another signal it is 128 and the signal's number."""
 
 
 class UsageError(Exception):

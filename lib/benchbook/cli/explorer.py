@@ -60,36 +60,27 @@ def ask_questions(options: argparse.Namespace) -> int:
     Raises `benchbook.files.inputs.InputError` when the file cannot be read.
     """
     questions = options.question or [DEFAULT_QUESTION]
-    return ask_about_file(
-        options.file,
-        questions,
-        options.records,
-        options.blocks,
-        wait=options.wait,
-        again=options.again,
-    )
+    patience_s = load_monitor.PATIENCE_S if options.wait else None
+    limits = Limits(patience_s=patience_s, repeats_noisy=options.wait or options.again)
+    return ask_about_file(options.file, questions, limits, options.records, options.blocks)
 
 
 def ask_about_file(
     file: str,
     questions: Sequence[str],
+    limits: Limits,
     records: int | None = None,
     blocks: int | None = None,
-    *,
-    wait: bool = False,
-    again: bool = False,
     show_page: Callable[[Path], None] = lambda page: None,
 ) -> int:
     """Print how a file is read, measure, print the answers and write their page.
 
     Parameters
     ----------
+    limits
+        Of the cells of each question.
     records, blocks
         How many are used; None for the default.
-    wait
-        Whether to wait until the machine is quiet; then noisy cells are measured again.
-    again
-        Whether to measure noisy cells again without waiting.
     show_page
         Called once the page exists; answers appear on it while the cells are measured.
 
@@ -114,8 +105,6 @@ def ask_about_file(
     show_page(page.path)
 
     # Measure the cells of each question, and write its answer to the page.
-    patience_s = load_monitor.PATIENCE_S if wait else None
-    limits = Limits(patience_s=patience_s, repeats_noisy=wait or again)
     replies: list[Reply] = []
     for name, request in zip(questions, requests, strict=True):
         if replies:
@@ -187,7 +176,10 @@ def explore_results(options: argparse.Namespace) -> int:
     if options.file:
         _print_step("reading the file ...")
         return ask_about_file(
-            options.file, [DEFAULT_QUESTION], show_page=lambda path: _show_page(path, opens)
+            options.file,
+            [DEFAULT_QUESTION],
+            Limits(),
+            show_page=lambda path: _show_page(path, opens),
         )
 
     # The page comes first, because to read the results takes seconds.
