@@ -58,7 +58,7 @@ class Limits:
     # To wait for a quiet machine. None: do not wait, and only mark noisy cells.
     patience_s: float | None = None
     repeats_noisy: bool = False  # whether finished cells that are noisy are measured again
-    deadline_s: float = math.inf  # on the monotonic clock: no cell begins later
+    deadline_s: float = math.inf  # on this machine's monotonic clock: no cell begins later
 
 
 @dataclass(frozen=True)
