@@ -454,7 +454,7 @@ def test_levels_are_given_as_text_or_as_objects(home: Path):
     as_text = grid.make_plan(
         ["crud"], "smoke", ["arm=a"], ["database=mongodb,mysql+json", "n=1,20"]
     )
-    levels = {"database": ["mysql+json"], "n": [1, 20]}
+    levels = {"database": ["mongodb", "mysql+json"], "n": [1, 20]}
     assert grid.make_plan(["crud"], "smoke", {"arm": ["a"]}, levels) == as_text
     with pytest.raises(InputError, match="--set n=few: "):
         grid.make_plan(["crud"], "smoke", changes={"n": ["few"]})
