@@ -15,13 +15,13 @@ from benchbook.grid import Plan
 from benchbook.grid.cells import read_states
 from benchbook.measure.machine import check_limits
 from benchbook.results.folder import BusyError
+from benchbook.runner.errors import RunError
 from benchbook.runner.noisy_cells import find_noisy_cells, reopen_noisy_cells
 from benchbook.runner.progress import (
     Factors,
     Failure,
     Limits,
     Progress,
-    RunError,
     Summary,
     describe_cell,
     find_factors,

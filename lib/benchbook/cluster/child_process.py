@@ -14,7 +14,7 @@ from importlib import metadata
 from typing import Final, get_args
 
 from benchbook.registry import plugins
-from benchbook.runner.progress import RunError
+from benchbook.runner.errors import RunError
 from benchbook.version import describe_version
 
 CHILD_CODE: Final = "from benchbook.cluster.child_process import main; main()"

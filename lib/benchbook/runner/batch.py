@@ -31,17 +31,11 @@ from benchbook.results.views import list_durations, list_noisy_cells
 from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
+from benchbook.runner.errors import RunError
 from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.kernel import ForkServer
 from benchbook.runner.notebook import Kernel, NotebookOutcome, execute_notebook
-from benchbook.runner.progress import (
-    Failure,
-    Limits,
-    Progress,
-    RunError,
-    Summary,
-    TimePart,
-)
+from benchbook.runner.progress import Failure, Limits, Progress, Summary, TimePart
 from benchbook.servers.errors import ServerError, scrub_passwords
 from benchbook.servers.own_processors import count_deployment_processors
 from benchbook.studies.catalogue import find_notebook, load_study

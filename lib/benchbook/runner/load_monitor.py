@@ -11,7 +11,7 @@ from benchbook.measure.load import (
     compute_load,
     take_snapshot,
 )
-from benchbook.runner.progress import RunError
+from benchbook.runner.errors import RunError
 from benchbook.text.number_format import format_duration
 
 PATIENCE_S: Final = 300.0

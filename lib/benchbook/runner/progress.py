@@ -17,6 +17,7 @@ from typing import Final, Literal, Self, TextIO, TypeAlias
 from benchbook.files.suite_files import FolderError
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
+from benchbook.runner.errors import RunError
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_duration
 
@@ -44,10 +45,6 @@ Durations = Mapping[Combination, float]
 
 Factors = Mapping[str, Sequence[str]]
 """The names of the parameters that differ among a study's cells, by study."""
-
-
-class RunError(RuntimeError):
-    """Why no further cell can run, and what to do."""
 
 
 @dataclass(frozen=True)
