@@ -10,30 +10,33 @@ import pytest
 LIBRARY = Path(__file__).parents[2] / "lib" / "benchbook"
 
 MOST_STATEMENTS = {
-    "analysis": 2827,
+    "analysis": 2816,
     # Who compares two commands: `benchbook versus`.
-    "cli": 2805,
-    "cluster": 471,
+    "cli": 2764,
+    "cluster": 461,
     "codecs": 806,
     "databases": 3018,
     "datasets": 339,
-    "explorer": 1124,
+    "explorer": 1106,
     "files": 392,
-    "grid": 1106,
+    # Who asks about a file whose name has commas: levels are passed as they are.
+    "grid": 1126,
     "measure": 457,
-    "own_data": 1968,
+    "own_data": 1576,
     "papers": 1206,
     "plots": 1763,
     # Who adds a paper: one list instead of five.
-    "registry": 257,
+    "registry": 229,
     "report": 1598,
-    "results": 980,
-    # Who presses Ctrl-C while Python frees an object: the run would go on.
-    "runner": 1369,
+    # Who compares a folder: its checks of servers are read without an environment variable.
+    "results": 982,
+    # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
+    # `run`, `ask` and a host call one function with the same limits.
+    "runner": 1389,
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers.
-    "sides": 664,
+    "sides": 665,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`.
     "studies": 2457,
