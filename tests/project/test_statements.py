@@ -18,7 +18,8 @@ MOST_STATEMENTS = {
     "datasets": 339,
     "explorer": 1124,
     "files": 392,
-    "grid": 1140,
+    # Who plans: the plan of `decide` takes half the processor time, 0.7 s instead of 1.3.
+    "grid": 1143,
     "measure": 457,
     "own_data": 1968,
     "papers": 1206,
@@ -44,6 +45,9 @@ sentence, who would miss the new statements, and when.
 """
 
 
+PACKAGES = sorted({*MOST_STATEMENTS, *(init.parent.name for init in LIBRARY.glob("*/__init__.py"))})
+
+
 @cache
 def count_statements() -> Counter[str]:
     """Return the number of statements of each package."""
@@ -57,7 +61,7 @@ def count_statements() -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("package", sorted({*MOST_STATEMENTS, *count_statements()}))
+@pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_has_no_more_statements_than_its_number(package: str) -> None:
     most, count = MOST_STATEMENTS.get(package, 0), count_statements()[package]
     assert count <= most, (
