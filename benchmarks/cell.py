@@ -20,16 +20,17 @@ import nbformat
 
 from benchbook import cli
 from benchbook.cli.execution import SPENT
-from benchbook.results.views import list_finished_files
+from benchbook.results.folder import list_files
 
 GOAL_S: Final = 0.5
 
 
 def compute_overheads(folder: Path) -> dict[str, list[float]]:
     """Return the seconds of each study's cells outside the study, one value per cell."""
-    os.environ["BENCHBOOK_RESULTS"] = str(folder)
     found: dict[str, list[float]] = {}
-    for one in list_finished_files():
+    for one in list_files(folder=folder):
+        if one.facts.state != "done":
+            continue
         notebook = nbformat.read(
             folder / one.facts.study / "notebooks" / f"{one.key}.ipynb", nbformat.NO_CONVERT
         )

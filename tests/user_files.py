@@ -133,7 +133,6 @@ def make_odd_tables() -> dict[str, OddTable]:
     """Return tables with oddities that real files have, by their names."""
     rows = draw_table()
     simple = [[cell.translate(_PLAIN) for cell in row] for row in rows]
-    head, *body = rows
     plain = write_rows(rows)
     missing = [[*row] for row in rows]
     for place, mark in enumerate(("NA", "N/A", "nan", "NaN", "NULL", "null", "None", "#N/A"), 1):
@@ -142,8 +141,7 @@ def make_odd_tables() -> dict[str, OddTable]:
     exported = [[r"\N" if cell == "N/A" else cell for cell in row] for row in missing]
     short = [row[:3] if place % 7 == 3 else row for place, row in enumerate(rows)]
     comma = [[row[0], row[1].replace(".", ","), *row[2:]] for row in rows]
-    named = [head, *(["row " + row[0], *row] for row in body)]
-    twice = [["number", "share", "text", "flag", "number"], *body]
+    twice = [["number", "share", "text", "flag", "number"], *rows[1:]]
     table = OddTable
     return {
         "plain": table(plain.encode()),
@@ -174,23 +172,19 @@ def make_odd_tables() -> dict[str, OddTable]:
         "nasa": table(
             ("# This file\n# COLUMN number: a number, any\n#\n" + plain).encode(),
             {"skiprows": 3}, "The header is line 4"),
-        "short-rows": table(write_rows(short).encode(), notes="values are missing"),
+        "short-rows": table(write_rows(short).encode(), notes="without the last values"),
         "trailing-delimiter": table(
             write_rows([[*row, ""] for row in rows]).encode(), {"usecols": range(5)}),
         "blank-lines": table(write_rows(simple).replace("\n", "\n\n").encode()),
         "empty-rows": table((write_rows(simple) + ",,,,\n,,,,\n").encode(),
-            {"nrows": 30}, "cells are all empty"),
+            {"nrows": 30}, "of empty cells only"),
         "blanks-after-delimiter": table(
             "\n".join(", ".join(f'"{c}"' if p == 2 else c for p, c in enumerate(row))
                 for row in simple).encode(), {"skipinitialspace": True}),
         "missing": table(write_rows(missing).encode(), notes="Taken as absent: 'NA' 4 times"),
         "mysql": table(write_rows(exported, "\t").encode(),
             {"sep": "\t", "na_values": r"\N"}, "Taken as absent"),
-        "row-names": table(write_rows(named, quote=True).encode(), notes="names of rows"),
-        "write.table": table(
-            write_rows([[cell.replace("\n", " ") for cell in row] for row in named], " ",
-                quote=True).encode(), {"sep": " "}, "names of rows"),
-        "same-names": table(write_rows(twice).encode(), notes="number, number_2"),
+        "same-names": table(write_rows(twice).encode()),
     }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def describe_machine() -> Machine:
                 servers |= {(product, topology, False), (product, topology, True)}
     return Machine(
         frozenset(servers),
-        frozenset(harness.LANGUAGES),
+        frozenset(harness.PROGRAMMING_LANGUAGES),
         PROCESSORS,
         has_namespaces=True,
         has_delay=False,

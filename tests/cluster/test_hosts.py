@@ -26,6 +26,7 @@ from benchbook.measure.machine import name_host
 from benchbook.results import files, folder
 from benchbook.results.views import connect, load_observations
 from benchbook.runner import batch
+from benchbook.runner.progress import Limits
 from benchbook.studies.levels import read_parameters
 from dask_lab import Lab, can_rename, write_configuration
 from shared_kernels import SharedForkServers
@@ -342,13 +343,13 @@ def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
         replace(cell, state="todo")
         for cell in grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
     ]
-    block_results = block.measure(cells, 60.0, None, {})
-    assert block_results.summary.done == len(cells) > 0 and block_results.stop_reason is None
+    block_results = block.measure(cells, Limits(60.0), {})
+    assert block_results.summary.done == len(cells) > 0 and block_results.summary.ended_by is None
     assert {f"bookstore/{cell.key}.parquet" for cell in cells} <= {*block_results.files}
     assert block_results.files[f"bookstore/{cells[0].key}.parquet"] == cells[0].path.read_bytes()
     monkeypatch.setattr(block, "MAX_BLOCK_BYTES", 10)
     with pytest.raises(HostsError, match="at most 10 are sent"):
-        block.measure(cells, 60.0, None, {})
+        block.measure(cells, Limits(60.0), {})
     block._remove_other_results(cells[:1])
     assert [path.name for path in paths.results().glob("*/*.parquet")] == [
         f"{cells[0].key}.parquet"
@@ -362,8 +363,9 @@ def test_a_host_returns_a_noisy_cell_of_the_run_only_with_less_noisy_values(
     (cell, *_) = grid.make_plan(["bookstore"], "smoke", WHERE, ["n=1"]).cells
     for load, is_returned in ((2.5, False), (0.5, True)):
         Others(load).install(monkeypatch)
-        block_results = block.measure([cell], 60.0, 60.0, {cell.key: 1.5})
-        assert (block_results.summary.done, block_results.stop_reason) == (1, None)
+        block_results = block.measure([cell], Limits(60.0, 60.0), {cell.key: 1.5})
+        summary = block_results.summary
+        assert (summary.done, summary.ended_by) == (1, None)
         assert (f"bookstore/{cell.key}.parquet" in block_results.files) == is_returned
 
 

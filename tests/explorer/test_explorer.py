@@ -96,7 +96,7 @@ def test_no_two_quantities_have_the_same_label_or_ratios_and_no_choice_two_answe
 
 
 def test_no_two_databases_have_the_same_label():
-    called = [label_level("database", database) for database in products.DATABASES]
+    called = [label_level("database", database) for database in products.ADAPTERS]
     assert len({*called}) == len(called) and {
         "MongoDB",
         "MongoDB, mongoengine",

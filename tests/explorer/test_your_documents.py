@@ -18,12 +18,13 @@ from benchbook import cli
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
 from benchbook.analysis.forecast import estimate_need
-from benchbook.cli.command import DONE, USAGE
+from benchbook.cli.command import DONE, INTERRUPTED, NOTHING_RUNS, USAGE
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import AskedQuestion, Inquiry, load_latest_inquiry
 from benchbook.explorer.replies import answer_questions, find_hardest_need
 from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
 from benchbook.own_data.own_records import describe_file
+from benchbook.runner.batch import lock_results
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
@@ -183,10 +184,7 @@ def test_json_or_xml_is_answered_in_a_terminal_with_a_description_of_the_file(
 ):
     assert cli.main(["ask", str(measured)]) == DONE
     said, progress = capsys.readouterr()
-    assert (
-        "UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma"
-        in said
-    )
+    assert "UTF-8 with a byte order mark, delimiter semicolon, decimal comma" in said
     assert re.search(r"Betrag +float +– +–\n.*Menge +integer +\d+ %", said, re.DOTALL)
     assert "Leer is empty in every row, and left out." in said
     assert "Measured: all 40 records, in 5 blocks (the least for an interval)." in said
@@ -291,6 +289,41 @@ def test_noisy_answers_stay_until_a_run_that_waits_has_measured_them_again(
         encoding="utf-8"
     )
     assert "1 of 6 cells ran while other programs were busy, and are left out." in said
+
+
+@pytest.mark.parametrize("step", ["cli.execution.prepare_plan", "runner.batch.Batch.run"])
+def test_an_interrupt_ends_with_a_page_that_says_so(
+    step: str,
+    tmp_path: Path,
+    results_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setattr(f"benchbook.{step}", interrupt)
+    file = write_export(tmp_path)
+    assert cli.main(["ask", str(file), "json-or-xml", "which-driver"]) == INTERRUPTED
+    page = your_documents.locate_page(Inquiry(str(file), ()))
+    assert "Stopped: the same command goes on from here." in page.read_text(encoding="utf-8")
+    assert "stopped" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_beside_another_run_a_question_is_answered_by_what_is_done(
+    tmp_path: Path,
+    results_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    file = write_export(tmp_path)
+    with lock_results():
+        assert cli.main(["ask", str(file)]) == NOTHING_RUNS
+    said, errors = capsys.readouterr()
+    assert "No answer: at least two must run" in said
+    assert f"writes to {results_folder}: wait for it, or stop it" in errors
 
 
 @needs_browser

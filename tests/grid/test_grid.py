@@ -450,6 +450,16 @@ def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     ], "a plan is repeatable"
 
 
+def test_levels_are_given_as_text_or_as_objects(home: Path):
+    as_text = grid.make_plan(
+        ["crud"], "smoke", ["arm=a"], ["database=mongodb,mysql+json", "n=1,20"]
+    )
+    levels = {"database": ["mongodb", "mysql+json"], "n": [1, 20]}
+    assert grid.make_plan(["crud"], "smoke", {"arm": ["a"]}, levels) == as_text
+    with pytest.raises(InputError, match="--set n=few: "):
+        grid.make_plan(["crud"], "smoke", changes={"n": ["few"]})
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_of_every_study_is_valid(profile: str):
     assert {cell.study for cell in grid.make_plan((), profile).cells} == set(SLUGS)

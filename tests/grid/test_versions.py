@@ -101,7 +101,7 @@ def test_each_pattern_finds_files_and_each_study_adapter_codec_and_data_set_is_o
     modules = {find_study_module(slug) for slug in SLUGS} | {
         codecs.find_module(name) for name in codecs.NAMES
     }
-    own = products.DATABASES.keys() - {*products.PLUGIN_DATABASES}
+    own = products.ADAPTERS.keys() - {*products.PLUGIN_DATABASES}
     modules |= {products.find_adapter(name)[0] for name in own}
     modules |= {
         f"benchbook.datasets.{file.stem}" for file in (units.LIBRARY / "datasets").glob("[a-z]*.py")

@@ -1,5 +1,6 @@
 """Files of Parquet."""
 
+import gzip
 import uuid
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import pytest
 
 from benchbook.datasets.dataset import hash_records
 from benchbook.files.inputs import InputError
-from benchbook.own_data import own_records
+from benchbook.own_data import own_records, parquet_files
 
 NANOSECONDS = 1_704_153_600_000_000_001
 
@@ -100,8 +101,8 @@ def test_half_floats_and_uuids_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        (pa.table([[1], [2]], ["a", "a"]), "two columns have the name 'a': rename one"),
-        (pa.table([[1]], [""]), "a column has no name: rename it"),
+        (pa.table([[1], [2]], ["a", "a"]), "2 columns with the name 'a': rename each"),
+        (pa.table([[1]], [""]), "1 column with the name '': rename each"),
         (pa.table({"a": [1.0, float("nan")]}), "2: a: JSON does not have the number nan"),
         (pa.table({"a": pa.array([], pa.int64())}), "holds no record"),
         (
@@ -113,6 +114,14 @@ def test_half_floats_and_uuids_are_read(tmp_path):
 def test_a_table_that_has_no_records_of_json_is_refused_by_name(tmp_path, table, reason):
     path = write(tmp_path, table)
     with pytest.raises(InputError, match=rf"a\.parquet:? ?{reason}"):
+        own_records.read_dataset(path)
+
+
+def test_a_packed_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    path = write(tmp_path, pa.table({"a": [1]}))
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    monkeypatch.setattr(parquet_files, "MAX_BYTES", len(gzip.decompress(path.read_bytes())))
+    with pytest.raises(InputError, match=r"a\.parquet: unpacked, it takes [0-9,]+ bytes or more: "):
         own_records.read_dataset(path)
 
 

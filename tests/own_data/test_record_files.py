@@ -111,9 +111,9 @@ def test_only_the_beginning_of_a_packed_file_is_unpacked(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
 def test_what_is_unpacked_is_limited_and_takes_little_memory(tmp_path, suffix):
-    path = tmp_path / f"bomb.csv.{suffix}"
+    path = tmp_path / f"bomb.json.{suffix}"
     pack = gzip.compress if suffix == "gz" else pack_zstd
-    path.write_bytes(pack(b"a" * 2**20) * 2000)
+    path.write_bytes(pack(b'{"a": "') + pack(b"a" * 2**20) * 2000)
     assert path.stat().st_size < 2**25
     limit = 3 * 10**9
     code = (
@@ -212,8 +212,8 @@ OTHERS = {
     "list.yaml": (lambda folder: b"- a: 1\n- a: 2\n", "is YAML: write it as JSON, as with yq"),
     "table.toml": (lambda folder: b"[s]\na = 1\n", "is TOML: write it as JSON, as with yq"),
     "iris.arff": (lambda folder: b"@relation a\n@data\n1\n", "is ARFF: put a line with the names"),
-    "README.md": (lambda folder: b"# A\n\nIt is, so.\n", "is a text to read, without records"),
-    "a.py": (lambda folder: b"import os\n\na = [1, 2]\n", "is a program, without records"),
+    "README.md": (lambda folder: b"# A\n\nIt is, so.\n", "is a text to read, and no records"),
+    "a.py": (lambda folder: b"import os\n\na = [1, 2]\n", "is a program, and no records"),
     "dump.sql": (lambda folder: b"INSERT INTO a VALUES (1);", "is SQL: load it into a database"),
     "dump": (lambda folder: b"-- a\nCREATE TABLE a (b int);", "is SQL: load it into a database"),
     "tweets.js": (

@@ -156,10 +156,7 @@ def test_hints_name_the_outermost_places_first(tmp_path):
         ("<a><p>x <b>y</b> z</p></a>", "a.xml:1: the text 'z' stands between elements: delete it"),
         ("<a>x</a>", "a.xml: holds no record"),
         ("<a>" + "<b>" * 120 + "x" + "</b>" * 120 + "</a>", "a.xml:1: is nested more than 100"),
-        (
-            "<a>" + "\n" * 70_000 + '<b _id="1"/><b _id="1"/></a>',
-            "a.xml:70001: _id '1' comes twice",
-        ),
+        ('<a>\n<b _id="1"/><b _id="1"/></a>', "a.xml:2: _id '1' comes twice"),
     ],
 )
 def test_errors_say_where_and_what_to_do(tmp_path, text, where):

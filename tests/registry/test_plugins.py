@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pkgutil
 import re
 import subprocess
 import sys
@@ -238,33 +237,3 @@ def test_a_name_that_is_taken_or_cannot_be_loaded_is_refused_by_its_package(
     monkeypatch.undo()
     with pytest.raises(InputError, match=r"benchbook_nowhere.*none here"):
         plugins.find_folder("benchbook_nowhere")
-
-
-@pytest.mark.parametrize(
-    ("line", "advice"),
-    [
-        ("from benchbook.formats import load", "did you mean 'benchbook.codecs'?"),
-        ("from benchbook.formats.tree import ROOT", "did you mean 'benchbook.codecs'?"),
-        ("import benchbook.schemas", "did you mean 'benchbook.schema'?"),
-        (
-            "from benchbook.servers.address import Answer",
-            "did you mean 'benchbook.servers.address.ServerInfo'?",
-        ),
-    ],
-)
-def test_a_plug_in_of_the_former_layout_is_told_the_new_name(
-    line: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "benchbook_old.py").write_text(f"{line}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    entry = plugins.PluginEntry("benchbook_old", "codec", "benchbook-old")
-    with pytest.raises(InputError, match=r"benchbook-old: benchbook_old cannot be loaded") as error:
-        entry.load()
-    assert str(error.value).endswith(advice)
-
-
-@pytest.mark.parametrize(("former", "new"), plugins.FORMER_NAMES.items())
-def test_a_former_name_is_gone_and_its_new_name_is_there(former: str, new: str) -> None:
-    with pytest.raises((ImportError, AttributeError)):
-        pkgutil.resolve_name(former)
-    assert pkgutil.resolve_name(new)

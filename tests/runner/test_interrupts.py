@@ -11,9 +11,9 @@ import pytest
 
 from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
 from benchbook.grid import make_plan
-from benchbook.runner.batch import Batch
+from benchbook.runner.batch import Batch, run_cells
 from benchbook.runner.interrupts import record_interrupts
-from benchbook.runner.progress import Progress
+from benchbook.runner.progress import Limits, Progress, Summary
 from benchbook.servers import processes
 
 
@@ -50,13 +50,12 @@ def test_a_run_ends_at_an_interrupt_that_python_drops(
 ) -> None:
     cells = make_plan(["crud"], "smoke", ["database=noop", "topology=single"]).cells
 
-    def run(show_first_block: Callable[[], None]) -> None:
-        with Progress(cells, {}) as progress:
-            Batch(cells, progress, patience_s=None, show_first_block=show_first_block).run()
+    def run(show_first_block: Callable[[Progress], None]) -> None:
+        run_cells(cells, Limits(), Summary(), show_first_block=show_first_block)
 
     monkeypatch.setattr(Batch, "_run_deployments", lambda *_, **__: Freed(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
-        run(lambda: pytest.fail("a second block began"))
+        run(lambda _: pytest.fail("a second block began"))
 
 
 def test_signals_are_left_alone_outside_of_the_main_thread() -> None:

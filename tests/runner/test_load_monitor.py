@@ -29,7 +29,7 @@ from benchbook.runner.load_monitor import (
 )
 from benchbook.runner.noisy_cells import reopen_noisy_cells
 from benchbook.runner.notebook import NotebookOutcome
-from benchbook.runner.progress import Progress, Summary
+from benchbook.runner.progress import Limits, Progress, Summary
 from benchbook.text.number_format import format_count
 from waiting import PATIENCE_S
 
@@ -83,10 +83,9 @@ def plan_cells(*changes: str) -> list[Cell]:
 
 
 def run(cells: list[Cell], patience_s: float | None = 60.0) -> Summary:
-    with Progress(cells, {}) as progress:
-        one = batch.Batch(cells, progress, patience_s=patience_s)
-        one.run()
-    return one.summary
+    summary = Summary()
+    batch.run_cells(cells, Limits(patience_s=patience_s), summary)
+    return summary
 
 
 def read_cells() -> pd.DataFrame:

@@ -1036,10 +1036,9 @@ def test_the_bar_of_a_run_is_never_red(
 
 
 def test_the_command_that_repeats_a_cell_selects_only_this_cell(home: Path):
-    options = ("quick", ["n=1000"], ["repetitions=1"])
-    plan = grid.make_plan(["crud", "drivers"], *options).cells
-    for cell in plan[:8]:
-        words = shlex.split(write_rerun_command(cell, find_factors(plan), *options))
+    plan = grid.make_plan(["crud", "drivers"], "quick", ["n=1000"], ["repetitions=1"])
+    for cell in plan.cells[:8]:
+        words = shlex.split(write_rerun_command(cell, find_factors(plan.cells), plan.options))
         where = [text for option, text in itertools.pairwise(words) if option == "--where"]
         changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
         found = grid.make_plan([words[2]], "quick", where, changes).cells

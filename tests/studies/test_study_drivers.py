@@ -29,7 +29,7 @@ SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 
 @pytest.mark.parametrize("calls", ["bulk", "single"])
 @pytest.mark.parametrize("attributes", [89, 6])
-@pytest.mark.parametrize("driver", drivers.DATABASES)
+@pytest.mark.parametrize("driver", drivers.DRIVER_DATABASES)
 def test_every_repetition_delivers_the_expected_values(
     driver: Any, attributes: Any, calls: Any, announce: Announce
 ):
@@ -70,7 +70,7 @@ def test_a_pair_alternates_on_one_client(announce: Announce, monkeypatch: pytest
             list_outputs(rows, repetition) == drivers.expected(parameters)
             for repetition in range(2)
         )
-        assert set(rows["database"]) == {drivers.DATABASES[arm]}
+        assert set(rows["database"]) == {drivers.DRIVER_DATABASES[arm]}
     first, second = (
         order(frame[frame["repetition"] == repetition], "driver") for repetition in range(2)
     )
@@ -148,7 +148,7 @@ def test_no_call_inserts_more_than_a_batch(announce: Announce, monkeypatch: pyte
     assert sizes == [10000, 50, *refills]
 
 
-@pytest.mark.parametrize("driver", drivers.DATABASES)
+@pytest.mark.parametrize("driver", drivers.DRIVER_DATABASES)
 def test_bulk_updates_and_deletes_are_repeated_and_refilled_by_the_native_driver(
     driver: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
@@ -180,7 +180,7 @@ def test_bulk_updates_and_deletes_are_repeated_and_refilled_by_the_native_driver
     levels = {"process": "apart", "driver": driver, "n": 40, "repetitions": 1}
     frame = drivers.run(drivers.Parameters.model_validate(levels))
 
-    name = drivers.DATABASES[driver]
+    name = drivers.DRIVER_DATABASES[driver]
     texts = [f"new Name {number:02}" for number in range(1, drivers.UPDATES + 1)]
     refilled = [("insert", "mongodb"), ("delete", name)] * (drivers.DELETES - 1)
     assert called == [("insert", name), *texts, ("delete", name), *refilled]
@@ -335,7 +335,7 @@ def test_a_wrong_answer_of_a_database_fails_the_cell(
         drivers.run(drivers.Parameters(process="apart", driver="pymongo", **SMALL))
 
 
-@pytest.mark.parametrize("driver", [*drivers.DATABASES, *drivers.NODE_DRIVERS])
+@pytest.mark.parametrize("driver", [*drivers.DRIVER_DATABASES, *drivers.NODE_DRIVERS])
 def test_a_users_records_replace_the_generated_ones(
     driver: Any, tmp_path: Path, announce: Announce
 ):

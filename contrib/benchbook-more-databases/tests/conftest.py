@@ -17,7 +17,7 @@ PYPROJECT: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").
 def announced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, where in PYPROJECT["project"]["entry-points"]["benchbook.databases"].items():
-            patch.setitem(products.DATABASES, name, where)
+            patch.setitem(products.ADAPTERS, name, where)
         _forget_folders()
         yield
     _forget_folders()

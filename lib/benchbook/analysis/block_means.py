@@ -200,8 +200,14 @@ def load_block_means(
     return average_files(list_finished_files(identities))
 
 
-def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
-    """Return the rows of `average_repetitions` for the files of finished cells."""
+def average_files(finished: Collection[ResultFile], folder: Path | None = None) -> pd.DataFrame:
+    """Return the rows of `average_repetitions` for the files of finished cells.
+
+    Parameters
+    ----------
+    folder
+        The folder of results that has them; None: this machine's.
+    """
     finished = verify_files(finished)
     if not finished:
         return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
@@ -211,7 +217,7 @@ def average_files(finished: Collection[ResultFile]) -> pd.DataFrame:
         stored.update(name for name, _ in result.facts.columns)
     schema = files.merge_file_schemas(result.facts for result in finished)
     means = _average(paths, schema, write_complete_columns(stored))
-    return add_check_dates(_select_counted(means, finished))
+    return add_check_dates(_select_counted(means, finished), folder)
 
 
 def _select_counted(means: pd.DataFrame, finished: Iterable[ResultFile]) -> pd.DataFrame:

@@ -5,7 +5,6 @@ Begin with `Run`: every command, page and notebook reads from one. Its `Analysis
 
 import itertools
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,7 +39,7 @@ from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
 from benchbook.results.additions import LATER_COLUMNS
-from benchbook.results.folder import Operations, ResultFile
+from benchbook.results.folder import Operations, ResultFile, list_files
 from benchbook.results.schema import OBSERVATIONS, merge_schemas
 from benchbook.results.views import connect, list_finished_files, map_operations
 
@@ -214,10 +213,9 @@ class Run:
                 Analysis(load_reference_means(folder)),
                 lambda: {None: check_reference_file(REPETITIONS_FILE, folder)},
             )
-        with _use_results_folder(folder):
-            finished = list_finished_files()
-            analysis = Analysis(average_files(finished))
-            return cls(str(folder), analysis, partial(_map_files, finished))
+        finished = [file for file in list_files(folder=folder) if file.facts.state == "done"]
+        analysis = Analysis(average_files(finished, folder))
+        return cls(str(folder), analysis, partial(_map_files, finished))
 
     @property
     def means(self) -> pd.DataFrame:
@@ -300,17 +298,3 @@ def _explain_damage(path: Path) -> Iterator[None]:
 def _map_files(finished: Iterable[ResultFile]) -> Mapping[tuple[str, int] | None, Path]:
     """Return the paths of files by their cell's identity and block."""
     return {(result.facts.cell_id, result.facts.block): result.path for result in finished}
-
-
-@contextmanager
-def _use_results_folder(folder: Path) -> Iterator[None]:
-    """Read results from another folder inside the context."""
-    before = os.environ.get("BENCHBOOK_RESULTS")
-    os.environ["BENCHBOOK_RESULTS"] = str(folder)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["BENCHBOOK_RESULTS"]
-        else:
-            os.environ["BENCHBOOK_RESULTS"] = before

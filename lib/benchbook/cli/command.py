@@ -32,13 +32,7 @@ NOTHING_RUNS: Final = 3
 """Nothing can run here, or nothing ran yet of what is to be shown."""
 
 INTERRUPTED: Final = 130
-"""Ctrl-C stopped it."""
-
-HUNG_UP: Final = 129
-"""SIGHUP stopped it: its terminal closed."""
-
-TERMINATED: Final = 143
-"""SIGTERM stopped it."""
+"""Ctrl-C stopped it; after another signal it is 128 and the signal's number."""
 
 
 class UsageError(Exception):
@@ -153,12 +147,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return error.code
         return USAGE if error.code else DONE
     except (UsageError, InputError, FileNotFoundError, FolderError) as error:
-        return _print_error(error, USAGE)
+        return print_error(error, USAGE)
     except NoResultsError as error:
-        return _print_error(error, NOTHING_RUNS)
+        return print_error(error, NOTHING_RUNS)
     except KeyboardInterrupt as error:
         print("benchbook: stopped", file=sys.stderr)
-        return error.status if isinstance(error, StoppedError) else INTERRUPTED
+        return find_stop_status(error)
     except BrokenPipeError:  # the reader, such as head, has ended
         _discard_output()
         return DONE
@@ -187,7 +181,12 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     return parser
 
 
-def _print_error(error: Exception, status: int) -> int:
+def find_stop_status(interrupt: KeyboardInterrupt) -> int:
+    """Return the exit status of a command that Ctrl-C or a signal stopped."""
+    return interrupt.status if isinstance(interrupt, StoppedError) else INTERRUPTED
+
+
+def print_error(error: Exception, status: int) -> int:
     """Print an error on one line, and return the exit status."""
     words = " ".join(str(error).split())
     if len(words) > MAX_ERROR_LENGTH:
@@ -212,7 +211,7 @@ def _end_after_os_error(error: OSError) -> int:
     elif error.errno in (EROFS, EACCES):
         remedy = "name another --output, or set BENCHBOOK_FIGURES or BENCHBOOK_RESULTS"
         error = OSError(f"{error}: write elsewhere ({remedy})")
-    return _print_error(error, FAILED)
+    return print_error(error, FAILED)
 
 
 def _discard_output() -> None:

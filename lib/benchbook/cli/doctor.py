@@ -265,7 +265,7 @@ def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
 
 def _list_languages() -> list[Component]:
     components = [Component("languages", "Python", "ready", platform.python_version())]
-    for name in harness.LANGUAGES[1:]:
+    for name in harness.PROGRAMMING_LANGUAGES[1:]:
         title = labels.LANGUAGES[name]
         found = harness.find_harness(name)
         if isinstance(found, harness.Harness):

@@ -6,21 +6,13 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
 from benchbook import paths
 from benchbook.analysis.runs import Run
-from benchbook.cli import command, output, own_files
-from benchbook.cli.command import (
-    DONE,
-    HUNG_UP,
-    INTERRUPTED,
-    NOTHING_RUNS,
-    TERMINATED,
-    UsageError,
-)
+from benchbook.cli import command, execution, output, own_files
+from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE, UsageError
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
@@ -32,8 +24,12 @@ from benchbook.explorer.documents import (
 from benchbook.explorer.replies import Reply, answer_questions
 from benchbook.explorer.site import ANSWERS, write_answers, write_explorer_page
 from benchbook.explorer.text import describe_scope
+from benchbook.files.inputs import InputError
+from benchbook.files.suite_files import FolderError
 from benchbook.grid.cells import list_finished_ids, list_judged_results
 from benchbook.own_data import own_records
+from benchbook.runner import load_monitor
+from benchbook.runner.progress import Limits
 from benchbook.text.control_characters import escape_controls
 
 DEFAULT_QUESTION: Final = "json-or-xml"
@@ -64,36 +60,27 @@ def ask_questions(options: argparse.Namespace) -> int:
     Raises `benchbook.files.inputs.InputError` when the file cannot be read.
     """
     questions = options.question or [DEFAULT_QUESTION]
-    return ask_about_file(
-        options.file,
-        questions,
-        options.records,
-        options.blocks,
-        wait=options.wait,
-        again=options.again,
-    )
+    patience_s = load_monitor.PATIENCE_S if options.wait else None
+    limits = Limits(patience_s=patience_s, repeats_noisy=options.wait or options.again)
+    return ask_about_file(options.file, questions, limits, options.records, options.blocks)
 
 
 def ask_about_file(
     file: str,
     questions: Sequence[str],
+    limits: Limits,
     records: int | None = None,
     blocks: int | None = None,
-    *,
-    wait: bool = False,
-    again: bool = False,
     show_page: Callable[[Path], None] = lambda page: None,
 ) -> int:
     """Print how a file is read, measure, print the answers and write their page.
 
     Parameters
     ----------
+    limits
+        Of the cells of each question.
     records, blocks
         How many are used; None for the default.
-    wait
-        Whether to wait until the machine is quiet; then noisy cells are measured again.
-    again
-        Whether to measure noisy cells again without waiting.
     show_page
         Called once the page exists; answers appear on it while the cells are measured.
 
@@ -103,9 +90,7 @@ def ask_about_file(
         When the file cannot be read.
     """
     # How the file is read.
-    requests = request_cells(
-        file, questions, records, blocks or DEFAULT_BLOCKS, noisy=not wait, again=again
-    )
+    requests = request_cells(file, questions, records, blocks or DEFAULT_BLOCKS)
     count, block_count = int(requests[0].settings["n"]), requests[0].blocks
     known = own_records.describe_file(file, count)
     own_files.print_file(file, known, [count] if count > 1 else [])
@@ -113,16 +98,24 @@ def ask_about_file(
 
     # The page, on which answers appear below those of before.
     path = str(Path(file).expanduser().resolve())
-    own_files.shown.add(path)
     asked = [AskedQuestion(name, count, block_count) for name in questions]
     page = your_documents.AnswerPage(path, asked)
     status = f"Measuring: {QUESTIONS[questions[0]].text} The answers appear here."
     page.write([], status, measuring=True)
     show_page(page.path)
 
-    replies, early_status = _measure(page, questions, requests)
-    if early_status is not None:
-        return early_status
+    # Measure the cells of each question, and write its answer to the page.
+    replies: list[Reply] = []
+    for name, request in zip(questions, requests, strict=True):
+        if replies:
+            status = f"Measuring: {QUESTIONS[name].text} Answers so far below."
+            page.write(replies, status, measuring=True)
+        interrupt = _measure_cells(request, limits)
+        replies += answer_questions([name], [request])
+        if interrupt:
+            status = "Stopped: the same command goes on from here."
+            page.write(replies, status, measuring=False)
+            return command.find_stop_status(interrupt)
 
     # The answers.
     print(escape_controls(f"\n{your_documents.write_text(replies)}"))
@@ -131,29 +124,24 @@ def ask_about_file(
     return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
 
 
-def _measure(
-    page: your_documents.AnswerPage, questions: Sequence[str], requests: Sequence[Request]
-) -> tuple[list[Reply], int | None]:
-    """Measure the cells of each question, and write its answer to the page.
+def _measure_cells(request: Request, limits: Limits) -> KeyboardInterrupt | None:
+    """Measure the cells of a request that are not done; return the interrupt that stopped it.
 
-    Returns the answers, and the exit status if a signal stopped the run, else None.
+    Progress is printed on stderr, because it is not part of the answer. After an error the
+    question is answered by the cells that are done.
     """
-    replies: list[Reply] = []
-    for number, request in enumerate(requests):
-        # As by `benchbook run`, whose progress is not part of the answer.
-        sys.stdout.flush()
-        with redirect_stdout(sys.stderr):
-            run_status = command.main(request.arguments)
-        replies += answer_questions(questions[number : number + 1], [request])
-        if run_status in (INTERRUPTED, HUNG_UP, TERMINATED):
-            status = "Stopped: the same command goes on from here."
-            page.write(replies, status, measuring=False)
-            return replies, run_status
-        if number + 1 < len(questions):
-            following = QUESTIONS[questions[number + 1]].text
-            status = f"Measuring: {following} Answers so far below."
-            page.write(replies, status, measuring=True)
-    return replies, None
+    sys.stdout.flush()
+    try:
+        plan = execution.prepare_plan(request.plan(), limits)
+        output.report_damage(values=False)
+        ended_by = execution.run_plan(plan, limits, sys.stderr).ended_by
+    except (UsageError, InputError, FolderError) as error:
+        command.print_error(error, USAGE)
+        return None
+    except KeyboardInterrupt as interrupt:
+        print("benchbook: stopped", file=sys.stderr)
+        return interrupt
+    return ended_by if isinstance(ended_by, KeyboardInterrupt) else None
 
 
 def _parse_question(text: str) -> str:
@@ -188,7 +176,10 @@ def explore_results(options: argparse.Namespace) -> int:
     if options.file:
         _print_step("reading the file ...")
         return ask_about_file(
-            options.file, [DEFAULT_QUESTION], show_page=lambda path: _show_page(path, opens)
+            options.file,
+            [DEFAULT_QUESTION],
+            Limits(),
+            show_page=lambda path: _show_page(path, opens),
         )
 
     # The page comes first, because to read the results takes seconds.

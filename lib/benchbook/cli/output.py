@@ -10,7 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from benchbook.grid.cells import SkippedCells
 from benchbook.registry import products
@@ -118,7 +118,11 @@ def _format_value(value: object) -> str:
 
 
 def print_absences(
-    reasons: Iterable[str], absent: Iterable[SkippedCells], *, in_full: bool = True
+    reasons: Iterable[str],
+    absent: Iterable[SkippedCells],
+    *,
+    in_full: bool = True,
+    out: TextIO | None = None,
 ) -> None:
     """Print why cells are skipped or left out, one line per reason.
 
@@ -131,18 +135,22 @@ def print_absences(
     in_full
         Whether to give the reason of every product. Otherwise those that `benchbook doctor`
         explains are only named, unless the user gave their address.
+    out
+        Where to print; None: on standard output.
     """
     for reason, count in Counter(reasons).items():
-        print(escape_controls(f"Skipped {count}: {reason}"))
+        print(escape_controls(f"Skipped {count}: {reason}"), file=out)
     named = []
     for left_out in absent:
         if in_full or left_out.refused or is_address_given(left_out.what):
             studies = ", ".join(left_out.studies)
-            print(escape_controls(f"Left out: {left_out.what} ({studies}): {left_out.why}"))
+            line = f"Left out: {left_out.what} ({studies}): {left_out.why}"
+            print(escape_controls(line), file=out)
         else:
             named.append(left_out.what)
     if named:
-        print(f"Left out, because missing here: {', '.join(named)} (benchbook doctor --missing)")
+        listed = ", ".join(named)
+        print(f"Left out, because missing here: {listed} (benchbook doctor --missing)", file=out)
 
 
 def is_address_given(product: str) -> bool:

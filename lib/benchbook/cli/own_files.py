@@ -12,9 +12,6 @@ from benchbook.text.control_characters import escape_controls
 MAX_LISTED_FIELDS: Final = 12
 """Fields of a file that are listed in a terminal."""
 
-shown: Final[set[str]] = set()
-"""Files that runs need not print: `benchbook ask` printed them before its runs."""
-
 
 def print_files(cells: Iterable[Cell]) -> None:
     """Print how the files of some cells are understood, by as many records as the largest cell."""
@@ -24,9 +21,8 @@ def print_files(cells: Iterable[Cell]) -> None:
         if file:
             counts.setdefault(file, {})[n] = None
     for file, numbers in counts.items():
-        if file not in shown:
-            known = own_records.describe_file(file, max(numbers))
-            print_file(file, known, [count for count in numbers if count > 1])
+        known = own_records.describe_file(file, max(numbers))
+        print_file(file, known, [count for count in numbers if count > 1])
 
 
 def print_file(file: str, known: FileDescription, counts: Sequence[int]) -> None:

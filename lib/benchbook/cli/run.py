@@ -2,29 +2,22 @@
 
 import argparse
 import ipaddress
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from benchbook.cli import output, own_files, selection
-from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
+from benchbook.cli import execution, own_files, selection
+from benchbook.cli.command import DONE, FAILED, UsageError
 from benchbook.cluster.child_process import HostsError
-from benchbook.files import suite_files
-from benchbook.grid import Cell
-from benchbook.grid.cells import SkippedCells
-from benchbook.measure.machine import check_limits
-from benchbook.results.views import list_durations
-from benchbook.runner.noisy_cells import find_noisy_cells, reopen_noisy_cells
+from benchbook.grid import Plan
+from benchbook.runner import load_monitor
+from benchbook.runner.progress import TIMEOUT_S, Limits, Progress
 from benchbook.servers import processes
-from benchbook.text.number_format import format_count, format_duration
-
-if TYPE_CHECKING:
-    from benchbook.runner.progress import Progress, Summary
 
 MAX_TIMEOUT_S: Final = 30 * 86_400
 """The longest time in seconds that a cell can be given: thirty days."""
@@ -37,7 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     selection.add_cells_options(parser)
     text = "stop a cell after this time"
-    parser.add_argument("--timeout", type=_parse_timeout, metavar="SECONDS", help=text)
+    parser.add_argument(
+        "--timeout", type=_parse_timeout, default=TIMEOUT_S, metavar="SECONDS", help=text
+    )
     text = "with --until-decided: stop after this time, such as 3h, 90m or 1h30m"
     parser.add_argument("--budget", type=parse_budget, metavar="TIME", help=text)
     text = (
@@ -72,7 +67,14 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError(f"--until-decided runs on this machine only: {instead}")
     if options.unprotected and not options.scheduler:
         raise UsageError("--unprotected needs --scheduler")
-    status = _run(options)
+    waits = not options.noisy and options.profile != "smoke"
+    limits = Limits(
+        timeout_s=options.timeout,
+        patience_s=load_monitor.PATIENCE_S if waits else None,
+        repeats_noisy=options.again or waits,
+        deadline_s=time.monotonic() + (options.budget or math.inf),
+    )
+    status = _run(options, limits)
     if options.report and status in (DONE, FAILED):
         # Here, because it is slow to import, and other runs do without.
         from benchbook.cli.report import write_report
@@ -84,16 +86,22 @@ def main(options: argparse.Namespace) -> int:
     return status
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Run on this machine or on several."""
+def _run(options: argparse.Namespace, limits: Limits) -> int:
+    """Run on this machine or on several, and return the exit status."""
     if options.scheduler:
-        return _run_on_hosts(options)
+        return _run_on_hosts(options, limits)
+    plan = execution.prepare_plan(selection.load_plan(options), limits)
+    selection.enter_networks(options, plan.cells)
     if options.until_decided:
         # Here, because it is slow to import, and other runs do without.
         from benchbook.cli import until_decided
 
-        return until_decided.run(options)
-    return _run_here(options)
+        return until_decided.run(plan, limits)
+    if execution.has_work(plan):
+        own_files.print_files(plan.cells)
+    show_first_block = partial(_build_first_report, options)
+    summary = execution.run_plan(plan, limits, show_first_block=show_first_block)
+    return execution.find_status(plan, summary)
 
 
 def parse_budget(text: str) -> float:
@@ -116,72 +124,7 @@ def _parse_timeout(text: str) -> float:
     return seconds
 
 
-def _run_here(options: argparse.Namespace) -> int:
-    """Measure the cells that are not done on this machine."""
-    # The plan; a missing temporary folder or a low limit is an error now, and not in each cell.
-    start = time.monotonic()
-    suite_files.find_temporary_folder()
-    check_limits()
-    plan = selection.load_plan(options)
-    cells, noisy = plan.cells, []
-    if selection.measures_noisy_cells_again(options):
-        cells = reopen_noisy_cells(cells)
-    else:
-        noisy = find_noisy_cells(cells)
-    selection.enter_networks(options, cells)
-    todo = [cell for cell in cells if cell.state != "done"]
-    if any(cell.state != "skipped" or not cell.missing for cell in todo):
-        status = _run_cells(options, cells, plan.skipped)
-        _print_noisy_cells(noisy)
-        return status
-
-    # Nothing is left that can run here.
-    before = len(cells) - len(todo)
-    count = format_count(len(cells), "cell")
-    if cells and not todo:
-        print(f"{count}: all done before ({format_duration(time.monotonic() - start)})")
-    else:
-        print(f"{count}: {before} done before, and nothing else can run here:")
-    _print_noisy_cells(noisy)
-    output.print_absences((cell.missing or "" for cell in todo), plan.skipped, in_full=not before)
-    return DONE if before else NOTHING_RUNS
-
-
-def _print_noisy_cells(cells: Sequence[Cell]) -> None:
-    """Print how many cells keep noisy values of earlier runs, and how to measure them again."""
-    if cells:
-        count = format_count(len(cells), "cell")
-        print(f"{count} of those done before: noisy (--again measures them again)")
-
-
-def _run_cells(
-    options: argparse.Namespace, cells: Sequence[Cell], left_out: Sequence[SkippedCells]
-) -> int:
-    """Run a plan's cells on this machine."""
-    # Here, because they are slow to import, and a run in which nothing is left does without.
-    from benchbook.cli.execution import choose_patience, execute
-    from benchbook.runner.batch import TIMEOUT_S, Batch
-    from benchbook.runner.progress import Progress
-
-    own_files.print_files(cells)
-
-    def work(summary: "Summary") -> None:
-        timeout_s = options.timeout or TIMEOUT_S
-        with Progress(cells, list_durations()) as progress:
-            batch = Batch(
-                cells,
-                progress,
-                timeout_s,
-                summary,
-                patience_s=choose_patience(options),
-                show_first_block=partial(_build_first_report, options, progress),
-            )
-            batch.run()
-
-    return execute(options, cells, left_out, work)
-
-
-def _build_first_report(options: argparse.Namespace, progress: "Progress") -> None:
+def _build_first_report(options: argparse.Namespace, progress: Progress) -> None:
     """Build the report of the first block, if it is wanted, and print where it is.
 
     It is built by a process of its own, because what it imports would stay in the runner's memory.
@@ -199,37 +142,32 @@ def _build_first_report(options: argparse.Namespace, progress: "Progress") -> No
         progress.print_line(f"no first report; the run goes on: {reason}")
 
 
-def _run_on_hosts(options: argparse.Namespace) -> int:
+def _run_on_hosts(options: argparse.Namespace, limits: Limits) -> int:
     """Measure the cells that are not done on the hosts of the scheduler."""
     address = _check_address(options.scheduler, options.unprotected)
-    # Here, because they are slow to import, and Dask is an extra that may not be installed.
+    # Here, because Dask is slow to import, and an extra that may not be installed.
     try:
         from benchbook.cluster.dispatch import Dispatch, connect
     except ModuleNotFoundError as error:
         remedy = "make dev installs it (without a checkout: pip install 'benchbook[hosts]')"
         raise UsageError(f"{error.name} is missing: {remedy}") from error
-    from benchbook.cli.execution import choose_patience, execute
-    from benchbook.runner.batch import TIMEOUT_S
 
     # A wrong option is an error here, and not on each host.
-    records = {cell.records for cell in selection.load_plan(options).cells}
-    planned: list[Cell] = []
-
-    def work(summary: "Summary") -> None:
-        request = options.study, options.profile, options.where, options.set
-        limits = options.timeout or TIMEOUT_S, choose_patience(options)
-        repeats_noisy = selection.measures_noisy_cells_again(options)
-        dispatch = Dispatch(client, request, limits, records, repeats_noisy=repeats_noisy)
-        try:
-            dispatch.run(summary)
-        finally:
-            planned.extend(dispatch.plan)
-
+    plan = selection.load_plan(options)
+    words = [*plan.options, ("--scheduler", options.scheduler)]
+    if options.unprotected:
+        words.append(("--unprotected",))
+    request = options.study, options.profile, options.where, options.set
     try:
         with connect(address) as client:
-            return execute(options, planned, [], work)
+            dispatch = Dispatch(client, request, limits, {cell.records for cell in plan.cells})
+            with execution.record_run() as summary:
+                dispatch.run(summary)
     except HostsError as error:
         raise UsageError(f"--scheduler: {error}") from error
+    plan = Plan(dispatch.plan, [], tuple(words))
+    execution.print_summary(plan, summary, on_hosts=True)
+    return execution.find_status(plan, summary)
 
 
 def _check_address(text: str, unprotected: bool) -> str:

@@ -55,16 +55,6 @@ def load_plan(options: argparse.Namespace) -> Plan:
     return plan
 
 
-def waits_until_quiet(options: argparse.Namespace) -> bool:
-    """Return whether a run waits for a quiet machine; otherwise it only records the load."""
-    return not options.noisy and options.profile != "smoke"
-
-
-def measures_noisy_cells_again(options: argparse.Namespace) -> bool:
-    """Return whether a run measures finished cells again that are noisy."""
-    return options.again or waits_until_quiet(options)
-
-
 def enter_networks(options: argparse.Namespace, cells: Sequence[Cell]) -> None:
     """Start this process again in a user namespace, if its cells need one for their networks.
 

@@ -1,6 +1,7 @@
 """`benchbook run --until-decided` and its plan: undecided claims, and the next block."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,17 +12,12 @@ from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
-from benchbook.cli import output, selection
+from benchbook.cli import execution, output, selection
 from benchbook.cli.command import DONE, NOTHING_RUNS
-from benchbook.cli.execution import choose_patience, execute, start_countdown
-from benchbook.files import suite_files
-from benchbook.grid import Cell
+from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_result_keys
-from benchbook.measure.machine import check_limits
 from benchbook.results.views import list_durations
-from benchbook.runner.batch import TIMEOUT_S, Batch
-from benchbook.runner.noisy_cells import reopen_noisy_cells
-from benchbook.runner.progress import Progress, Summary, estimate_time_left
+from benchbook.runner.progress import Limits, estimate_time_left
 from benchbook.runner.undecided_claims import (
     ComparisonCells,
     choose_next_block,
@@ -42,19 +38,16 @@ def plan(options: argparse.Namespace) -> int:
     return DONE
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run until nothing is undecided, or time is up."""
-    # The plan; a missing temporary folder or a low limit is an error now, and not in each cell.
-    left_s = start_countdown(options.budget)
-    suite_files.find_temporary_folder()
-    check_limits()
-    cells = selection.load_plan(options).cells
-    repeats_noisy = selection.measures_noisy_cells_again(options)
-    if repeats_noisy:
-        cells = reopen_noisy_cells(cells)
-    selection.enter_networks(options, cells)
+def run(prepared: Plan, limits: Limits) -> int:
+    """Run until nothing is undecided, or time is up, and return the exit status.
 
+    Parameters
+    ----------
+    prepared
+        The plan, of all blocks.
+    """
     # The state of the claims, and whether a block is left.
+    cells, repeats_noisy = prepared.cells, limits.repeats_noisy
     comparisons = find_comparison_cells(cells)
     state = ClaimState(cells, comparisons, _analyse(cells), repeats_noisy)
     print(state.describe(), flush=True)
@@ -62,30 +55,32 @@ def run(options: argparse.Namespace) -> int:
         can_run = any(comparison.cells for comparison in comparisons)
         return DONE if can_run else NOTHING_RUNS
 
-    def work(summary: Summary) -> None:
-        def run_cells(block: Sequence[Cell]) -> list[Cell]:
+    # Here, because it is slow to import, and a plan runs no cells.
+    from benchbook.runner.batch import run_cells
+
+    with execution.record_run(prepared) as summary:
+
+        def run_block(block: Sequence[Cell]) -> list[Cell]:
             """Run a block, and return its cells that failed."""
             # The summary counts all blocks of the run.
             failed_before = len(summary.failed)
-            timeout_s, patience_s = options.timeout or TIMEOUT_S, choose_patience(options)
-            with Progress(block, list_durations()) as progress:
-                Batch(block, progress, timeout_s, summary, lambda: left_s() <= 0, patience_s).run()
+            run_cells(block, limits, summary)
             return [failure.cell for failure in summary.failed[failed_before:]]
 
         analysis = run_until_decided(
             cells,
             comparisons,
             lambda: _analyse(cells),
-            run_cells,
-            left_s,
+            run_block,
+            lambda: limits.deadline_s - time.monotonic(),
             list_durations(),
             repeats_noisy=repeats_noisy,
         )
-        if left_s() <= 0:
+        if time.monotonic() >= limits.deadline_s:
             print("The time of --budget is over; the same command continues.")
         print(ClaimState(cells, comparisons, analysis, repeats_noisy).describe())
-
-    return execute(options, cells, [], work)
+    execution.print_summary(prepared, summary)
+    return execution.find_status(prepared, summary)
 
 
 def _analyse(cells: Sequence[Cell]) -> Analysis:

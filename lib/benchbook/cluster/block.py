@@ -4,33 +4,28 @@ It imports no Dask, because a run starts a child for every block.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from benchbook import grid, paths
 from benchbook.cluster.child_process import HostsError
-from benchbook.files.suite_files import FolderError
 from benchbook.grid import Cell
 from benchbook.grid.cells import read_states
 from benchbook.measure.machine import name_host
 from benchbook.results.folder import list_files
-from benchbook.runner.progress import Progress, Summary
-
-STOPPED: Final = "stopped"
-"""The reason of results that are incomplete because the run was stopped."""
+from benchbook.runner.progress import Limits, Summary
 
 MAX_BLOCK_BYTES: Final = 2**30
 """The largest size of a block's files together."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class BlockResults:
     """What a host measured of a block."""
 
-    files: dict[str, bytes] = field(default_factory=dict)  # by their paths in the results' folder
-    summary: Summary = field(default_factory=Summary)
-    stop_reason: str | None = None  # None: the block is complete
+    files: dict[str, bytes]  # by their paths in the results' folder
+    summary: Summary
 
 
 def plan(*request: Any) -> tuple[str, list[Cell]]:
@@ -38,9 +33,7 @@ def plan(*request: Any) -> tuple[str, list[Cell]]:
     return name_host(), grid.make_plan(*request).cells
 
 
-def measure(
-    ordered: list[Cell], timeout_s: float, patience_s: float | None, noisy: Mapping[str, float]
-) -> BlockResults:
+def measure(ordered: list[Cell], limits: Limits, noisy: Mapping[str, float]) -> BlockResults:
     """Measure the cells that are not done here yet, and those whose values the run has as noisy.
 
     Finished cells are returned even if it is stopped; of noisy ones only less noisy values.
@@ -49,35 +42,22 @@ def measure(
     ----------
     ordered
         The cells of a block.
-    timeout_s, patience_s, noisy
-        As `benchbook.runner.batch.Batch` takes them.
+    limits, noisy
+        As `benchbook.runner.batch.run_cells` takes them.
     """
     # Imported here, because a child that plans needs no kernel.
-    from benchbook.runner.batch import Batch, UnwritableError, lock_results
-    from benchbook.runner.load_monitor import NotQuietError
+    from benchbook.runner.batch import lock_results, run_cells
 
-    block_results = BlockResults()
     with lock_results():
         _remove_other_results(ordered)
         cells = read_states(ordered)
         cells = [replace(cell, state="todo") if cell.key in noisy else cell for cell in cells]
         # A previous run ended before it received them.
-        block_results.summary.finished = {
-            (cell.combination, cell.block) for cell in cells if cell.state == "done"
-        }
-        try:
-            with Progress(cells, {}) as progress:
-                summary = block_results.summary
-                batch = Batch(
-                    cells, progress, timeout_s, summary, patience_s=patience_s, noisy=noisy
-                )
-                batch.run()
-        except KeyboardInterrupt:
-            block_results.stop_reason = STOPPED
-        except (UnwritableError, NotQuietError, FolderError) as error:
-            block_results.stop_reason = str(error)
-        block_results.files = _read_files(cells)
-    return block_results
+        done = {(cell.combination, cell.block) for cell in cells if cell.state == "done"}
+        summary = Summary(finished=done)
+        with summary.record_end():
+            run_cells(cells, limits, summary, noisy=noisy)
+        return BlockResults(_read_files(cells), summary)
 
 
 def _remove_other_results(cells: Sequence[Cell]) -> None:

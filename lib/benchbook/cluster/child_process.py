@@ -14,13 +14,14 @@ from importlib import metadata
 from typing import Final, get_args
 
 from benchbook.registry import plugins
+from benchbook.runner.errors import RunError
 from benchbook.version import describe_version
 
 CHILD_CODE: Final = "from benchbook.cluster.child_process import main; main()"
 """The program of the child process; its argument is the run's `describe_suite`."""
 
 
-class HostsError(RuntimeError):
+class HostsError(RunError):
     """One host or all hosts cannot be used: says why, and what to do."""
 
 

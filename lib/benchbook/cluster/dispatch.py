@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from distributed import Client, Future, Security
 
 from benchbook.cluster import worker
-from benchbook.cluster.block import STOPPED, BlockResults
+from benchbook.cluster.block import BlockResults
 from benchbook.cluster.child_process import HostsError, describe_suite
 from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
@@ -24,7 +24,7 @@ from benchbook.results.views import list_noisy_cells
 from benchbook.runner.batch import UnwritableError, report_unwritable
 from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.noisy_cells import reopen_noisy_cells
-from benchbook.runner.progress import Summary
+from benchbook.runner.progress import Limits, Summary
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
@@ -88,21 +88,17 @@ class Dispatch:
     request
         The arguments of `benchbook.grid.make_plan`.
     limits
-        Seconds until a cell is given up, and seconds to wait for a quiet machine (None: do not).
+        Of each block. Noisy cells are measured again by their own host.
     records
         The digests of files of documents in this machine's plan, which are not sent.
-    repeats_noisy
-        Whether noisy cells are measured again, each by its own host.
     """
 
     def __init__(
         self,
         client: Client,
         request: Sequence[Any],
-        limits: tuple[float, float | None],
+        limits: Limits,
         records: Collection[str | None] = (),
-        *,
-        repeats_noisy: bool = False,
     ) -> None:
         self.plan: list[Cell] = []
         """The cells of the first host's plan; those that any host had measured before are done."""
@@ -110,7 +106,6 @@ class Dispatch:
         self._request = request
         self._limits = limits
         self._records = {*records, None}
-        self._repeats_noisy = repeats_noisy
         self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
         self._refused: dict[str, str] = {}
@@ -231,7 +226,7 @@ class Dispatch:
             if result.host != host.name and result.operations is None
         ]
         noisy: Collection[str] = ()
-        if self._repeats_noisy:
+        if self._limits.repeats_noisy:
             keys = [cell.key for cell in cells] + [result.key for result in results_of_others]
             noisy = list_noisy_cells(keys)
 
@@ -278,12 +273,12 @@ class Dispatch:
         if block is None:
             return
         cells = read_states(host.blocks[block])
-        if self._repeats_noisy:
+        if self._limits.repeats_noisy:
             cells = reopen_noisy_cells(cells)
         todo = [cell for cell in cells if cell.state != "done"]
         noisy = list_noisy_cells(cell.key for cell in todo)
         only = {"workers": [host.address], "resources": {RESOURCE: 1}, "pure": False, "retries": 0}
-        arguments = describe_suite(), todo, *self._limits, noisy
+        arguments = describe_suite(), todo, self._limits, noisy
         future = self._client.submit(worker.measure_block, *arguments, **only)
         host.sent = block, future
         self._assigned.add(block)
@@ -330,7 +325,7 @@ class Dispatch:
         done, failed = summary.done, len(summary.failed)
         counts = f"{done} done" + (f", {failed} failed" if failed else "")
         # The block is complete.
-        if block_results.stop_reason is None:
+        if summary.ended_by is None:
             left = format_count(self._count_left(), "block")
             _print_now(
                 f"{host.name}: block {number + 1} of {study} finished: {counts}; {left} not begun"
@@ -340,8 +335,8 @@ class Dispatch:
         self._assigned.discard(block)
         self._begun_by[block] = host.name
         _print_now(f"{host.name}: block {number + 1} of {study} ended early: {counts}")
-        if block_results.stop_reason != STOPPED:
-            self._drop(host, f"stopped: {block_results.stop_reason}")
+        if not isinstance(summary.ended_by, KeyboardInterrupt):
+            self._drop(host, f"stopped: {summary.ended_by}")
 
     def _drop(self, host: Host, reason: str) -> None:
         """Stop using a host, and print which block it did not finish."""

@@ -19,6 +19,7 @@ from benchbook.cluster.block import BlockResults
 from benchbook.cluster.child_process import CHILD_CODE, HostsError
 from benchbook.grid import Cell
 from benchbook.measure.machine import read_hostname
+from benchbook.runner.progress import Limits
 from benchbook.servers import processes
 
 RESOURCE: Final = "benchbook"
@@ -53,14 +54,10 @@ def plan_cells(expected: str, *request: Any) -> tuple[str, list[Cell]]:
 
 
 def measure_block(
-    expected: str,
-    cells: list[Cell],
-    timeout_s: float,
-    patience_s: float | None,
-    noisy: dict[str, float],
+    expected: str, cells: list[Cell], limits: Limits, noisy: dict[str, float]
 ) -> BlockResults:
     """Measure cells of one study in one block on this host, and return their files: a Dask task."""
-    answer: BlockResults = _run_in_child(expected, "measure", cells, timeout_s, patience_s, noisy)
+    answer: BlockResults = _run_in_child(expected, "measure", cells, limits, noisy)
     return answer
 
 

@@ -23,7 +23,7 @@ from benchbook.servers.deployment import (
 )
 from benchbook.text.suggestions import suggest_name
 
-DATABASE_NAMES: Final = tuple(products.DATABASES)
+DATABASE_NAMES: Final = tuple(products.ADAPTERS)
 
 Arrays = Literal["json", "table"]
 """How a relational database keeps an array: a column of JSON, or a table with a row per element."""

@@ -14,7 +14,7 @@ from typing import Final
 from benchbook import grid, paths
 from benchbook.analysis.claims import list_levels
 from benchbook.analysis.intervals import MIN_BLOCKS
-from benchbook.analysis.published import CellSettings, format_level
+from benchbook.analysis.published import CellSettings
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records, record_files
@@ -26,7 +26,7 @@ DEFAULT_BLOCKS: Final = MIN_BLOCKS
 """Blocks that are measured unless another number is asked for."""
 
 _PROFILE: Final = "quick"
-_CONDITION: Final = "arm=a"  # of two cells of an A/A check one is enough
+_CONDITION: Final = {"arm": ["a"]}  # of two cells of an A/A check one is enough
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ _CRUD_OPERATIONS: Final = {
 _ONE_CALL_PER_RECORD: Final = (
     "one call per record, as an application that answers requests makes them"
 )
-_TABLES: Final = "postgresql+relational,mysql+relational"
+_TABLES: Final = ("postgresql+relational", "mysql+relational")
 
 QUESTIONS: Final[dict[str, Question]] = {
     "json-or-xml": Question(
@@ -84,7 +84,7 @@ QUESTIONS: Final[dict[str, Question]] = {
         "crud",
         {
             "language": "python",
-            "database": f"mongodb,couchdb,postgresql+jsonb,mysql+json,{_TABLES}",
+            "database": ("mongodb", "couchdb", "postgresql+jsonb", "mysql+json", *_TABLES),
             "topology": "single",
             "constraints": "on",
             "repetitions": 2,
@@ -123,8 +123,8 @@ QUESTIONS: Final[dict[str, Question]] = {
         "crud",
         {
             "language": "python",
-            "database": f"mongodb,{_TABLES}",
-            "topology": "single,replicated",
+            "database": ("mongodb", *_TABLES),
+            "topology": ("single", "replicated"),
             "constraints": "on",
             "repetitions": 2,
         },
@@ -143,7 +143,7 @@ QUESTIONS: Final[dict[str, Question]] = {
             "database": _TABLES,
             "topology": "single",
             "constraints": "on",
-            "arrays": "json,table",
+            "arrays": ("json", "table"),
             "repetitions": 2,
         },
         by="arrays",
@@ -157,36 +157,12 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """Some cells of a study, as `benchbook run` is asked for them."""
+    """Some cells of a study."""
 
     study: str
-    # Several levels of a parameter as a tuple or separated by commas; a parameter that is not
-    # named here has its levels of the quick profile.
+    # A parameter that is not named here has its levels of the quick profile.
     settings: CellSettings
     blocks: int  # how often each cell is measured, at different times
-    noisy: bool  # whether it is measured at once, although other programs are busy
-    again: bool = False  # whether noisy cells are measured again even so
-
-    @property
-    def changes(self) -> list[str]:
-        """The settings as ``--set`` takes them."""
-        named = {**self.settings, "blocks": self.blocks}
-        return [
-            f"{name}={','.join(map(format_level, list_levels(setting)))}"
-            for name, setting in named.items()
-        ]
-
-    @property
-    def arguments(self) -> list[str]:
-        """The arguments of the `benchbook` command that measures the cells."""
-        arguments = ["run", self.study, "--profile", _PROFILE, "--where", _CONDITION]
-        for change in self.changes:
-            arguments += ["--set", change]
-        if self.noisy:
-            arguments.append("--noisy")
-        if self.again:
-            arguments.append("--again")
-        return arguments
 
     def plan(self) -> grid.Plan:
         """Return its cells, done or not, and which of them refuse the records.
@@ -198,7 +174,9 @@ class Request:
         benchbook.files.inputs.InputError
             When a value is wrong, with the nearest right one.
         """
-        return grid.make_plan([self.study], _PROFILE, [_CONDITION], self.changes)
+        named = {**self.settings, "blocks": self.blocks}
+        changes = {name: list_levels(setting) for name, setting in named.items()}
+        return grid.make_plan([self.study], _PROFILE, _CONDITION, changes)
 
 
 def request_cells(
@@ -206,9 +184,6 @@ def request_cells(
     chosen: Sequence[str],
     n: int | None = None,
     blocks: int = DEFAULT_BLOCKS,
-    *,
-    noisy: bool = True,
-    again: bool = False,
 ) -> list[Request]:
     """Return which cells answer some questions about a file, a request per question.
 
@@ -222,10 +197,6 @@ def request_cells(
         How many records; None: all, at most `DEFAULT_RECORDS`.
     blocks
         How often each cell is measured.
-    noisy
-        Whether it is measured at once, although other programs are busy.
-    again
-        Whether noisy cells are measured again even so.
 
     Raises
     ------
@@ -236,11 +207,7 @@ def request_cells(
     records = own_records.describe_file(path, n or DEFAULT_RECORDS).records
     given = {"dataset_file": str(path), "n": min(records, DEFAULT_RECORDS) if n is None else n}
     asked = [QUESTIONS[name] for name in chosen]
-    requests = []
-    for question in asked:
-        settings = {**question.settings, **given}
-        requests.append(Request(question.study, settings, blocks, noisy, again))
-    return requests
+    return [Request(one.study, {**one.settings, **given}, blocks) for one in asked]
 
 
 @dataclass(frozen=True)

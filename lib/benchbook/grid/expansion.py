@@ -7,10 +7,10 @@ checks made.
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
@@ -25,6 +25,9 @@ from benchbook.text.suggestions import suggest_name
 
 MAX_COMBINATIONS: Final = 10_000
 """Of a study's grid; the papers' have some hundreds."""
+
+Options: TypeAlias = Sequence[str] | Mapping[str, Sequence[Any]]
+"""Levels by parameter: ``NAME=VALUE,...`` as a user writes them, or as objects."""
 
 
 class ConflictError(InputError):
@@ -305,7 +308,7 @@ def select(grid: Grid, profile: str) -> Selection:
 
 
 def choose_cells(
-    slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]
+    slugs: Iterable[str], profile: str, where: Options, changes: Options
 ) -> list[ChosenCell]:
     """Return the chosen cells; arguments and errors are those of `benchbook.grid.make_plan`."""
     grids = [load_grid(slug) for slug in dict.fromkeys(slugs) or STUDIES]
@@ -314,8 +317,8 @@ def choose_cells(
         grids = [grid for grid in grids if grid.study in SLUGS or profile in grid.profiles]
     selections = [select(grid, profile) for grid in grids]
     models = [selection.model for selection in selections]
-    settings = [CommandOption.read(text, "--set", models) for text in changes]
-    conditions = [CommandOption.read(text, "--where", models) for text in where]
+    settings = _read_options(changes, "--set", models)
+    conditions = _read_options(where, "--where", models)
 
     every: list[UncheckedCell] = []
     for selection in selections:
@@ -327,6 +330,25 @@ def choose_cells(
         cells = option.filter(cells, every)
     names = {option.name for option in settings}
     return [_check_or_refuse(cell, names) for cell in cells]
+
+
+def write_options(options: Options) -> list[str]:
+    """Return options as a user writes them."""
+    if not isinstance(options, Mapping):
+        return [*options]
+    return [f"{name}={','.join(map(str, levels))}" for name, levels in options.items()]
+
+
+def _read_options(
+    given: Options, option: str, models: Sequence[type[CellParameters]]
+) -> list[CommandOption]:
+    """Return the values of an option, ``--set`` or ``--where``."""
+    if not isinstance(given, Mapping):
+        return [CommandOption.read(text, option, models) for text in given]
+    options = []
+    for (name, levels), text in zip(given.items(), write_options(given), strict=True):
+        options.append(CommandOption(name, tuple(levels), f"{option} {text}"))
+    return options
 
 
 def _read_value(text: str, where: str) -> object:

@@ -27,7 +27,7 @@ from benchbook.studies.catalogue import (
     load_study,
 )
 from benchbook.studies.cell import CellParameters, refuse_lookalike
-from benchbook.studies.harness import LANGUAGES
+from benchbook.studies.harness import PROGRAMMING_LANGUAGES
 from benchbook.text.suggestions import suggest_name
 
 BLOCK_COUNTS: Final = ("blocks", "blocks_per_day")
@@ -118,7 +118,9 @@ def _read_levels(
 def _check_fallbacks(fallbacks: ParameterLevels, info: ValidationInfo) -> ParameterLevels:
     """Refuse names that are neither a network nor a language, or the default language."""
     fields = GridContext.of(info).parameters.model_fields
-    names = [language for language in LANGUAGES if language != fields["language"].default]
+    names = [
+        language for language in PROGRAMMING_LANGUAGES if language != fields["language"].default
+    ]
     if "network" in fields:
         names += networks.NAMED_NETWORKS
     refuse_unknown_names(fallbacks, names, "language or network")

@@ -1,7 +1,7 @@
 """A plan: the cells of a profile in the order of their run, and those that are skipped."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -18,7 +18,7 @@ from benchbook.grid.cells import (
     name_missing,
     read_states,
 )
-from benchbook.grid.expansion import ChosenCell, choose_cells
+from benchbook.grid.expansion import ChosenCell, Options, choose_cells, write_options
 from benchbook.own_data import own_records
 from benchbook.schema import UnfitError
 from benchbook.studies.catalogue import load_study
@@ -35,6 +35,8 @@ class Plan:
 
     cells: list[Cell]
     skipped: list[SkippedCells]
+    options: tuple[tuple[str, ...], ...] = ()
+    """The words by which `benchbook run` plans these cells of a study."""
 
 
 class NoneFitsError(InputError):
@@ -48,8 +50,8 @@ class NoneFitsError(InputError):
 def make_plan(
     slugs: Iterable[str] = (),
     profile: str = "quick",
-    where: Sequence[str] = (),
-    changes: Sequence[str] = (),
+    where: Options = (),
+    changes: Options = (),
     *,
     everywhere: bool = False,
 ) -> Plan:
@@ -65,10 +67,9 @@ def make_plan(
     profile
         The selection from their grids.
     where
-        ``name=value,...``: only cells with one of the values.
+        Only cells with one of the levels, as ``name=value,...`` or by name.
     changes
-        ``name=value,...``: the values of a parameter in place of the grid's, or the number of
-        ``blocks``.
+        The levels of a parameter in place of the grid's, or the number of ``blocks``; likewise.
     everywhere
         Plan the cells of all products, whether they are found here or not: for what other machines
         measured.
@@ -93,7 +94,10 @@ def make_plan(
             f"{count:,} cells in all blocks: at most {MAX_CELLS:,} are planned, "
             "so take fewer blocks",
         )
-    return Plan(_order_cells(planned, everywhere=everywhere), skipped)
+    options = [("--profile", profile)] if profile != "quick" else []
+    options += [("--set", text) for text in write_options(changes)]
+    options += [("--where", text) for text in write_options(where)]
+    return Plan(_order_cells(planned, everywhere=everywhere), skipped, tuple(options))
 
 
 def _sort_out(

@@ -1,32 +1,26 @@
-"""Delimited text: its header, its records and their types.
+"""Delimited text, by Python's csv: its dialect, its header and its records.
 
-`benchbook.own_data.table_rows` takes the rows apart, and `benchbook.own_data.text_columns` finds
-the types of the columns. What is here is what a header and a record are.
+`benchbook.own_data.text_columns` finds the types of the columns.
 """
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, islice
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from benchbook.files.inputs import InputError
 from benchbook.own_data.opened_file import (
-    Encoding,
+    HEAD_BYTES,
+    CutOffError,
     EncodingError,
+    NumberedRows,
     OpenedFile,
     ReadRecords,
-    is_nearly_utf8,
-    take_records,
-)
-from benchbook.own_data.table_rows import (
-    DELIMITERS,
-    Dialect,
-    QuoteError,
-    Row,
-    iterate_rows,
-    list_dialects,
+    describe_codec,
 )
 from benchbook.own_data.text_columns import (
     MYSQL_NULL,
@@ -36,12 +30,45 @@ from benchbook.own_data.text_columns import (
 )
 from benchbook.text.number_format import format_count
 
+DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
+QUOTES: Final = {"double": '"', "single": "'", "none": ""}
 DECIMALS: Final[Mapping[str, DecimalMark]] = {"point": ".", "comma": ","}
 
-_HEADER_ROWS: Final = 200
-"""Rows among which the header is looked for."""
+_PEEKED_ROWS: Final = 200
+"""Rows by which the dialect and the header are found."""
+
+_MIN_ALIKE: Final = 0.5
+"""The share of rows with the same width, up to which blanks may be the delimiter."""
+
+_LONGEST_TEXT: Final = 2**25
 
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*")
+_ONLY_LATIN_1: Final = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
+"""Bytes that are no character of cp1252."""
+
+_NO_QUOTES_NOTE: Final = (
+    "Quotes are part of the texts: its tabs delimit without them. If they do not, state "
+    "#quote=double."
+)
+
+
+class QuoteError(InputError):
+    """A quote is not where the dialect has one."""
+
+
+class _OpenQuoteError(CutOffError, QuoteError):
+    """A quote is not closed up to the end of the text."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text is taken apart."""
+
+    delimiter: str
+    quote: str = '"'  # empty: none
+    escapes: bool = False  # a backslash is before a quote inside of a text
+    aligns: bool = False  # several blanks are one delimiter
+    note: str = ""  # about quotes
 
 
 def read(file: OpenedFile, count: int | None) -> ReadRecords:
@@ -50,204 +77,276 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     What is not UTF-8 is taken as cp1252 or latin-1, which spreadsheets of western Europe and
     America write. Raises `InputError`, with file and line, when it cannot be read.
     """
-    encoding = file.encoding
     try:
-        return _read_encoded(file, encoding, count)
-    except EncodingError:
-        if encoding.is_stated or is_nearly_utf8(file.head):
+        return _read_encoded(file, file.codec, count)
+    except EncodingError as error:
+        if not error.place:
             raise
-    line, byte = file.find_wrong_byte()
+        place = error.place
     codec, other = "cp1252", "latin-1"
-    try:
-        found = _read_encoded(file, Encoding(codec, codec), count)
-    except EncodingError:
+    if _ONLY_LATIN_1.search(file.head):
         codec, other = other, codec
-        found = _read_encoded(file, Encoding(codec, codec), count)
-    why = f"It is not UTF-8 (line {line}, byte 0x{byte:02X}), and is read as {codec}"
+    found = _read_encoded(file, codec, count)
+    why = f"It is not UTF-8 ({place}), and is read as {codec}"
     remedy = f"if letters are wrong, state #encoding={other}, or save it as UTF-8"
     return replace(found, notes={f"{why}: {remedy}.": None, **found.notes})
 
 
-def _read_encoded(file: OpenedFile, encoding: Encoding, count: int | None) -> ReadRecords:
+def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecords:
     """Return the first records by the first dialect that has quotes where the text has them."""
+    csv.field_size_limit(_LONGEST_TEXT)
     refusal = None
-    for dialect in list_dialects(file, file.decode_head(encoding)):
+    for dialect in _list_dialects(file, file.decode_head(codec)):
         try:
-            with file.open_text(encoding) as text:
-                table = _Table(file, dialect)
-                rows = table.iterate_records(iterate_rows(file, text, dialect))
-                records, lines, is_whole = take_records(rows, count)
+            table = _Table(file, dialect, codec)
+            found = file.take_text_rows(count, table.iterate_records, codec)
         except QuoteError as error:
             refusal = refusal or error
             continue
-        if not records:
+        if not found.rows:
             raise InputError(str(file.path), "holds no record below its header")
-        found = table.type_records(records)
-        words = file.describe_encoding(encoding)
-        return replace(found, lines=lines, is_whole=is_whole, encoding=words)
+        return replace(table.type_records(found.rows), lines=found.lines, is_whole=found.is_whole)
     raise refusal or AssertionError("there is a first dialect")
 
 
-class _Table:
-    """A table, whose header is known once its first record is read."""
+def _list_dialects(file: OpenedFile, head: str) -> Iterator[Dialect]:
+    """Yield the dialect of a text by its beginning, then others if quotes are not as in it."""
+    delimiter = DELIMITERS.get(file.options.get("delimiter", ""), "")
+    # Excel's own line for the delimiter.
+    if not delimiter and head[:4].lower() == "sep=":
+        delimiter = head[4:5]
+    delimiter = delimiter or _find_delimiter(head)
+    first = Dialect(delimiter, aligns=delimiter == " " and '"' not in head)
+    if "quote" in file.options:
+        yield replace(first, quote=QUOTES[file.options["quote"]])
+        return
+    # Single quotes, where only they make all rows equally wide.
+    single = replace(first, quote="'", note="Texts are in single quotes in it.")
+    if "'" in head and delimiter != " ":
+        widths = [{len(row) for _, row in _peek_rows(head, each)} for each in (first, single)]
+        if len(widths[1]) == 1 < len(widths[0]):
+            yield single
+    yield first
+    yield replace(first, escapes=True, note=r"Quotes inside of texts are written as \" in it.")
+    if delimiter == "\t":
+        yield replace(first, quote="", note=_NO_QUOTES_NOTE)
 
-    def __init__(self, file: OpenedFile, dialect: Dialect) -> None:
-        self._file, self._dialect = file, dialect
-        self._names: list[str] = []  # empty for a column without a name
-        self._comments = self._empty_rows = self._short_rows = 0
-        self._first_short_line = 0
+
+def _find_delimiter(head: str) -> str:
+    """Return the delimiter by which most rows at the beginning have the same width."""
+    best, found = (0.0, 0), ","
+    for delimiter in ",;\t| ":
+        aligns = delimiter == " " and '"' not in head
+        rows = [row for _, row in _peek_rows(head, Dialect(delimiter, aligns=aligns))]
+        counts = Counter(len(row) for row in rows if row[1:])
+        if not counts:
+            continue
+        # Of equal shares, the one whose first row is wider.
+        score = max(counts.values()) / len(rows), len(rows[0])
+        # Blanks are in most texts: where they delimit, rows are alike and a column has numbers.
+        if delimiter == " ":
+            widths = {len(row) for row in rows[1:]}
+            is_alike = widths in ({len(rows[0])}, {len(rows[0]) + 1}) and len(rows[0]) > 1
+            columns = [*zip(*rows[1:], strict=False)]
+            has_number = '"' in head or any(all(map(_NUMBER.fullmatch, one)) for one in columns)
+            score = (_MIN_ALIKE, len(rows[0])) if is_alike and has_number else (0.0, 0)
+        if score > best:
+            best, found = score, delimiter
+    return found
+
+
+def _peek_rows(head: str, dialect: Dialect) -> list[tuple[int, list[str]]]:
+    """Return the rows at the beginning of a text; the last one may be cut off."""
+    rows = [*islice(_iterate_rows(head, dialect, strict=False), _PEEKED_ROWS)]
+    is_cut = len(head) > HEAD_BYTES // 4 and len(rows) < _PEEKED_ROWS
+    return rows[:-1] if is_cut and rows[1:] else rows
+
+
+def _iterate_rows(
+    text: str, dialect: Dialect, *, strict: bool, path: str = ""
+) -> NumberedRows[list[str]]:
+    """Yield the rows that are not blank, with their last lines.
+
+    Raises `InputError`, with the line, at a row that cannot be taken apart.
+    """
+    # The line for the delimiter is not a row, and Ctrl-Z ends a text of old systems.
+    text = re.sub(r"\A(?i:sep=)[^\r\n]*|\x1a\Z", "", text)
+    if dialect.escapes:
+        text = re.sub(r'\\(?!["\\])', r"\\\\", text)
+    if dialect.aligns:
+        text = re.sub(r"(?m)^ +| +$", "", re.sub(r"[ \t]+", " ", text))
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote or None,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        escapechar="\\" if dialect.escapes else None,
+        skipinitialspace=dialect.delimiter != " " and f'{dialect.delimiter} "' in text,
+        strict=strict,
+    )
+    while True:
+        where = f"{path}:{rows.line_num + 1}"
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                why = "not CSV: a quote that opens in this row is never closed: close it"
+                raise _OpenQuoteError(where, why) from error
+            why = "not CSV: a quote is inside of a quoted text, or stays open: double or close it"
+            if "field larger" in str(error):
+                why = f"not CSV: a text is longer than {_LONGEST_TEXT:,} characters"
+            raise QuoteError(where, why) from error
+        if row is None:
+            return
+        if (
+            strict
+            and dialect.delimiter == "\t"
+            and any("\t" in cell and "\n" in cell for cell in row)
+        ):
+            why = "not CSV: a quoted text has a tab and a line end: close the quote before them"
+            raise QuoteError(where, why)
+        if strict and any("\0" in cell for cell in row):
+            why = "holds the character NUL: it is not text, or in UTF-16 without its mark"
+            raise InputError(where, f"{why} (state #encoding=utf-16)")
+        # A blank line is not a row.
+        if row:
+            yield rows.line_num, row
+
+
+class _Table:
+    """A table of one dialect: its header, and what is left out of it."""
+
+    def __init__(self, file: OpenedFile, dialect: Dialect, codec: str) -> None:
+        self._file, self._dialect, self._codec = file, dialect, codec
         # A sentence for each change of values.
         self._notes: dict[str, None] = {dialect.note: None} if dialect.note else {}
+        # How often a row is left out or completed, by the reason.
+        self._changes: Counter[str] = Counter()
+        rows = _peek_rows(file.decode_head(codec), dialect)
+        if not rows:
+            raise InputError(str(file.path), "holds no record")
+        self._header, self._usual = _find_header([row for _, row in rows])
+        line, header = rows[self._header]
+        self._names = [name.strip() for name in header]  # empty for a column without a name
+        if self._header:
+            left_out = f"Lines before it are left out: {rows[0][1][0]!r}"
+            names = ", ".join(self._names[:3])
+            self._notes[f"The header is line {line}. {left_out}. Its names are {names}."] = None
+        # Does the header look like a record?
+        are_values = []
+        for place, name in enumerate(self._names):
+            texts = [row[place] for _, row in rows[self._header + 1 :] if place < len(row)]
+            are_values.append(_NUMBER.fullmatch(name) is not None or name in texts)
+        has_number = any(map(_NUMBER.fullmatch, self._names))
+        if (has_number and all(are_values)) or MYSQL_NULL in self._names:
+            why = f"The header ({', '.join(self._names[:4])}) looks like a record"
+            self._notes[f"{why}: if it is one, put a line with the names before it."] = None
 
-    def iterate_records(self, rows: Iterator[Row]) -> Iterator[Row]:
+    def iterate_records(self, text: str) -> NumberedRows[list[str]]:
         """Yield the rows below the header that are records.
 
         Raises `InputError`, with the line, at a row with more values than names.
         """
-        first = [*islice(rows, _HEADER_ROWS)]
-        if not first:
-            raise InputError(str(self._file.path), "holds no record")
-        comments = _count_comments([row for _, row in first])
-        start = self._find_header(first, comments)
-        names = len(self._names)
+        self._changes.clear()
+        path = str(self._file.path)
+        rows = _iterate_rows(text, self._dialect, strict=True, path=path)
         named = max((place for place, name in enumerate(self._names) if name), default=0)
-        for line, row in chain(first[start + 1 :], rows):
+        for line, row in islice(rows, self._header + 1, None):
             width = _measure_width(row)
-            # A last name of a header cannot be missing in a record that merely begins so.
-            is_comment = row[0].startswith("#") and (comments or (names > 1 and len(row) == 1))
-            if is_comment:
-                self._comments += 1
+            if _is_comment(row, self._usual):
+                self._changes["beginning with #: left out"] += 1
             elif not width:
-                self._empty_rows += 1
-            elif width > names:
-                raise self._explain_width(line, width, names)
+                self._changes["of empty cells only: left out"] += 1
+            elif width > len(self._names):
+                names = format_count(len(self._names), "name")
+                remedy = "quote its texts, or complete the header"
+                other = f"state another delimiter than {self._dialect.delimiter!r}"
+                why = f"{format_count(width, 'value')} under {names}: {remedy}"
+                raise InputError(f"{path}:{line}", f"{why}; where all rows are so, {other}")
             else:
-                if len(row) <= named:
-                    self._short_rows += 1
-                    self._first_short_line = self._first_short_line or line
+                self._changes["without the last values: taken as absent"] += len(row) <= named
                 yield line, row
-
-    def _find_header(self, rows: Sequence[Row], comments: int) -> int:
-        """Return the number of the header row: the first that has as many cells as most records.
-
-        Lines before it are passed over: a title, a source, or comments that begin with #.
-        """
-        cells = [row for _, row in rows]
-        start = comments
-        has_row_names = _has_row_names(cells[comments:])
-        if not has_row_names:
-            usual = _find_usual_width(cells[comments:])
-            is_before = True
-            while is_before and start < len(cells) - 1:
-                is_before = len(cells[start]) < usual or _is_title(cells[start:])
-                start += is_before
-            line, first = rows[start]
-            names = _measure_width(cells[comments])
-            # A row of numbers is a record: then the header is the first row, with fewer names.
-            is_record = all(_NUMBER.fullmatch(cell) for cell in first if cell)
-            is_record = is_record or _is_short_header(cells[comments], usual)
-            if start > comments and (is_record or not cells[start + 1 :]):
-                if names < usual:
-                    raise self._explain_width(line, _measure_width(first), names)
-                start = comments
-        self._names = [cell.strip() for cell in cells[start]]
-        if start:
-            left_out = f"Lines before it are left out: {cells[0][0]!r}"
-            taken = ", ".join(self._names[:3])
-            note = f"The header is line {rows[start][0]}. {left_out}. Its names are {taken}."
-            self._notes[note] = None
-        if has_row_names:
-            self._names.insert(0, "")
-            note = "The first column has no name in the header, as R writes the names of rows."
-            self._notes[note] = None
-        self._note_names(cells[start + 1 :])
-        return start
-
-    def _note_names(self, records: Sequence[Sequence[str]]) -> None:
-        """Note names that come twice, and a header that looks like a record."""
-        completed: dict[str, list[str]] = {}
-        for name, unique in zip(self._names, _complete_names(self._names), strict=True):
-            completed.setdefault(name, []).append(unique)
-        for name, uniques in completed.items():
-            if name and uniques[1:]:
-                names = f"the columns are {', '.join(uniques)}"
-                self._notes[f"The name {name!r} comes {len(uniques)} times: {names}."] = None
-        numbers = 0
-        for place, name in enumerate(self._names):
-            is_number = _NUMBER.fullmatch(name) is not None
-            numbers += is_number
-            is_repeated = any(place < len(row) and row[place] == name for row in records)
-            if not is_number and not is_repeated and MYSQL_NULL not in self._names:
-                return
-        if numbers or MYSQL_NULL in self._names:
-            why = f"The header ({', '.join(self._names[:4])}) looks like a record"
-            self._notes[f"{why}: if it is one, put a line with the names before it."] = None
-
-    def _explain_width(self, line: int, values: int, names: int) -> InputError:
-        """Return why a row with more values than names is refused, and what to do."""
-        counts = f"{format_count(values, 'value')} under {format_count(names, 'name')}"
-        remedy = "quote its texts, or complete the header"
-        other = f"another delimiter than {self._dialect.delimiter!r}"
-        why = f"{counts}: {remedy}; where all rows are so, state {other}"
-        return InputError(f"{self._file.path}:{line}", why)
 
     def type_records(self, rows: Sequence[Sequence[str]]) -> ReadRecords:
         """Return rows as records of integers, floats, booleans and texts."""
-        if self._comments:
-            lines = format_count(self._comments, "line")
-            self._notes[f"After the header, {lines} beginning with # left out."] = None
-        if self._empty_rows:
-            self._notes["Rows whose cells are all empty were passed over."] = None
-        if self._short_rows:
-            short = f"{format_count(self._short_rows, 'row')} the last values are missing"
-            where = f"(line {self._first_short_line})"
-            self._notes[f"In {short} {where}, and taken as absent."] = None
+        for change, number in self._changes.items():
+            if number:
+                self._notes[f"{format_count(number, 'row')} {change}."] = None
         names = _complete_names(self._names)
         if len(names) == 1 and "delimiter" not in self._file.options:
             note = "It has one column: if it has others, state #delimiter=, as tab or pipe."
             self._notes[note] = None
         # The texts of each column, None where a row is too short.
-        texts: dict[str, list[str | None]] = {}
-        for place, name in enumerate(names):
+        texts: list[list[str | None]] = []
+        for place in range(len(names)):
             column = [row[place] if place < len(row) else None for row in rows]
             if all(cell.startswith(" ") for cell in column if cell):
                 column = [cell and cell.lstrip(" ") for cell in column]
-            texts[name] = column
-        decimal = self._find_decimal(texts)
+            texts.append(column)
+        # With commas as delimiters, a quoted number's comma may as well separate thousands.
+        decimal = DECIMALS.get(self._file.options.get("decimal", ""))
+        if decimal is None:
+            decimal = "." if self._dialect.delimiter == "," else guess_decimal_mark(texts)
         columns = TextColumns(decimal)
-        values: dict[str, list[object]] = {}
-        for stated, (name, column) in zip(self._names, texts.items(), strict=True):
-            if name == "_id":
-                values[name] = [None if cell in ("", MYSQL_NULL) else cell for cell in column]
-                continue
-            found = columns.read_column(name, column)
-            if any(value is not None for value in found):
-                values[name] = found
-            elif stated:
-                columns.notes[f"{name} is empty in every row, and left out."] = None
+        read: list[str] = []
         records: list[dict[str, object]] = [{} for _ in rows]
-        for name, found in values.items():
-            for record, value in zip(records, found, strict=True):
+        for name, stated, column in zip(names, self._names, texts, strict=True):
+            values: list[object] = [None if cell in ("", MYSQL_NULL) else cell for cell in column]
+            if name != "_id":
+                values = columns.read_column(name, column)
+            if all(value is None for value in values):
+                if stated:
+                    columns.notes[f"{name} is empty in every row, and left out."] = None
+                continue
+            read.append(name)
+            for record, value in zip(records, values, strict=True):
                 if value is not None:
                     record[name] = value
-        return ReadRecords(
-            "delimited text",
-            records,
-            [],
-            is_whole=False,
-            notes={**self._notes, **dict.fromkeys(columns.list_notes())},
-            delimiter=_name_mark(DELIMITERS, self._dialect.delimiter),
-            decimal=_name_mark(DECIMALS, decimal),
-            names=tuple(values),
-        )
+        words = {mark: word for word, mark in {**DELIMITERS, **DECIMALS}.items()}
+        delimiter = self._dialect.delimiter
+        marks = f"delimiter {words.get(delimiter, delimiter)}"
+        marks = f"{describe_codec(self._codec)}, {marks}, decimal {words[decimal]}"
+        notes = {**self._notes, **dict.fromkeys(columns.list_notes())}
+        return ReadRecords("delimited text", records, [], False, notes, marks, read)
 
-    def _find_decimal(self, texts: Mapping[str, Sequence[str | None]]) -> DecimalMark:
-        """Return the mark before the fractions of numbers: as stated, or by the columns."""
-        stated = DECIMALS.get(self._file.options.get("decimal", ""))
-        # With commas as delimiters, a quoted number's comma may as well separate thousands.
-        if stated or self._dialect.delimiter == ",":
-            return stated or "."
-        return guess_decimal_mark([[cell for cell in column if cell] for column in texts.values()])
+
+def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return the number of the header row, and the width of most rows.
+
+    It is the first row that is as wide as most: a title, a source and comments are before it.
+    """
+    widths = Counter(filter(None, map(_measure_width, rows)))
+    usual = max(widths, key=lambda width: (widths[width], width), default=1)
+    place = 0
+    while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1], usual):
+        place += 1
+    # Names come before records: else the first row that is not a comment has them.
+    first = next((at for at, row in enumerate(rows) if not _is_comment(row, usual)), 0)
+    is_short = len(rows[first]) == usual - 1 > 1 and all(rows[first])
+    is_record = all(map(_NUMBER.fullmatch, filter(None, rows[place]))) or place == len(rows) - 1
+    if first < place and (is_short or is_record):
+        place = first
+    return place, usual
+
+
+def _is_before_header(row: Sequence[str], next_row: Sequence[str], usual: int) -> bool:
+    """Return whether a row is not the header: narrow, a comment, or one text above names."""
+    has_number = any(map(_NUMBER.fullmatch, next_row))
+    are_names = len(next_row) > 2 and all(next_row) and not has_number
+    is_title = _measure_width(row) == 0 or (len([*filter(str.strip, row)]) == 1 and are_names)
+    # The names may be behind a mark, as NumPy writes them.
+    is_comment = row[0].startswith("# ") and not has_number
+    return len(row) < usual or is_title or is_comment
+
+
+def _is_comment(row: Sequence[str], usual: int) -> bool:
+    """Return whether a row is a line beginning with #, and not a record."""
+    return row[0].startswith("#") and len(row) != usual
+
+
+def _measure_width(row: Sequence[str]) -> int:
+    """Return the number of cells up to the last one that is not empty."""
+    return max((place * bool(cell.strip()) for place, cell in enumerate(row, 1)), default=0)
 
 
 def _complete_names(stated: Sequence[str]) -> list[str]:
@@ -262,65 +361,3 @@ def _complete_names(stated: Sequence[str]) -> list[str]:
             unique = f"{base}_{turns[base] + 1}"
         completed[unique] = None
     return [*completed]
-
-
-def _count_comments(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many lines at the beginning are comments: they begin with #.
-
-    The last of them may be the header: ``#,name`` or ``# id,name``.
-    """
-    count = 0
-    while count < len(rows) and rows[count][0].startswith("#"):
-        count += 1
-    if count in (0, len(rows)):
-        return 0
-    usual = _find_usual_width(rows[count:])
-    wide = [at for at in range(count) if _measure_width(rows[at]) == usual]
-    has_record = any(map(_NUMBER.fullmatch, rows[count]))
-    has_mark = not rows[0][0].startswith("# ")
-    if wide and (has_record or (count == 1 and has_mark)):
-        return wide[-1]
-    return count
-
-
-def _has_row_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether each row has one cell more than the header, as R's ``write.table`` writes."""
-    header, records = rows[0], rows[1:]
-    width = len(header)
-    # One name above two values is rather a decimal comma.
-    if not records or width == 1 or not all(header):
-        return False
-    has_number = any(map(_NUMBER.fullmatch, records[0]))
-    return has_number and all(len(row) == width + 1 == _measure_width(row) for row in records)
-
-
-def _is_short_header(row: Sequence[str], usual: int) -> bool:
-    """Return whether a row that is one name too short is a header even so: no title is like it."""
-    is_text = not any(map(_NUMBER.fullmatch, row))
-    return len(row) == usual - 1 > 1 and all(row) and len({*row}) == len(row) and is_text
-
-
-def _is_title(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row is empty, or has one text above a row of names."""
-    filled = [*filter(str.strip, rows[0])]
-    if not filled or len(rows) < 2:
-        return not filled and len(rows) > 1
-    next_row = next(filter(_measure_width, rows[1:]), [])
-    are_names = len(next_row) > 2 and all(next_row) and not any(map(_NUMBER.fullmatch, next_row))
-    return len(filled) == 1 and are_names
-
-
-def _find_usual_width(rows: Sequence[Sequence[str]]) -> int:
-    """Return the width that most rows have; of equal ones, the largest."""
-    counts = Counter(filter(None, map(_measure_width, rows)))
-    return max(counts, key=lambda width: (counts[width], width), default=0)
-
-
-def _measure_width(row: Sequence[str]) -> int:
-    """Return the number of cells up to the last one that is not empty."""
-    return max((place * bool(cell.strip()) for place, cell in enumerate(row, 1)), default=0)
-
-
-def _name_mark(names: Mapping[str, str], mark: str) -> str:
-    """Return the word of an option for a mark; the mark if it has none."""
-    return next((name for name, other in names.items() if other == mark), mark)

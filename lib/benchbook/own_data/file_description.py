@@ -31,9 +31,7 @@ class FileDescription:
     """The description of a file by its first records."""
 
     format: str  # ``JSON Lines``, ``JSON array``, ``delimited text``, ``XML`` or ``Parquet``
-    encoding: str = ""  # in words, with the line ends; empty for Parquet and XML
-    delimiter: str = ""  # its name, as an option after the file's name has it
-    decimal: str = ""  # the same for the decimal mark
+    marks: str  # the encoding, the delimiter and the decimal mark, in words; may be empty
     size: int  # bytes of the file
     records: int  # that were read
     is_whole: bool  # whether the file has no more records
@@ -43,21 +41,14 @@ class FileDescription:
     notes: tuple[str, ...]  # a sentence for each change of values
 
     @property
-    def depth(self) -> int:
-        """The levels of nesting: 1 if all values are scalars."""
-        return max(map(_measure_depth, self.schema), default=1)
-
-    @property
     def words(self) -> str:
         """The description in one line."""
-        marks = f", delimiter {self.delimiter}, decimal {self.decimal}" if self.delimiter else ""
-        encoding = f", {self.encoding}" if self.encoding else ""
-        nested = f", {self.depth} deep" if self.depth > 1 else ""
+        form = f"{self.format}, {self.marks}" if self.marks else self.format
         records = format_count(self.records, "record")
         if not self.is_whole:
             records = f"the first {records}"
         fields = format_count(len(self.schema), "field")
-        return f"{self.format}{encoding}{marks}: {records} of {fields}{nested}, {self.size:,} bytes"
+        return f"{form}: {records} of {fields}, {self.size:,} bytes"
 
     def list_fields(self, most: int) -> list[dict[str, str]]:
         """Return the fields as rows of texts: the type, and how many documents do not have it."""
@@ -72,11 +63,6 @@ class FileDescription:
             others = f"and {len(self.fields) - most} more"
             rows.append({"field": others, "type": "", "absent": "", "null": ""})
         return rows
-
-
-def _measure_depth(field: Field) -> int:
-    """Return the depth of a field's values: 1 for a scalar."""
-    return 1 + max(map(_measure_depth, field.fields), default=0)
 
 
 def _write_share(count: int, of: int) -> str:

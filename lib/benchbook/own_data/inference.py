@@ -1,7 +1,7 @@
 """The schema of a user's records, inferred field by field and at any depth.
 
 A null counts as absent and is left out, because XML elements, columns and mappers do not
-distinguish them. `make_converter` gives values their types.
+distinguish them. `convert_record` gives values their types.
 """
 
 import re
@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from itertools import chain
 from typing import Any, Final
 
+from benchbook.files.inputs import InputError
 from benchbook.own_data.file_description import KnownField
 from benchbook.schema import Document, Field, FieldType, Record
 
@@ -21,12 +22,12 @@ _MAP_SHARE: Final = 0.1
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
 
+MAX_DEPTH: Final = 100
+"""Levels of the deepest nesting of a record: MongoDB's limit."""
+
 CUT_NOTE: Final = "moments are kept in milliseconds; what is finer is cut off."
 _TOO_LARGE_NOTE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
 _LOCAL_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]+")
-
-Converter = Callable[[Any], Any]
-"""A function that gives a file's value, which is not null, its field's type."""
 
 
 @dataclass
@@ -66,13 +67,10 @@ class Inference:
             place = len(self.known)
             found = self._infer_field(at, present, is_top=not path)
             item = found.fields[0].type if found.type == "array" else None
-            count, absent, null = (
-                len(documents),
-                len(documents) - len(values),
-                len(values) - len(present),
-            )
-            self.known.insert(place, KnownField(at, found.type, item, count, absent, null))
-            fields.append(replace(found, name=name, optional=len(present) < count))
+            absent, null = len(documents) - len(values), len(values) - len(present)
+            known = KnownField(at, found.type, item, len(documents), absent, null)
+            self.known.insert(place, known)
+            fields.append(replace(found, name=name, optional=absent + null > 0))
         return tuple(fields)
 
     def _infer_field(self, path: str, values: Sequence[Any], *, is_top: bool) -> Field:
@@ -115,58 +113,77 @@ class Inference:
                 return "integer"
             self.notes[f"{path} holds {_TOO_LARGE_NOTE}"] = None
             return "string"
-        if types <= {int, float} and all(map(_is_double, values)):
+        if types <= {int, float} and all(map(is_double, values)):
             return "float"
-        texts = [value for value in values if type(value) is str]
-        if is_top and types <= {date, str} and are_days(texts):
+        if is_top and types <= {date, str} and all(map(is_day, values)):
             return "date"
         if is_top and types <= {datetime, str}:
-            moments = _read_moments(values)
-            if any(moment.microsecond % 1000 for moment in moments):
-                self.notes[f"{path}: {CUT_NOTE}"] = None
-            if moments:
+            moments = [*map(parse_moment, values)]
+            if None not in moments:
+                if any(moment and moment.microsecond % 1000 for moment in moments):
+                    self.notes[f"{path}: {CUT_NOTE}"] = None
                 return "datetime"
         if types != {str}:
             return "json"
-        if _LOCAL_MOMENT.fullmatch(texts[0]) and all(map(_LOCAL_MOMENT.fullmatch, texts)):
-            why = f"looks like moments without a zone ({texts[0]!r}), and is kept as text"
+        if all(map(_LOCAL_MOMENT.fullmatch, values)):
+            why = f"looks like moments without a zone ({values[0]!r}), and is kept as text"
             remedy = "a moment is written with its zone, as 2024-03-18T09:30:00Z"
             self.notes[f"{path} {why}: {remedy}."] = None
         return "string"
 
 
-def are_days(texts: Sequence[str]) -> bool:
-    """Return whether all texts are days as 2024-03-18."""
+def check_nesting(value: object, where: str, path: str = "", depth: int = 0) -> None:
+    """Raise `InputError` when documents and arrays are too deep, or a field has no name.
+
+    Parameters
+    ----------
+    value
+        A record, or a value inside of it.
+    where
+        The record's file and line.
+    path
+        The value's path in the record.
+    depth
+        How many documents and arrays are around it.
+    """
+    if not isinstance(value, dict | list):
+        return
+    if depth >= MAX_DEPTH:
+        raise InputError(where, f"is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, list):
+        for part in value:
+            check_nesting(part, where, f"{path}[]", depth + 1)
+        return
+    for name, part in value.items():
+        if not name:
+            place = f"in {path}" if path else "at the top of the record"
+            raise InputError(where, f"a field has no name, {place}")
+        check_nesting(part, where, f"{path}.{name}" if path else name, depth + 1)
+
+
+def is_day(value: date | str) -> bool:
+    """Return whether a value is a day, or the text of one, as 2024-03-18."""
+    if isinstance(value, date):
+        return True
     try:
-        days = [*map(date.fromisoformat, texts)]
+        # Python also reads 20240318 and weeks.
+        return date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
-    return [*map(date.isoformat, days)] == [*texts]
 
 
-def read_datetime(value: Any) -> datetime:
-    """Return a moment, or its ISO 8601 text, in UTC and cut to milliseconds."""
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    if moment.tzinfo is None:
-        raise ValueError(value)
-    moment = moment.astimezone(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def _read_moments(values: Sequence[Any]) -> list[datetime]:
-    """Return the moments that values are; none if one is not, or has no zone."""
-    moments = []
+def parse_moment(value: datetime | str) -> datetime | None:
+    """Return a moment with a zone, or that of an ISO 8601 text; None if there is none."""
     try:
-        for value in values:
-            moment = value if type(value) is datetime else datetime.fromisoformat(value)
-            read_datetime(moment)
-            moments.append(moment)
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        # In another zone it may be beyond the years 1 to 9999.
+        moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        return []
-    return moments
+        return None
+    return moment if moment.tzinfo else None
 
 
-def _is_double(value: float) -> bool:
+def is_double(value: float) -> bool:
     """Return whether a number is a double without rounding."""
     try:
         return float(value) == value
@@ -183,41 +200,45 @@ def _has_large(value: Any) -> bool:
     return type(value) is int and not _LOWEST <= value <= _HIGHEST
 
 
-def make_converter(fields: Sequence[Field]) -> Callable[[Record], Document]:
-    """Return a function that gives a record's values the types of their fields, without nulls.
+def convert_record(record: Record, fields: Sequence[Field]) -> Document:
+    """Return a record whose values have the types of their fields, without nulls.
 
-    It also takes a record that it converted, whose days and moments may be text again.
+    It may be one that was converted, whose days and moments may be text again.
 
     Parameters
     ----------
+    record
+        A file's record, or a document inside of it.
     fields
         The fields that `Inference.infer_fields` returned.
     """
-    converters = [(field.name, _make_value_converter(field)) for field in fields]
-
-    def convert(record: Record) -> Document:
-        typed = {}
-        for name, convert_value in converters:
-            value = record.get(name)
-            if value is not None:
-                typed[name] = convert_value(value)
-        return typed
-
-    return convert
+    typed = {}
+    for known in fields:
+        value = record.get(known.name)
+        if value is not None:
+            typed[known.name] = _convert(value, known)
+    return typed
 
 
-def _make_value_converter(found: Field) -> Converter:
-    """Return the function that converts the values of a field."""
+def _convert(value: Any, found: Field) -> Any:
+    """Return a value, which is not null, with the type of its field."""
     if found.type == "document":
-        return make_converter(found.fields)
+        return convert_record(value, found.fields)
     if found.type == "array":
-        convert_item = _make_value_converter(found.fields[0])
-        return lambda items: [convert_item(item) for item in items]
-    return _CONVERTERS.get(found.type, lambda value: value)
+        return [_convert(item, found.fields[0]) for item in value]
+    convert = _CONVERTERS.get(found.type)
+    return convert(value) if convert else value
 
 
-def _read_date(value: Any) -> date:
+def _read_date(value: date | str) -> date:
     return value if isinstance(value, date) else date.fromisoformat(value)
+
+
+def _read_datetime(value: datetime | str) -> datetime:
+    """Return a moment in UTC, cut to milliseconds."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _keep_as_json(value: Any) -> Any:
@@ -226,15 +247,15 @@ def _keep_as_json(value: Any) -> Any:
         return {name: _keep_as_json(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_keep_as_json(part) for part in value]
-    if type(value) is int and _has_large(value):
+    if _has_large(value):
         return str(value)
     return value.isoformat() if isinstance(value, date) else value
 
 
-_CONVERTERS: Final[dict[FieldType, Converter]] = {
+_CONVERTERS: Final[dict[FieldType, Callable[[Any], Any]]] = {
     "float": float,
     "string": str,
     "date": _read_date,
-    "datetime": read_datetime,
+    "datetime": _read_datetime,
     "json": _keep_as_json,
 }

@@ -1,24 +1,18 @@
-"""A user's file, opened as a stream: only as much of it is read as its first records need."""
+"""A user's file, of which only as much is read as its first records need."""
 
 import codecs
 import gzip
-import io
-import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from benchbook.files.inputs import FileKindError, InputError, open_regular_file
 from benchbook.schema import Record
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MAX_BYTES: Final = 256 * 2**20
 """Bytes, unpacked, up to which records are read."""
@@ -26,37 +20,73 @@ MAX_BYTES: Final = 256 * 2**20
 HEAD_BYTES: Final = 2**18
 """The first bytes, unpacked, by which a file's format, encoding and delimiter are found."""
 
+_SIZES: Final = (HEAD_BYTES, 2**23, MAX_BYTES)
+"""Bytes of the beginnings that are read until one has the first records."""
+
 _COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 """The name of each compression by a file's first bytes."""
 
 _MARKS: Final = {
-    codecs.BOM_UTF8: ("utf-8", "UTF-8 with a byte order mark"),
-    codecs.BOM_UTF16_LE: ("utf-16-le", "UTF-16"),
-    codecs.BOM_UTF16_BE: ("utf-16-be", "UTF-16"),
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
+"""The codec of each byte order mark."""
 
 ENCODINGS: Final = {
-    "utf-8": ("utf-8", "UTF-8"),
+    "utf-8": "utf-8",
     # Without a mark, it is as Windows writes it.
-    "utf-16": ("utf-16-le", "UTF-16"),
-    "cp1252": ("cp1252", "cp1252"),
-    "latin-1": ("latin-1", "latin-1"),
+    "utf-16": "utf-16-le",
+    "cp1252": "cp1252",
+    "latin-1": "latin-1",
 }
-"""The words of the option ``encoding``, each with its codec and its name."""
+"""The words of the option ``encoding``, each with its codec."""
+
+_ENCODING_NAMES: Final = {
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8 with a byte order mark",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+}
+
+Row = TypeVar("Row")
+
+NumberedRows = Iterator[tuple[int, Row]]
+"""Rows or records with their line in the file; in Parquet, with their row."""
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """The encoding of a file of text."""
-
-    codec: str
-    words: str
-    mark: bytes = b""  # the byte order mark with which the file begins
-    is_stated: bool = False
+class CutOffError(InputError):
+    """A text ends in the middle of a record."""
 
 
 class EncodingError(InputError):
     """A file of text is not in its encoding."""
+
+    place = ""
+    """The line and the byte; empty where a mark or an option states the encoding."""
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The first rows of a file, with their lines."""
+
+    rows: list[Any]
+    lines: list[int]
+    is_whole: bool  # whether the file has no more rows
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """The first records of a file, as its format's reader returns them."""
+
+    format: str  # ``JSON Lines``, ``JSON array``, ``delimited text``, ``XML`` or ``Parquet``
+    records: Sequence[Record]
+    lines: list[int]  # of the records; in Parquet, rows
+    is_whole: bool  # whether the file has no more records
+    # A sentence for each change of values.
+    notes: dict[str, None] = field(default_factory=dict)
+    marks: str = ""  # the encoding, the delimiter and the decimal mark, in words
+    names: Sequence[str] = ()  # the fields in their order, where records do not tell
 
 
 @dataclass(frozen=True)
@@ -77,105 +107,111 @@ class OpenedFile:
         return path.suffix.lower()
 
     @property
-    def encoding(self) -> Encoding:
-        """The encoding by the byte order mark, by the option, or UTF-8."""
-        stated = self.options.get("encoding", "")
-        mark = next((mark for mark in _MARKS if self.head.startswith(mark)), b"")
-        codec, words = _MARKS.get(mark, ENCODINGS[stated or "utf-8"])
-        return Encoding(codec, words, mark, bool(mark or stated))
+    def codec(self) -> str:
+        """The codec by the byte order mark, by the option, or UTF-8."""
+        stated = ENCODINGS[self.options.get("encoding", "utf-8")]
+        return next((codec for mark, codec in _MARKS.items() if self.head.startswith(mark)), stated)
 
-    def open(self) -> BinaryIO:
-        """Return a stream of the unpacked bytes.
-
-        Reading raises `InputError` when the file is damaged, or after `MAX_BYTES`.
-        """
-        stream = open_regular_file(self.path)
-        unpacked: Any = stream
-        if self.compression == "gzip":
-            # Python's gzip ignores the zeros that some archivers append.
-            unpacked = gzip.GzipFile(fileobj=stream)
-        elif self.compression:
-            unpacked = pa.CompressedInputStream(pa.PythonFile(stream), self.compression)
-        return io.BufferedReader(_LimitedStream(self, unpacked))
-
-    @contextmanager
-    def open_text(self, encoding: Encoding) -> Iterator[TextIO]:
-        """Yield a stream of the text, with its line ends as they are.
-
-        Raises `EncodingError`, with the line, when it is not in the encoding.
-        """
-        with self.open() as stream:
-            stream.read(len(encoding.mark))
-            try:
-                yield io.TextIOWrapper(stream, encoding.codec, newline="")
-            except UnicodeDecodeError as error:
-                line, byte = self.find_wrong_byte()
-                where, why = f"{self.path}:1", f"is not {encoding.words}, which you stated"
-                if encoding.mark:
-                    why = f"is not {encoding.words}, as its first bytes say"
-                if encoding.codec == "utf-8" and line:
-                    where = f"{self.path}:{line}"
-                    remedy = "save it as UTF-8, or state its encoding: FILE#encoding=cp1252"
-                    raise EncodingError(
-                        where, f"is not UTF-8 (byte 0x{byte:02X}): {remedy}"
-                    ) from error
-                raise EncodingError(where, f"{why}: {error.reason}") from error
-
-    def find_wrong_byte(self) -> tuple[int, int]:
-        """Return the line and the value of the first byte that is not UTF-8; two zeros for none."""
-        with self.open() as stream:
-            for number, line in enumerate(stream, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError as error:
-                    return number, line[error.start]
-        return 0, 0
-
-    def decode_head(self, encoding: Encoding) -> str:
+    def decode_head(self, codec: str = "") -> str:
         """Return the beginning of the text; a character that is not in the encoding is a mark."""
-        return self.head[len(encoding.mark) :].decode(encoding.codec, errors="replace")
+        return self.head.decode(codec or self.codec, errors="replace")
 
-    def describe_encoding(self, encoding: Encoding) -> str:
-        """Return the encoding and the line ends in words."""
-        head = self.decode_head(encoding)
-        line_ends = "Unix line ends"
-        if "\r\n" in head:
-            line_ends = "Windows line ends"
-        elif "\r" in head and "\n" not in head:
-            line_ends = "old Mac line ends"
-        return f"{encoding.words}, {line_ends}"
-
-
-class _LimitedStream(io.RawIOBase):
-    """The unpacked bytes of a file, of which at most `MAX_BYTES` are read."""
-
-    def __init__(self, file: OpenedFile, stream: Any) -> None:
-        self._file, self._stream = file, stream
-        self._size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        view = memoryview(buffer)
+    def read(self, size: int = MAX_BYTES) -> bytes:
+        """Return the first bytes, unpacked; raises `InputError` when the file is damaged."""
         try:
-            part = self._stream.read(len(view))
+            with open_regular_file(self.path) as stream:
+                unpacked: Any = stream
+                if self.compression == "gzip":
+                    # Python's gzip ignores the zeros that some archivers append.
+                    unpacked = gzip.GzipFile(fileobj=stream)
+                elif self.compression:
+                    unpacked = pa.CompressedInputStream(pa.PythonFile(stream), self.compression)
+                data: bytes = unpacked.read(size)
+                return data
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            packed = f"as {self._file.compression} it cannot be unpacked"
-            why = f"is damaged or cut off: {packed} ({error})"
-            if not self._file.compression:
-                why = f"cannot be read: {error}"
-            raise InputError(str(self._file.path), why) from error
-        self._size += len(part)
-        if self._size > MAX_BYTES:
-            why = f"more than {MAX_BYTES:,} bytes are read for its first records"
-            raise InputError(str(self._file.path), f"{why}: measure fewer, or leave long texts out")
-        view[: len(part)] = part
-        return len(part)
+            why = f"cannot be read: {error}"
+            if self.compression:
+                packed = f"as {self.compression} it cannot be unpacked"
+                why = f"is damaged or cut off: {packed} ({error})"
+            raise InputError(str(self.path), why) from error
 
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+    def take_rows(
+        self, count: int | None, iterate: Callable[[bytes, bool], NumberedRows[Any]]
+    ) -> FirstRows:
+        """Return the first rows; what is wrong behind them does not matter.
+
+        Raises `InputError` when there is an error in them, or when they take more than `MAX_BYTES`.
+
+        Parameters
+        ----------
+        count
+            How many rows; None: all.
+        iterate
+            Returns the rows of a beginning of the file, which may be the whole. It raises
+            `CutOffError` at an end within a row.
+        """
+        for size in _SIZES:
+            data = self.head if size == HEAD_BYTES else self.read(size)
+            is_cut = len(data) == size
+            rows = iterate(data, not is_cut)
+            try:
+                taken = [*islice(rows, count)]
+            except CutOffError:
+                if is_cut:
+                    continue
+                raise
+            try:
+                is_last = next(rows, None) is None
+            except CutOffError:
+                is_last = is_cut
+            except InputError:
+                is_last = False
+            # The next row of a beginning may be cut off.
+            if not (is_last and is_cut):
+                return FirstRows([row for _, row in taken], [line for line, _ in taken], is_last)
+        why = f"more than {MAX_BYTES:,} bytes are read for its first records"
+        raise InputError(str(self.path), f"{why}: measure fewer, or leave long texts out")
+
+    def take_text_rows(
+        self, count: int | None, iterate: Callable[[str], NumberedRows[Any]], codec: str = ""
+    ) -> FirstRows:
+        """Return the first rows of a text, as `take_rows`; the codec is mostly that of the file.
+
+        Raises `EncodingError` when they are not in the encoding.
+        """
+        codec = codec or self.codec
+
+        def iterate_decoded(data: bytes, is_whole: bool) -> NumberedRows[Any]:
+            try:
+                text = codecs.getincrementaldecoder(codec)().decode(data, final=is_whole)
+            except UnicodeDecodeError as error:
+                # The rows on the lines before the wrong byte may be enough.
+                wrong = self._explain_encoding(codec, error)
+                before = error.object[: error.start].decode(codec, errors="replace")
+                try:
+                    yield from iterate(before.rpartition("\n")[0])
+                except CutOffError:
+                    raise wrong from error
+                raise wrong from error
+            yield from iterate(text)
+
+        return self.take_rows(count, iterate_decoded)
+
+    def _explain_encoding(self, codec: str, error: UnicodeDecodeError) -> EncodingError:
+        """Return why a text is refused that is not in its encoding."""
+        before = error.object[: error.start]
+        line, byte = before.count(b"\n") + 1, f"byte 0x{error.object[error.start]:02X}"
+        if codec.startswith("utf-8"):
+            remedy = "save it as UTF-8, or state its encoding: FILE#encoding=cp1252"
+            wrong = EncodingError(f"{self.path}:{line}", f"is not UTF-8 ({byte}): {remedy}")
+        else:
+            why = "which you stated" if "encoding" in self.options else "as its first bytes say"
+            name = describe_codec(codec)
+            wrong = EncodingError(f"{self.path}:1", f"is not {name}, {why}: {error.reason}")
+        # In a text of UTF-8, other letters beyond ASCII come before a damaged one.
+        if codec == "utf-8" and before.isascii() and "encoding" not in self.options:
+            wrong.place = f"line {line}, {byte}"
+        return wrong
 
 
 def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
@@ -196,51 +232,9 @@ def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
         raise InputError(str(path), f"cannot be read: {reason}") from error
     name = next((name for mark, name in _COMPRESSIONS.items() if start.startswith(mark)), "")
     file = OpenedFile(path, options, compression=name)
-    with file.open() as stream:
-        return replace(file, head=stream.read(HEAD_BYTES))
+    return replace(file, head=file.read(HEAD_BYTES))
 
 
-@dataclass(frozen=True)
-class ReadRecords:
-    """The first records of a file, as its format's reader returns them."""
-
-    format: str  # ``JSON Lines``, ``JSON array``, ``delimited text``, ``XML`` or ``Parquet``
-    records: Sequence[Record]
-    lines: list[int]  # of the records; in Parquet, rows
-    is_whole: bool  # whether the file has no more records
-    # A sentence for each change of values.
-    notes: dict[str, None] = field(default_factory=dict)
-    encoding: str = ""  # in words, with the line ends; empty for Parquet and XML
-    delimiter: str = ""  # its name, as an option after the file's name has it
-    decimal: str = ""  # the same for the decimal mark
-    names: tuple[str, ...] = ()  # the fields in their order, where records do not tell
-
-
-Row = TypeVar("Row")
-
-NumberedRecords = Iterator[tuple[int, Record]]
-"""Records with their line in the file; in Parquet, with their row."""
-
-
-def take_records(
-    rows: Iterable[tuple[int, Row]], count: int | None
-) -> tuple[list[Row], list[int], bool]:
-    """Return the first records with their lines, and whether there are no more.
-
-    What is wrong behind them does not matter.
-    """
-    remaining = iter(rows)
-    taken = [*islice(remaining, count)]
-    try:
-        is_whole = next(remaining, None) is None
-    except (InputError, UnicodeDecodeError):
-        is_whole = False
-    return [record for _, record in taken], [line for line, _ in taken], is_whole
-
-
-def is_nearly_utf8(head: bytes) -> bool:
-    """Return whether most of the characters beyond ASCII are valid UTF-8."""
-    decoded = head.decode("utf-8", errors="replace")
-    wrong = decoded.count("\ufffd")
-    beyond = sum(map(len, re.findall(r"[^\x00-\x7f]+", decoded)))
-    return beyond - wrong > wrong
+def describe_codec(codec: str) -> str:
+    """Return an encoding in words."""
+    return _ENCODING_NAMES.get(codec, codec)

@@ -18,7 +18,7 @@ from benchbook.datasets.streams import ColumnDraws
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data.file_description import FileDescription
-from benchbook.own_data.inference import Inference, make_converter
+from benchbook.own_data.inference import Inference, convert_record
 from benchbook.own_data.opened_file import ReadRecords, open_file
 from benchbook.own_data.record_files import find_reader, split_options
 from benchbook.schema import Document, Field, Record, Schema
@@ -85,7 +85,7 @@ def describe_file(path: str | Path, n: int | None = None) -> FileDescription:
 
 def digest_file(path: str | Path, n: int | None = None) -> str:
     """Return the digest, in hexadecimal, of a file's first records; raises as `read_file`."""
-    return _digest_state(*_identify(path), n)
+    return read_file(path, n).sha256
 
 
 def read_dataset(path: str | Path, n: int | None = None, *, keyed: bool = True) -> Dataset:
@@ -116,8 +116,7 @@ def load_dataset(stored: Path, n: int | None, *, keyed: bool = True) -> Dataset:
     """Return the `n` records that `store_records` wrote, as `read_dataset`."""
     content: dict[str, Any] = orjson.loads(stored.read_bytes())
     schema = Schema(COLLECTION, tuple(map(Field.from_json, content["fields"])))
-    convert = make_converter(schema.fields)
-    records = [convert(record) for record in content["records"]]
+    records = [convert_record(record, schema.fields) for record in content["records"]]
     dataset = _repeat_records(content["name"], schema, records, n)
     return dataset if keyed or content["has_keys"] else _omit_keys(dataset)
 
@@ -149,12 +148,7 @@ def _identify(path: str | Path) -> tuple[str, tuple[int, ...]]:
 
 
 # A plan asks once per cell.
-@lru_cache(maxsize=4096)
-def _digest_state(path: str, state: tuple[int, ...], n: int | None) -> str:
-    return _read_state(path, state, n).sha256
-
-
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     """Return the first records of a file in some state."""
     # Its format's reader reads the records.
@@ -174,9 +168,7 @@ def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     notes = [ONE_RECORD_NOTE] if is_single else []
     description = FileDescription(
         format=f"{found.format} in {file.compression}" if file.compression else found.format,
-        encoding=found.encoding,
-        delimiter=found.delimiter,
-        decimal=found.decimal,
+        marks=found.marks,
         size=file.path.stat().st_size,
         records=len(documents),
         is_whole=found.is_whole,
@@ -185,7 +177,7 @@ def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
         fields=tuple(inference.known),
         notes=tuple(dict.fromkeys([*notes, *found.notes, *inference.notes])),
     )
-    typed = [*map(make_converter(fields), documents)]
+    typed = [convert_record(record, fields) for record in documents]
     # The digest has no generated keys: they are not part of the file.
     digest = hashlib.sha256(orjson.dumps([[field.as_json for field in fields], keys]))
     digest.update(hash_records(typed).encode())
@@ -204,14 +196,13 @@ def _read_keys(path: Path, found: ReadRecords) -> list[str]:
         return []
     keys: dict[str, None] = {}
     for line, key in zip(found.lines, given, strict=True):
+        where = f"{path}:{line}"
         if (key is None) != (given[0] is None):
-            why = "has no _id, which records before it have"
-            if key is not None:
-                why = "has an _id, others do not"
-            raise InputError(f"{path}:{line}", f"a record {why}: give one to each, or to none")
+            why = "has no _id, others do" if key is None else "has an _id, others do not"
+            raise InputError(where, f"a record {why}: give one to each, or to none")
         text = orjson.dumps(key).decode() if isinstance(key, dict | list) else str(key)
         if text in keys:
-            raise InputError(f"{path}:{line}", f"_id {text!r} comes twice")
+            raise InputError(where, f"_id {text!r} comes twice")
         keys[text] = None
     return [*keys]
 

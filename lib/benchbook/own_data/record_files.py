@@ -16,14 +16,12 @@ from benchbook.own_data import (
     delimited_files,
     json_files,
     parquet_files,
-    table_rows,
-    xml_files,
 )
-from benchbook.own_data.opened_file import ENCODINGS, HEAD_BYTES, OpenedFile, ReadRecords
+from benchbook.own_data.opened_file import ENCODINGS, OpenedFile, ReadRecords
 
 OPTIONS: Final[Mapping[str, Collection[str]]] = {
-    "delimiter": table_rows.DELIMITERS,
-    "quote": table_rows.QUOTES,
+    "delimiter": delimited_files.DELIMITERS,
+    "quote": delimited_files.QUOTES,
     "decimal": delimited_files.DECIMALS,
     "encoding": ENCODINGS,
     # Any text: a place inside a file of JSON.
@@ -40,7 +38,8 @@ _JSON_RECORD: Final = re.compile(r'(\[\s*)?\{\s*"[^"\n]*"\s*:|\[\s*\[\s*["0-9-]'
 """How JSON begins, and hardly a table."""
 _TABLE_HEAD: Final = re.compile(r'(?:"[^"\n]*"|\w[^"\n,;|\t:]*)[,;|\t][^\n]*\n')
 """The first line of a table, and hardly of JSON: a name, and a delimiter."""
-_PEEKED_BYTES: Final = 4096
+_PEEKED: Final = 4096
+"""Characters by which a text is recognised."""
 
 RecordReader = Callable[[OpenedFile, int | None], ReadRecords]
 """The reader of a format: it returns the first records, or all if the number is None."""
@@ -85,27 +84,23 @@ def find_reader(file: OpenedFile) -> RecordReader:
     if "delimiter" in file.options:
         return delimited_files.read
     # A text's beginning tells more than its suffix.
-    head = _peek_text(file.head)
+    head = file.decode_head()[:_PEEKED].lstrip(" \t\r\n\x1e")
     is_record = _JSON_RECORD.match(head) is not None
     is_table = file.suffix in (".csv", ".tsv", ".tab")
     is_xml = head.startswith("<?xml") or (_XML.match(head) is not None and not is_table)
-    _refuse_other_texts(file.path, "" if is_record or is_xml else file.suffix, head)
+    _refuse_other_texts(file.path, file.suffix if not (is_record or is_xml) else "-", head)
     if is_record:
         return json_files.read
     if is_xml:
+        # The import of lxml takes as long as a small plan.
+        from benchbook.own_data import xml_files
+
         return xml_files.read
     # Where both JSON and a table are possible, the suffix decides.
     looks_like_json = head.startswith(("{", "[")) and not is_table
     if looks_like_json or (file.suffix in _JSON_SUFFIXES and not _TABLE_HEAD.match(head)):
         return json_files.read
     return delimited_files.read
-
-
-def _peek_text(data: bytes) -> str:
-    """Return the beginning of a text, without blanks and marks of JSON's records before it."""
-    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    head = data[:_PEEKED_BYTES].decode("utf-16" if is_wide else "utf-8-sig", errors="replace")
-    return head.lstrip(" \t\r\n\x1e")
 
 
 _HEAD_BYTES: Final = 4096
@@ -180,6 +175,11 @@ _FORMATS: Final = (
         rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff|<\x00\x00\x00|\x00\x00\x00<",
         "is UTF-32: save it as UTF-8",
     ),
+    # A document of BSON begins with its length, the type and the name of a field.
+    (
+        rb".{3}\x00[\x01-\x13][^\x00]",
+        "is BSON: convert it with bsondump --outFile=FILE.jsonl FILE",
+    ),
     (
         rb"\x00+\Z|\x00{4096}",
         "holds only zero bytes, as after a copy that failed: copy it again",
@@ -187,32 +187,52 @@ _FORMATS: Final = (
 )
 """How the bytes of a file begin, what it is, and what to do."""
 
-_TEXTS: Final[dict[str, tuple[str, ...]]] = {
-    "is YAML: write it as JSON, as with yq -o=json FILE > FILE.json": (".yaml", ".yml"),
-    "is TOML: write it as JSON, as with yq -p=toml -o=json FILE > FILE.json": (".toml",),
-    "is ARFF: put a line with the names for those up to @data, and name it .csv": (".arff",),
-    "holds settings, and no records: give a file of JSON, CSV, XML or Parquet": (
-        *(".ini", ".cfg", ".conf", ".env", ".properties"),
-    ),
-    "is a text to read, without records: give a file of JSON, CSV, XML or Parquet": (
-        *(".md", ".rst", ".tex", ".adoc", ".rtf"),
-    ),
-    "is a program, without records: give a file of JSON, CSV, XML or Parquet": (
-        *(".py", ".ts", ".java", ".c", ".h", ".cpp", ".go", ".rs", ".r", ".jl", ".rb", ".sh"),
-        *(".js", ".php", ".cs", ".ps1", ".bat"),
-    ),
-    "is SQL: load it into a database, and export a table as CSV": (".sql",),
-}
-"""What a text of some suffixes is, and what to do."""
+_NO_RECORDS: Final = ", and no records: give a file of JSON, CSV, XML or Parquet"
+_LOG_REASON: Final = "is a log: write its records as JSON Lines or CSV, or state a delimiter"
+_SQL_REASON: Final = "is SQL: load it into a database, and export a table as CSV"
 
-_SCRIPT: Final = re.compile(r"[A-Za-z_$][\w.$ ]*[=(]\s*[\[{]")
-_LOG: Final = re.compile(
-    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d |"
-    r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/"
+_TEXTS: Final = (
+    # The lines of programs, systems and web servers.
+    ((".log",), "", _LOG_REASON),
+    (
+        ("", ".out"),
+        r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d |"
+        r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d |\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/",
+        _LOG_REASON,
+    ),
+    ((".sql",), "", _SQL_REASON),
+    (("", ".txt", ".dump"), r"(?ims).*^(insert into|create table)\b", _SQL_REASON),
+    (
+        (".js", ".json"),
+        r"[A-Za-z_$][\w.$ ]*[=(]\s*[\[{]",
+        "is a script around JSON: delete what is before the first bracket and behind the last",
+    ),
+    (
+        (".js", ".json", ""),
+        r"\)\]\}'",
+        "has )]}' before its JSON, as some servers send it: delete that line",
+    ),
+    ((".yaml", ".yml"), "", "is YAML: write it as JSON, as with yq -o=json FILE > FILE.json"),
+    ((".toml",), "", "is TOML: write it as JSON, as with yq -p=toml -o=json FILE > FILE.json"),
+    (
+        (".arff",),
+        "",
+        "is ARFF: put a line with the names for those up to @data, and name it .csv",
+    ),
+    ((".ini", ".cfg", ".conf", ".env", ".properties"), "", f"holds settings{_NO_RECORDS}"),
+    ((".md", ".rst", ".tex", ".adoc", ".rtf"), "", f"is a text to read{_NO_RECORDS}"),
+    (
+        (
+            *(".py", ".ts", ".java", ".c", ".h", ".cpp", ".go", ".rs", ".r", ".jl", ".rb", ".sh"),
+            *(".js", ".php", ".cs", ".ps1", ".bat"),
+        ),
+        "",
+        f"is a program{_NO_RECORDS}",
+    ),
 )
-"""How the lines of programs, systems and web servers begin."""
-_SQL: Final = re.compile(r"^(insert into|create table)\b", re.IGNORECASE | re.MULTILINE)
-_ACTION: Final = re.compile(
+"""Texts that are not read: their suffixes, how they begin, what they are, and what to do."""
+
+_BULK: Final = re.compile(
     r'\{\s*"(index|create|update|delete)"\s*:\s*\{[^{}\n]*\}\s*\}\s*\n\s*\{(?!\s*"\1")'
 )
 
@@ -222,49 +242,21 @@ def _refuse_other_formats(path: Path, data: bytes) -> None:
     for pattern, reason in _FORMATS:
         if re.match(pattern, data, re.DOTALL):
             raise InputError(str(path), reason)
-    # A document of BSON begins with its length, and ends with NUL.
-    length = int.from_bytes(data[:4], "little")
-    has_end = data[length - 1 : length] == b"\x00" or length > len(data) == HEAD_BYTES
-    if 5 <= length <= 2**24 and has_end and data[4:5] <= b"\x13" and b"\x00" in data:
-        reason = "is BSON: convert it with bsondump --outFile=FILE.jsonl FILE"
-        raise InputError(str(path), reason)
     # UTF-16 has a mark, and NUL in each character of ASCII.
-    head = data[:_HEAD_BYTES]
-    if b"\x00" not in head or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError as error:
-        raise InputError(str(path), _NO_TEXT) from error
+    has_mark = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\x00" in data[:_HEAD_BYTES] and not has_mark:
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(data[:_HEAD_BYTES])
+        except UnicodeDecodeError as error:
+            raise InputError(str(path), _NO_TEXT) from error
 
 
 def _refuse_other_texts(path: Path, suffix: str, head: str) -> None:
-    """Raise `InputError` when a text is of a kind that is not read, with what to do.
-
-    Parameters
-    ----------
-    path
-        The file's, for the error.
-    suffix
-        The suffix of its content; empty where it says nothing.
-    head
-        The beginning of the text, without blanks before it.
-    """
-    action = _ACTION.match(head)
+    """Raise `InputError` when a text is of a kind that is not read, with what to do."""
+    action = _BULK.match(head)
     if action:
         why = "is Elasticsearch's bulk format: delete the lines of actions, as with grep -v"
         raise InputError(str(path), f"{why} '^{{\"{action[1]}\"' FILE > FILE.jsonl")
-    if suffix in (".js", ".json") and _SCRIPT.match(head):
-        why = "is a script around JSON: delete what is before the first bracket and behind the last"
-        raise InputError(str(path), why)
-    if head.startswith(")]}'"):
-        why = "has )]}' before its JSON, as some servers send it: delete that line"
-        raise InputError(str(path), why)
-    if suffix == ".log" or (suffix in ("", ".out") and _LOG.match(head)):
-        why = "is a log: write its records as JSON Lines or CSV, or state a delimiter"
-        raise InputError(str(path), why)
-    reason = next((why for why, suffixes in _TEXTS.items() if suffix in suffixes), None)
-    if reason is None and suffix in ("", ".txt", ".dump") and _SQL.search(head):
-        reason = next(why for why in _TEXTS if why.startswith("is SQL"))
-    if reason is not None:
-        raise InputError(str(path), reason)
+    for suffixes, pattern, reason in _TEXTS:
+        if suffix in suffixes and re.match(pattern, head):
+            raise InputError(str(path), reason)

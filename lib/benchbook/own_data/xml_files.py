@@ -9,29 +9,41 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count as count_up
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from lxml import etree
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data.json_text import explain_nesting
+from benchbook.own_data.inference import check_nesting
 from benchbook.own_data.opened_file import (
+    CutOffError,
+    NumberedRows,
     OpenedFile,
     ReadRecords,
-    take_records,
 )
 from benchbook.own_data.text_columns import TextColumns
 from benchbook.schema import Document
 from benchbook.text.number_format import format_count
 
-if TYPE_CHECKING:
-    from lxml import etree
-
 _NIL: Final = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 _OWN_TEXT: Final = "#text"
 """The tag of the text of an element that has attributes or elements."""
 
-_MAX_SOURCE_LINE: Final = 65_535
-"""The last line that lxml counts."""
+_FED_BYTES: Final = 2**16
+"""Bytes that are parsed before the records in them are taken."""
+
+_NOTE: Final = "XML: attributes and elements are fields; texts that all are numbers are numbers."
+
+
+_SAFE: Final[dict[str, Any]] = {
+    "resolve_entities": False,
+    "load_dtd": False,
+    "no_network": True,
+    "huge_tree": False,
+    "remove_comments": True,
+    "remove_pis": True,
+}
+"""The options of a parser that opens no other file, and takes no more memory than the text."""
 
 
 @dataclass(frozen=True)
@@ -43,129 +55,111 @@ class _Part:
     value: "str | list[_Part] | None"  # a text or its parts; None without either
 
 
+@dataclass
+class _XmlPlace:
+    """An attribute or an element in all records, with the places inside of it."""
+
+    name: str = ""
+    prefix: str = ""
+    depth: int = 0
+    path: str = ""  # the names from the root to it
+    count: int = 0  # elements, where it is an array
+    texts: list[str] = field(default_factory=list)
+    values: Iterator[object] = field(default_factory=lambda: iter(()))
+    places: "dict[str, _XmlPlace]" = field(default_factory=dict)  # by their tags
+
+    def add(self, parts: list[_Part]) -> None:
+        """Take what is inside of an element into account."""
+        counts = Counter(part.tag for part in parts)
+        for part in parts:
+            name = _cut_namespace(part.tag)
+            new = _XmlPlace(name, part.prefix, self.depth + 1, f"{self.path}.{name}")
+            place = self.places.setdefault(part.tag, new)
+            place.count += counts[part.tag] > 1
+            if isinstance(part.value, list):
+                place.add(part.value)
+            elif part.value is not None:
+                place.texts.append(part.value)
+
+    def read_texts(self, columns: TextColumns) -> None:
+        """Choose the names of all places inside, and read their texts."""
+        names = Counter(place.name for place in self.places.values())
+        taken: set[str] = set()
+        for place in self.places.values():
+            name = place.name
+            if names[name] > 1 and place.prefix:
+                place.name = f"{place.prefix}_{name}"
+            while place.name in taken:
+                place.name += "_2"
+            taken.add(place.name)
+            if place.name != name:
+                why = "because other parts have its name"
+                columns.notes[f"{name} is the field {place.name} here, {why}."] = None
+            place.values = iter(columns.read_column(place.name, place.texts))
+            place.read_texts(columns)
+
+    def build(self, parts: list[_Part], left_out: Counter[str]) -> Document:
+        """Return the fields of an element; elements come in the order of `add`."""
+        record: Document = {}
+        for part in parts:
+            place = self.places[part.tag]
+            value: object = None
+            if isinstance(part.value, list):
+                value = place.build(part.value, left_out)
+            elif part.value is not None:
+                value = next(place.values)
+            if place.count:
+                record.setdefault(place.name, [])
+                left_out[place.name] += value is None
+            if place.count and value is not None:
+                record[place.name].append(value)
+            elif value is not None:
+                record[place.name] = value
+        return record
+
+    def iterate_arrays(self) -> "Iterator[_XmlPlace]":
+        """Yield the places of arrays inside."""
+        for place in self.places.values():
+            if place.count:
+                yield place
+            yield from place.iterate_arrays()
+
+
 def read(file: OpenedFile, count: int | None) -> ReadRecords:
     """Return the first records of a file of XML; None: all.
 
     Raises `InputError`, with file and line, when the text is not XML or its records differ.
     """
-    elements, lines, is_whole = take_records(_iterate_records(file), count)
-    shape = _XmlShape()
-    for element in elements:
-        shape.add(element.value, ())
-    shape.read_texts()
-    records = [shape.build_record(element.value, ()) for element in elements]
-    for line, record in zip(lines, records, strict=True):
-        why = explain_nesting(record)
-        if why:
-            raise InputError(f"{file.path}:{line}", why)
-    notes = ["XML: attributes and elements are fields; texts that all are numbers are numbers."]
-    if len(records) == 1 and is_whole and shape.repeated:
-        # The outermost places first, of those the most frequent.
-        places = sorted(shape.repeated, key=lambda path: (len(path), -shape.repeated[path]))
-        options = []
-        for path in places:
-            inside = ".".join(_cut_namespace(tag) for tag in (elements[0].tag, *path))
-            options.append(f"#records={inside} ({shape.repeated[path]})")
-        hint = ", ".join(dict.fromkeys(options))
-        notes.append(f"If its records are inside, put after the file's name: {hint}.")
-    return ReadRecords(
-        "XML", [*records], lines, is_whole, dict.fromkeys([*notes, *shape.list_notes()])
-    )
-
-
-Path = tuple[str, ...]
-"""The tags from a record to a part of it."""
-
-
-@dataclass
-class _XmlShape:
-    """The names, the arrays and the texts at each place of some records."""
-
-    repeated: Counter[Path] = field(default_factory=Counter)  # places of arrays
-    _parts: dict[Path, dict[str, str]] = field(default_factory=dict)  # tags with their prefixes
-    _texts: dict[Path, list[str]] = field(default_factory=dict)
-    _values: dict[Path, Iterator[object]] = field(default_factory=dict)
-    _names: dict[Path, str] = field(default_factory=dict)
-    _columns: TextColumns = field(default_factory=TextColumns)
-    _left_out: Counter[Path] = field(default_factory=Counter)
-
-    def add(self, parts: Any, path: Path) -> None:
-        """Take what is inside of an element into account."""
-        counts = Counter(part.tag for part in parts)
-        for tag, number in counts.items():
-            if number > 1:
-                self.repeated[(*path, tag)] += number
-        for part in parts:
-            at = (*path, part.tag)
-            self._parts.setdefault(path, {}).setdefault(part.tag, part.prefix)
-            if isinstance(part.value, list):
-                self.add(part.value, at)
-            elif part.value is not None:
-                self._texts.setdefault(at, []).append(part.value)
-
-    def read_texts(self) -> None:
-        """Choose the names of all places, and read their texts."""
-        for path, prefixes in self._parts.items():
-            self._names |= _choose_names(path, prefixes)
-        for path, texts in self._texts.items():
-            name = ".".join(self._names[path[:end]] for end in range(1, len(path) + 1))
-            self._values[path] = iter(self._columns.read_column(name, texts))
-
-    def build_record(self, parts: Any, path: Path) -> Document:
-        """Return the fields of an element; they are asked for in the order of `add`."""
-        record: Document = {}
-        for part in parts:
-            at = (*path, part.tag)
-            value: object = None
-            if isinstance(part.value, list):
-                value = self.build_record(part.value, at)
-            elif part.value is not None:
-                value = next(self._values[at])
-            if at in self.repeated:
-                items = record.setdefault(self._names[at], [])
-                if value is None:
-                    self._left_out[at] += 1
-                else:
-                    items.append(value)
-            elif value is not None:
-                record[self._names[at]] = value
-        return record
-
-    def list_notes(self) -> list[str]:
-        """Return a sentence for each change of values."""
-        notes = self._columns.list_notes()
-        for path, number in self._left_out.items():
+    found = file.take_rows(count, partial(_iterate_records, file))
+    root = _XmlPlace(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
+    for element in found.rows:
+        root.add(element.value)
+    columns = TextColumns()
+    root.read_texts(columns)
+    left_out: Counter[str] = Counter()
+    records = [root.build(element.value, left_out) for element in found.rows]
+    for line, record in zip(found.lines, records, strict=True):
+        check_nesting(record, f"{file.path}:{line}")
+    # Where are the records of a file of one element? The outermost places first.
+    notes = [_NOTE]
+    arrays = sorted(root.iterate_arrays(), key=lambda place: (place.depth, -place.count))
+    if len(records) == 1 and found.is_whole and arrays:
+        options = ", ".join(f"#records={place.path} ({place.count})" for place in arrays)
+        notes.append(f"If its records are inside, put after the file's name: {options}.")
+    notes += columns.list_notes()
+    for name, number in left_out.items():
+        if number:
             elements = format_count(number, "empty element")
-            notes.append(f"{self._names[path]}: {elements} left out of arrays.")
-        for path, prefixes in self._parts.items():
-            for tag in prefixes:
-                name = self._names[(*path, tag)]
-                if name != _cut_namespace(tag):
-                    why = "because other parts have its name"
-                    notes.append(f"{_cut_namespace(tag)} is the field {name} here, {why}.")
-        return notes
+            notes.append(f"{name}: {elements} left out of arrays.")
+    return ReadRecords("XML", records, found.lines, found.is_whole, dict.fromkeys(notes))
 
 
-def _choose_names(path: Path, prefixes: dict[str, str]) -> dict[Path, str]:
-    """Return the name of each part of an element: with a prefix where others have its name."""
-    counts = Counter(map(_cut_namespace, prefixes))
-    names: dict[Path, str] = {}
-    for tag, prefix in prefixes.items():
-        name = _cut_namespace(tag)
-        if counts[name] > 1 and prefix:
-            name = f"{prefix}_{name}"
-        taken = {*names.values()}
-        numbered = (name if turn == 1 else f"{name}_{turn}" for turn in count_up(1))
-        names[(*path, tag)] = next(one for one in numbered if one not in taken)
-    return names
-
-
-def _iterate_records(file: OpenedFile) -> Iterator[tuple[int, _Part]]:
+def _iterate_records(file: OpenedFile, data: bytes, is_whole: bool) -> NumberedRows[_Part]:
     """Yield each record with its line."""
     place = file.options.get("records", "")
     path: list[str] = []
     first_tag = ""
-    for line, event, element in _parse(file):
+    for event, element in _parse(file, data):
         if event == "start":
             if not path and element.getroottree().docinfo.doctype:
                 raise InputError(str(file.path), "has a DOCTYPE: delete it")
@@ -176,32 +170,29 @@ def _iterate_records(file: OpenedFile) -> Iterator[tuple[int, _Part]]:
         path.pop()
         if not is_record:
             continue
-        begun = element.sourceline if element.sourceline < _MAX_SOURCE_LINE else line
+        where = f"{file.path}:{element.sourceline}"
         first_tag = first_tag or element.tag
         if element.tag != first_tag:
             names = f"{_cut_namespace(element.tag)} is not a record as {_cut_namespace(first_tag)}"
-            remedy = f"state which are the records, as {_list_names(file)}"
-            raise InputError(f"{file.path}:{begun}", f"{names}: {remedy}")
-        _refuse_text_between(file, element, begun)
-        yield begun, _Part(element.tag, "", _list_parts(element))
-        _free_memory(element)
+            raise InputError(where, f"{names}: state which are the records, as {_list_names(file)}")
+        for part in element.iterdescendants():
+            text = (part.tail or "").strip()
+            if text:
+                why = f"the text {text[:40]!r} stands between elements: delete it"
+                raise InputError(f"{file.path}:{part.sourceline}", why)
+        yield element.sourceline, _Part(element.tag, "", _list_parts(element))
+        # The parser keeps all elements: free their memory.
+        element.clear()
+        while element.getprevious() is not None:
+            del element.getparent()[0]
 
 
 def _list_names(file: OpenedFile) -> str:
     """Return the options for the elements inside the root, the most frequent first."""
-    counts: Counter[str] = Counter()
-    depth = 0
-    try:
-        for _, event, element in _parse(file):
-            depth += 1 if event == "start" else -1
-            if event == "end" and depth == 1:
-                counts[_cut_namespace(element.tag)] += 1
-                _free_memory(element)
-    except InputError:
-        # What is read so far is a hint, too.
-        pass
-    named = [f"#records={name} ({number:,})" for name, number in counts.most_common(5)]
-    return ", ".join(named)
+    # The beginning of a file is a hint, too.
+    root = etree.fromstring(file.head, etree.XMLParser(recover=True, **_SAFE))
+    counts = Counter(_cut_namespace(str(element.tag)) for element in root)
+    return ", ".join(f"#records={name} ({number:,})" for name, number in counts.most_common(5))
 
 
 def _list_parts(element: Any) -> list[_Part]:
@@ -225,50 +216,21 @@ def _list_parts(element: Any) -> list[_Part]:
     return parts
 
 
-def _parse(file: OpenedFile) -> Iterator[tuple[int, str, Any]]:
-    """Yield each element's start and end, with the line of the text that was read."""
-    # Its import takes as long as a small plan.
-    from lxml import etree
-
-    parser = etree.XMLPullParser(
-        events=("start", "end"),
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    line = 1
-    with file.open() as stream:
-        try:
-            for part in iter(partial(stream.readline, 2**16), b""):
-                parser.feed(part)
-                for event, element in parser.read_events():
-                    yield line, event, element
-                line += part.endswith(b"\n")
-            parser.close()
-        except etree.XMLSyntaxError as error:
-            why = str(error.msg).partition(", line ")[0]
-            raise InputError(f"{file.path}:{error.lineno}", f"not XML: {why}") from error
-
-
-def _refuse_text_between(file: OpenedFile, element: Any, line: int) -> None:
-    """Raise `InputError` when a text is between the elements of a record."""
-    for part in element.iterdescendants():
-        text = (part.tail or "").strip()
-        if text:
-            where = part.sourceline if part.sourceline < _MAX_SOURCE_LINE else line
-            why = f"the text {text[:40]!r} stands between elements: delete it"
-            raise InputError(f"{file.path}:{where}", why)
-
-
-def _free_memory(element: "etree._Element") -> None:
-    """Delete a record that was read, and what is before it: the parser keeps all elements."""
-    parent = element.getparent()
-    element.clear()
-    while parent is not None and element.getprevious() is not None:
-        del parent[0]
+def _parse(file: OpenedFile, data: bytes) -> Iterator[tuple[str, Any]]:
+    """Yield each element's start and end; `CutOffError` is raised where the data end before it."""
+    parser = etree.XMLPullParser(events=("start", "end"), **_SAFE)
+    kind: type[InputError] = InputError
+    try:
+        for start in range(0, len(data), _FED_BYTES):
+            parser.feed(data[start : start + _FED_BYTES])
+            yield from parser.read_events()
+        kind = CutOffError
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        # The records before the error may be enough.
+        yield from parser.read_events()
+        why = str(error.msg).partition(", line ")[0]
+        raise kind(f"{file.path}:{error.lineno}", f"not XML: {why}") from error
 
 
 def _cut_namespace(name: str) -> str:

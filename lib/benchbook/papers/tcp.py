@@ -20,11 +20,11 @@ from benchbook.analysis.runs import Analysis
 from benchbook.papers.findings import load_t_tests
 from benchbook.papers.tcp_samples import (
     APART_LEVELS,
-    FORMATS,
     LANGUAGE_LEVELS,
     MAIN_CODECS,
     MEASURES,
     MILLION,
+    PRINTED_FORMATS,
     RESOURCE_TABLES,
     SIZES,
     TOGETHER_LEVELS,
@@ -144,7 +144,11 @@ def set_timing(analysis: Analysis, *, source: str) -> Exhibit:
     points, sources = join_sources(printed, parts)
     levels = [f"{trial}{time}" for trial, time in product(trials.values(), TIMES)]
     frame = set_table(
-        points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources
+        points,
+        corner="Measure (times in ms)",
+        rows=levels,
+        columns=PRINTED_FORMATS,
+        sources=sources,
     )
     title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
     notes = _write_notes(parts, measured, sizes, notes)
@@ -155,9 +159,9 @@ def set_resources(analysis: Analysis, *, number: int) -> Exhibit:
     """Set Table 2, 4 or 5: the server machine's CPU and memory."""
     # Table 2 has a row per format, Tables 4 and 5 have a row per trial of one format.
     kind = {4: "JSON", 5: "XML"}.get(number)
-    sizes, formats = (SIZES, (kind,)) if kind else ((MILLION,), FORMATS)
+    sizes, formats = (SIZES, (kind,)) if kind else ((MILLION,), PRINTED_FORMATS)
     trials = {n: f"Trial {trial}" for n, trial in TRIALS.items()}
-    levels = list(trials.values()) if kind else FORMATS
+    levels = list(trials.values()) if kind else PRINTED_FORMATS
     corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
 
     rows = select_printed(analysis, "tcp", f"Table {number}")
@@ -180,7 +184,7 @@ def _select_measures(
     analysis: Analysis,
     sizes: Sequence[int],
     measures: Sequence[str],
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = PRINTED_FORMATS,
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each language's rows of those sizes, measures and formats, and notes on levels."""
     rows, level_notes = collect_measures(analysis)
@@ -225,14 +229,14 @@ def set_overview(analysis: Analysis) -> Exhibit:
     parts = {}
     for language, of_language in measured.items():
         cells = []
-        for level, kind in product(levels, FORMATS):
+        for level, kind in product(levels, PRINTED_FORMATS):
             text = _write_range(of_language, level, kind)
             if text:
                 cells.append((level, kind, text))
         parts[language] = pd.DataFrame(cells, columns=["level", "panel", "printed"])
     points, sources = join_sources(printed, parts)
     frame = set_table(
-        points, corner="Scenario and measure", rows=levels, columns=FORMATS, sources=sources
+        points, corner="Scenario and measure", rows=levels, columns=PRINTED_FORMATS, sources=sources
     )
     return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *list_misprints(rows)))
 
@@ -253,7 +257,7 @@ def set_samples(analysis: Analysis) -> Exhibit:
     rows = select_printed(analysis, "tcp", "Table 7")
     measured, notes = collect_rows(analysis, SIZES)
     table: dict[str, list[str]] = {"Measure": list(MEASURES)}
-    for kind in FORMATS:
+    for kind in PRINTED_FORMATS:
         of_kind = rows[rows["column"].str.startswith(kind)]
         printed = of_kind["printed"].map(group_digits).groupby(of_kind["row"]).agg("; ".join)
         table[f"{kind}, published"] = ["{" + printed.get(measure, "") + "}" for measure in MEASURES]
@@ -295,7 +299,7 @@ def set_p_values(analysis: Analysis) -> Exhibit:
 
 def _compute_p_value(rows: pd.DataFrame, measure: str) -> str:
     """Return the p-value of Student's test of this machine's samples in Table 7."""
-    json, xml = (average_sizes(rows, measure, kind, SIZES) for kind in FORMATS)
+    json, xml = (average_sizes(rows, measure, kind, SIZES) for kind in PRINTED_FORMATS)
     if json.empty or xml.empty:
         return NOT_RUN
     # Importing it takes half a second, and figures do not need it.
@@ -457,7 +461,7 @@ FIGURES: Final[dict[str, Maker]] = {
     **list_claim_sheets("tcp"),
     "tcp_fig3_json": partial(draw_shares, figure=3, formats=("JSON",)),
     "tcp_fig4_xml": partial(draw_shares, figure=4, formats=("XML",)),
-    "tcp_fig5_both": partial(draw_shares, figure=5, formats=FORMATS),
+    "tcp_fig5_both": partial(draw_shares, figure=5, formats=PRINTED_FORMATS),
     "tcp_ratios": draw_ratios,
     "tcp_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",

@@ -43,7 +43,7 @@ MILLION: Final = 1_000_000
 SIZES: Final = tuple(TRIALS)
 """Numbers of objects of scenario 2."""
 
-FORMATS: Final = ("JSON", "XML")
+PRINTED_FORMATS: Final = ("JSON", "XML")
 RESOURCE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
 """The tables of the trials' resources."""
 

@@ -21,52 +21,6 @@ from benchbook.files.inputs import InputError
 PluginGroup = Literal["codecs.json", "codecs.xml", "databases", "studies"]
 """What can be announced, each in the entry-point group ``benchbook.<group>``."""
 
-FORMER_GROUP: Final = "benchbook.engines"
-"""The group of adapters in version 0.2."""
-
-FORMER_NAMES: Final = {
-    "benchbook.deployment": "benchbook.servers.deployment",
-    "benchbook.folders": "benchbook.files.suite_files",
-    "benchbook.formats": "benchbook.codecs",
-    "benchbook.inputs": "benchbook.files.inputs",
-    "benchbook.languages": "benchbook.studies.harness",
-    "benchbook.networks": "benchbook.servers.networks",
-    "benchbook.plugins": "benchbook.registry.plugins",
-    "benchbook.processes": "benchbook.servers.processes",
-    "benchbook.schemas": "benchbook.schema",
-    "benchbook.scrubbing": "benchbook.servers.errors",
-    "benchbook.strict": "benchbook.files.yaml_file",
-    "benchbook.wire": "benchbook.sockets",
-    "benchbook.workers": "benchbook.servers.processes",
-    "benchbook.codecs.json_codecs": "benchbook.codecs.json_codec",
-    "benchbook.codecs.json_codec.plain": "benchbook.codecs.json_codec.simplify",
-    "benchbook.codecs.tree": "benchbook.codecs.tree_codec",
-    "benchbook.codecs.tree_codec.encoded": "benchbook.codecs.tree_codec.encode_text",
-    "benchbook.databases.connected": "benchbook.databases.server_adapter",
-    "benchbook.databases.adapter.GapError": "benchbook.databases.adapter.UnsupportedError",
-    "benchbook.measure.client_meters": "benchbook.measure.make_client_meters",
-    "benchbook.measure.timed": "benchbook.measure.time_action",
-    "benchbook.registry.Image": "benchbook.registry.products.Image",
-    "benchbook.registry.Package": "benchbook.registry.products.Package",
-    "benchbook.registry.Product": "benchbook.registry.products.Product",
-    "benchbook.servers.ServerError": "benchbook.servers.errors.ServerError",
-    "benchbook.servers.session": "benchbook.servers.launcher.open_deployment",
-    "benchbook.servers.address.Answer": "benchbook.servers.address.ServerInfo",
-    "benchbook.servers.address.variable": "benchbook.servers.address.name_url_variable",
-    "benchbook.servers.fleet.At": "benchbook.servers.fleet.RunAt",
-    "benchbook.servers.fleet.USER": "benchbook.servers.fleet.USER_NAME",
-    "benchbook.servers.fleet.await_true": "benchbook.servers.fleet.await_condition",
-    "benchbook.servers.fleet.new_password": "benchbook.servers.fleet.make_password",
-    "benchbook.servers.fleet.served": "benchbook.servers.fleet.start_roles",
-    "benchbook.servers.programs.Found": "benchbook.servers.programs.AvailableServer",
-    "benchbook.studies.harness.run": "benchbook.studies.harness.run_cell",
-}
-"""The new names of modules of version 0.2, and of functions and classes, that plug-ins import.
-
-For one release: a plug-in that cannot be loaded gets the new name. Some modules moved and were
-renamed, so a plug-in is told in two steps.
-"""
-
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?")
 
 
@@ -89,37 +43,13 @@ class PluginEntry(NamedTuple):
             return getattr(module, self.attribute) if self.attribute else module
         except (ImportError, AttributeError, SyntaxError) as error:
             why = f"{self.module} cannot be loaded: {error}"
-            remedy = self._find_remedy(error)
-            if remedy:
-                why = f"{why}: {remedy}"
-            raise InputError(self.distribution, why) from error
-
-    def _find_remedy(self, error: Exception) -> str:
-        """Return the new name, or how to install a library; else an empty text."""
-        if not isinstance(error, ImportError):
-            return ""
-        new_name = find_new_name(error)
-        if new_name:
-            return f"did you mean {new_name!r}?"
-        if isinstance(error, ModuleNotFoundError):
-            library = str(error.name or "").partition(".")[0]
+            library = str(getattr(error, "name", None) or "").partition(".")[0]
             # A module of the plug-in itself, or of benchbook, is missing for another reason.
-            if library not in ("", "benchbook", self.package):
+            is_missing = isinstance(error, ModuleNotFoundError)
+            if is_missing and library not in ("", "benchbook", self.package):
                 command = f"uv pip install --python .venv/bin/python {library}"
-                return f"install the library that holds it, as by {command}"
-        return ""
-
-
-def find_new_name(error: ImportError) -> str | None:
-    """Return the new name of a module, or of its function or class, of version 0.2; else None."""
-    if isinstance(error, ModuleNotFoundError):
-        return FORMER_NAMES.get(str(error.name))
-    for former, new in FORMER_NAMES.items():
-        module, _, name = former.rpartition(".")
-        # Before Python 3.12 only the message has the name.
-        if module == error.name and f"'{name}'" in error.msg:
-            return new
-    return None
+                why += f": install the library that holds it, as by {command}"
+            raise InputError(self.distribution, why) from error
 
 
 @cache
@@ -137,11 +67,6 @@ def list_plugins(group: PluginGroup, own: tuple[str, ...]) -> dict[str, PluginEn
 
     Raises `InputError` when a name is taken, or cannot be used in a grid or a command.
     """
-    # The group that adapters had in version 0.2.
-    if group == "databases":
-        for former in metadata.entry_points(group=FORMER_GROUP):
-            why = f"it announces {FORMER_GROUP}: did you mean benchbook.databases?"
-            raise InputError(_read_distribution(former), why)
     entries = find_entries(group)
     for name, entry in entries.items():
         why = ""

@@ -37,7 +37,7 @@ _OWN: Final[dict[str, str]] = {
 MORE_DATABASES: Final = ("couchbase", "sqlserver+relational", "arangodb")
 """Databases that grids and claims name, and whose adapters are in a plug-in of ours."""
 
-DATABASES: Final[dict[str, str]] = {
+ADAPTERS: Final[dict[str, str]] = {
     **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
     **dict.fromkeys(MORE_DATABASES, ""),
     **{
@@ -47,7 +47,7 @@ DATABASES: Final[dict[str, str]] = {
 }
 """Each database's module and its class there; empty where a plug-in is not installed."""
 
-PLUGIN_DATABASES: Final = tuple(name for name in DATABASES if name not in _OWN)
+PLUGIN_DATABASES: Final = tuple(name for name in ADAPTERS if name not in _OWN)
 """Databases of other packages, whose adapters no test of ours runs against the product.
 
 A claim uses them once a user has checked a server (`benchbook.results.server_checks`).
@@ -55,7 +55,7 @@ A claim uses them once a user has checked a server (`benchbook.results.server_ch
 
 _MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
-STORES: Final = tuple(name for name in DATABASES if name not in ("mongodb+mongoengine", "noop"))
+STORES: Final = tuple(name for name in ADAPTERS if name not in ("mongodb+mongoengine", "noop"))
 """Databases without mappers over another one and without `noop`."""
 
 
@@ -78,7 +78,7 @@ def parse_name(name: str) -> DatabaseName:
 
 PRODUCTS: Final = tuple(
     dict.fromkeys(
-        parse_name(name).product for name in DATABASES if parse_name(name).product != "none"
+        parse_name(name).product for name in ADAPTERS if parse_name(name).product != "none"
     )
 )
 """The products on which databases run."""
@@ -182,7 +182,7 @@ def find_adapter(database: str) -> tuple[str, str]:
 
     `KeyError` for an unknown database.
     """
-    module, _, name = DATABASES[database].partition(":")
+    module, _, name = ADAPTERS[database].partition(":")
     return module, name
 
 
@@ -248,7 +248,7 @@ def _find_folder(product: str) -> str:
 
     `KeyError` when there is no product of that name.
     """
-    for database in DATABASES:
+    for database in ADAPTERS:
         if product != "none" and parse_name(database).product == product:
             return find_adapter(database)[0].rpartition(".")[0]
     raise KeyError(product)

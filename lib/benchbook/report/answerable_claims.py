@@ -300,7 +300,7 @@ def read_machine() -> Machine:
             if not has_namespaces or not launcher.find_placement_fault(server, RATE_NETWORK):
                 servers.add((product, topology, True))
     languages = {"python"}
-    for language in harness.LANGUAGES[1:]:
+    for language in harness.PROGRAMMING_LANGUAGES[1:]:
         if isinstance(harness.find_harness(language), harness.Harness):
             languages.add(language)
     return Machine(

@@ -166,11 +166,17 @@ def receive_file(name: str, content: bytes) -> None:
         target.write_bytes(content)
 
 
-def list_files(study: str | None = None) -> list[ResultFile]:
-    """Return the files that are not damaged, of one study or of all, sorted."""
+def list_files(study: str | None = None, folder: Path | None = None) -> list[ResultFile]:
+    """Return the files that are not damaged, of one study or of all, sorted.
+
+    Parameters
+    ----------
+    folder
+        A folder of results; None: this machine's.
+    """
     return [
         ResultFile(path, facts)
-        for path, facts in _check_files(study)
+        for path, facts in _check_files(study, folder)
         if isinstance(facts, CellFacts)
     ]
 
@@ -382,21 +388,26 @@ def _build_row(cell: Mapping[str, object], schema: pa.Schema) -> pa.Table:
     return read_json(BytesIO(line), read, ParseOptions(explicit_schema=schema))
 
 
-def _scan_folders(study: str | None = None) -> Iterator["os.DirEntry[str]"]:
+def _scan_folders(
+    study: str | None = None, folder: Path | None = None
+) -> Iterator["os.DirEntry[str]"]:
     """Yield the entries of the folder of a study, or of all, by name."""
-    folders = [paths.results() / study] if study else []
+    results = folder or paths.results()
+    folders = [results / study] if study else []
     if not study:
         with suppress(FileNotFoundError, NotADirectoryError):
             folders = sorted(
-                path for path in paths.results().iterdir() if path.is_dir() and path.name[0] != "."
+                path for path in results.iterdir() if path.is_dir() and path.name[0] != "."
             )
-    for folder in folders:
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+    for of_study in folders:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(of_study) as entries:
             yield from sorted(entries, key=lambda entry: entry.name)
 
 
-def _check_files(study: str | None = None) -> Iterator[tuple[Path, CellFacts | str]]:
-    for entry in _scan_folders(study):
+def _check_files(
+    study: str | None = None, folder: Path | None = None
+) -> Iterator[tuple[Path, CellFacts | str]]:
+    for entry in _scan_folders(study, folder):
         name = _NAME.fullmatch(entry.name)
         if name is None:
             continue

@@ -5,6 +5,7 @@ cells of the same product, server version and topology, while the adapters have 
 ``VERSION``. Cells that are measured after it store its date in ``checked``.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -42,12 +43,13 @@ class ServerCheck(BaseModel):
 _CHECKS: Final = TypeAdapter(list[ServerCheck])
 
 
-def load_checks() -> list[ServerCheck]:
+def load_checks(folder: Path | None = None) -> list[ServerCheck]:
     """Return all recorded checks, also those that failed.
 
-    Raises `InputError` when the file is damaged.
+    They are those of a folder of results; None: of this machine's. Raises `InputError` when the
+    file is damaged.
     """
-    path = paths.results() / CHECKS_FILE
+    path = (folder or paths.results()) / CHECKS_FILE
     try:
         return _CHECKS.validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -64,10 +66,10 @@ def record_check(check: ServerCheck) -> None:
     write_file(paths.results() / CHECKS_FILE, text, durable=True)
 
 
-def list_check_dates() -> dict[tuple[str, str, str], str]:
+def list_check_dates(folder: Path | None = None) -> dict[tuple[str, str, str], str]:
     """Return the date of each check that holds, by product, server version and topology."""
     dates = {}
-    for check in load_checks():
+    for check in load_checks(folder):
         # A plug-in may have been removed since.
         if check.failed or check.product not in products.PRODUCTS:
             continue
@@ -86,9 +88,9 @@ def is_unchecked(database: str) -> bool:
     return products.parse_name(database).product not in checked
 
 
-def add_check_dates(means: "pd.DataFrame") -> "pd.DataFrame":
+def add_check_dates(means: "pd.DataFrame", folder: Path | None = None) -> "pd.DataFrame":
     """Return block means with ``checked`` also where the check came after the measurement."""
-    dates = list_check_dates()
+    dates = list_check_dates(folder)
     if not dates:
         return means
     products_of = means["database"].fillna("").map(lambda name: products.parse_name(name).product)

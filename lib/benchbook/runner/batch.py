@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from errno import EACCES, EDQUOT, EEXIST, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import pyarrow as pa
 
@@ -27,22 +27,20 @@ from benchbook.own_data import own_records
 from benchbook.results import folder, server_checks
 from benchbook.results.folder import CellState, write_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
-from benchbook.results.views import list_noisy_cells
+from benchbook.results.views import list_durations, list_noisy_cells
 from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
+from benchbook.runner.errors import RunError
 from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.kernel import ForkServer
 from benchbook.runner.notebook import Kernel, NotebookOutcome, execute_notebook
-from benchbook.runner.progress import Failure, Progress, Summary, TimePart
+from benchbook.runner.progress import Failure, Limits, Progress, Summary, TimePart
 from benchbook.servers.errors import ServerError, scrub_passwords
 from benchbook.servers.own_processors import count_deployment_processors
 from benchbook.studies.catalogue import find_notebook, load_study
 from benchbook.studies.cell import RECORDS_VARIABLE, RESULT_VARIABLE
 from benchbook.version import describe_version
-
-TIMEOUT_S: Final = 6 * 3600.0
-"""Seconds until a cell is stopped, unless the user sets another time."""
 
 ROWS_FILE: Final = "rows.parquet"
 """The file of the rows that a cell delivers, in its deployment's folder."""
@@ -67,7 +65,7 @@ _REMEDIES: Final = {
 }
 
 
-class UnwritableError(RuntimeError):
+class UnwritableError(RunError):
     """Results cannot be written."""
 
 
@@ -100,6 +98,39 @@ def report_unwritable() -> Iterator[None]:
         raise UnwritableError(f"{paths.results()} cannot be written: {error}{advice}") from error
 
 
+def run_cells(
+    cells: Sequence[Cell],
+    limits: Limits,
+    summary: Summary,
+    *,
+    out: TextIO | None = None,
+    noisy: Mapping[str, float] = NO_LOADS,
+    show_first_block: Callable[[Progress], None] = lambda progress: None,
+) -> None:
+    """Run the cells that are not done on this machine, while `lock_results` holds its results.
+
+    Raises the errors of `Batch.run`.
+
+    Parameters
+    ----------
+    cells
+        A plan's, or some of them, in the order in which they run.
+    limits
+        How long it measures, and how it treats noisy cells.
+    summary
+        Counts what was done, also when an error ends it.
+    out
+        Where the progress is shown; None: on standard output.
+    noisy
+        Cells whose noisy values another results' folder has, by their key, with the processors
+        that others used meanwhile.
+    show_first_block
+        Called after the first block, if others follow.
+    """
+    with Progress(cells, list_durations(), out) as progress:
+        Batch(cells, limits, summary, progress, noisy, show_first_block).run()
+
+
 class Batch:
     """One run over a plan; finished cells are left as they are.
 
@@ -110,45 +141,29 @@ class Batch:
     ----------
     cells
         The plan, in the order in which it runs.
+    limits, summary, noisy, show_first_block
+        As `run_cells` takes them.
     progress
         Shows how far the run is.
-    timeout_s
-        Seconds until a cell is stopped.
-    summary
-        Counts what was done; that of the previous blocks if there are any.
-    is_time_up
-        Returns whether no further cell may begin.
-    patience_s
-        Seconds to wait for a quiet machine. With None the run does not wait and does not repeat
-        noisy cells, but only marks them.
-    noisy
-        Cells whose noisy values another results' folder has, by their key, with the processors
-        that others used meanwhile.
-    show_first_block
-        Called after the first block, if others follow.
     """
 
     def __init__(
         self,
         cells: Sequence[Cell],
+        limits: Limits,
+        summary: Summary,
         progress: Progress,
-        timeout_s: float = TIMEOUT_S,
-        summary: Summary | None = None,
-        is_time_up: Callable[[], bool] = lambda: False,
-        patience_s: float | None = load_monitor.PATIENCE_S,
-        noisy: Mapping[str, float] = NO_LOADS,
-        show_first_block: Callable[[], None] = lambda: None,
+        noisy: Mapping[str, float],
+        show_first_block: Callable[[Progress], None],
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
+        self._limits = limits
         self._progress = progress
-        self._timeout_s = timeout_s
-        self._is_time_up = is_time_up
         self._raise_interrupt: Callable[[], None] = lambda: None
         self._show_first_block = show_first_block
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
-        self.summary = summary or Summary()
-        self._monitor = load_monitor.LoadMonitor(progress.show_wait, patience_s)
-        self._repeats_noisy = patience_s is not None
+        self.summary = summary
+        self._monitor = load_monitor.LoadMonitor(progress.show_wait, limits.patience_s)
         self._refusals: dict[str, str] = {}
         for study in {cell.study for cell in self._cells}:
             self._refusals |= folder.list_refusals(study)
@@ -186,7 +201,7 @@ class Batch:
         for number, block in enumerate([list(cells) for _, cells in by_block]):
             if number == 1:
                 with self.summary.count_time("report"):
-                    self._show_first_block()
+                    self._show_first_block(self._progress)
             self._repeats.clear()
             modules = set[str]()
             for cell in block:
@@ -201,13 +216,13 @@ class Batch:
     ) -> None:
         """Start one deployment after another and run its cells; `again`: noisy ones."""
         for place, cells in itertools.groupby(block, lambda cell: cell.deployment):
-            if self._is_time_up():
+            if time.monotonic() >= self._limits.deadline_s:
                 break
             with BlockDeployment(place, fork_server) as deployment:
                 of_deployment = list(cells)
                 for cell in of_deployment:
                     self._raise_interrupt()
-                    if self._is_time_up():
+                    if time.monotonic() >= self._limits.deadline_s:
                         break
                     if cell.identity in self._refusals:
                         self._skip(cell, self._refusals[cell.identity])
@@ -262,7 +277,7 @@ class Batch:
                 cell.notebook,
                 find_failure=deployment.find_local_failure,
                 scrub=scrub,
-                timeout_s=self._timeout_s,
+                timeout_s=self._limits.timeout_s,
             )
         finally:
             with report_unwritable(), suppress(FileNotFoundError):
@@ -323,7 +338,7 @@ class Batch:
             self._progress.end_cell(cell, "done", stopwatch.seconds)
             if not load.is_quiet:
                 self.summary.beside_others += 1
-                if self._repeats_noisy and not was_noisy:
+                if self._limits.patience_s is not None and not was_noisy:
                     self._repeats[cell.key] = cell
         self._count_seconds(outcome, count_measured_seconds(values))
         return not timed_out

@@ -11,6 +11,7 @@ from benchbook.measure.load import (
     compute_load,
     take_snapshot,
 )
+from benchbook.runner.errors import RunError
 from benchbook.text.number_format import format_duration
 
 PATIENCE_S: Final = 300.0
@@ -29,7 +30,7 @@ _ADVICE: Final = (
 )
 
 
-class NotQuietError(RuntimeError):
+class NotQuietError(RunError):
     """Other processes kept the machine busy: says which, for how long, and what to do."""
 
 

@@ -1,23 +1,28 @@
-"""Progress of a run: which cell runs, which failed and why, what took the time, what is left.
+"""Limits and progress of a run: which cell runs, which failed, what took the time, what is left.
 
 A terminal shows one live line. Elsewhere a run prints one line per deployment, and one per cell
 that fails.
 """
 
 import json
+import math
 import shlex
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TextIO, TypeAlias
 
+from benchbook.files.suite_files import FolderError
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
+from benchbook.runner.errors import RunError
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_duration
+
+TIMEOUT_S: Final = 6 * 3600.0
+"""Seconds until a cell is stopped, unless the user sets another time."""
 
 TimePart: TypeAlias = Literal[
     "measured", "study", "servers", "kernels", "notebooks", "writing", "waiting", "report"
@@ -43,6 +48,17 @@ Factors = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How long a run measures, and how it treats cells that other programs disturb."""
+
+    timeout_s: float = TIMEOUT_S  # until a cell is stopped
+    # To wait for a quiet machine. None: do not wait, and only mark noisy cells.
+    patience_s: float | None = None
+    repeats_noisy: bool = False  # whether finished cells that are noisy are measured again
+    deadline_s: float = math.inf  # on this machine's monotonic clock: no cell begins later
+
+
+@dataclass(frozen=True)
 class Failure:
     """A cell that failed or was skipped, and why."""
 
@@ -63,6 +79,8 @@ class Summary:
     beside_others: int = 0  # how many cells were noisy when they were first measured
     repeated: int = 0  # how many of these were measured again
     heaviest: tuple[float, str] = (0.0, "")  # as of `LoadMonitor`
+    removed: int = 0  # finished cells that something else removed during the run
+    ended_by: BaseException | None = None  # what ended it early: an interrupt, or an error
     wall_s: float = 0.0
     spent_s: dict[TimePart, float] = field(default_factory=lambda: dict.fromkeys(TIME_PARTS, 0.0))
     """Seconds by part; the rest of `wall_s` is the runner's own."""
@@ -71,6 +89,14 @@ class Summary:
     def done(self) -> int:
         """How many cells it finished."""
         return len(self.finished)
+
+    @contextmanager
+    def record_end(self) -> Iterator[None]:
+        """Record an interrupt of the body, or an error after which no cell can run."""
+        try:
+            yield
+        except (KeyboardInterrupt, RunError, FolderError) as error:
+            self.ended_by = error
 
     @contextmanager
     def count_time(self, part: TimePart) -> Iterator[None]:
@@ -136,27 +162,20 @@ def find_factors(plan: Iterable[Cell]) -> Factors:
     return factors
 
 
-def write_rerun_command(
-    cell: Cell, factors: Factors, profile: str, where: Sequence[str], changes: Sequence[str]
-) -> str:
+def write_rerun_command(cell: Cell, factors: Factors, options: Iterable[tuple[str, ...]]) -> str:
     """Return the command that measures a cell again.
 
     Parameters
     ----------
     factors
         Of the run: their levels select the cell.
-    profile, where, changes
-        The run's options ``--profile``, ``--where`` and ``--set``.
+    options
+        Of the run, as a plan has them.
     """
     words = ["benchbook", "run", cell.study]
-    if profile != "quick":
-        words += ["--profile", profile]
-    for option, texts in (
-        ("--set", changes),
-        ("--where", (*where, *_format_levels(cell, factors))),
-    ):
-        for text in dict.fromkeys(texts):
-            words += [option, text]
+    levels = [("--where", level) for level in _format_levels(cell, factors)]
+    for option in dict.fromkeys([*options, *levels]):
+        words += option
     return shlex.join(words)
 
 
@@ -202,9 +221,11 @@ class Progress(AbstractContextManager["Progress"]):
         All cells of the run.
     known
         The durations of finished cells: other cells of their kind will take as long.
+    out
+        Where it is shown; None: on standard output.
     """
 
-    def __init__(self, plan: Sequence[Cell], known: Durations) -> None:
+    def __init__(self, plan: Sequence[Cell], known: Durations, out: TextIO | None = None) -> None:
         # Here, because it is slow to import and `benchbook plan` shows no progress.
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
@@ -216,7 +237,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._states: Counter[str] = Counter(cell.state for cell in plan if cell.state == "done")
         self._left = {cell.key: cell.combination for cell in plan if cell.state != "done"}
         self._known = dict(known)
-        self._console = Console(stderr=False, soft_wrap=True, highlight=False)
+        self._console = Console(file=out, soft_wrap=True, highlight=False)
         self._is_live = self._console.is_terminal and not self._console.is_dumb_terminal
         self._advised = False
         self._bar = Bar(
@@ -307,7 +328,7 @@ class Progress(AbstractContextManager["Progress"]):
     def print_line(self, line: str) -> None:
         """Print a line above what is live."""
         self._console.print(escape_controls(line), markup=False)
-        sys.stdout.flush()
+        self._console.file.flush()
 
     def _count_cells(self) -> str:
         """Return how many cells are done, failed and left, and how long the rest will take."""

@@ -159,7 +159,8 @@ class SidesAnswer:
         yield _describe_check(self.check)
         if not 1 / NO_EFFECT < self.going_first.estimate < NO_EFFECT:
             cost = self.going_first
-            yield f"Going first takes {_format_ratio(cost)} times as long; all went first as often."
+            words = f"Going first takes {_format_ratio(cost)} times as long"
+            yield f"{words}; every side goes first as often as last."
         for row in self._list_times():
             if row.stands == "open":
                 yield f"{row.a}: {_describe_need(row)}."

@@ -74,7 +74,7 @@ VERSION = 2
 
 T = TypeVar("T")
 
-OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
+LOCAL_OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 CARD_OUTPUTS: Final = {
     ("send", "client", metric) for metric in ("card_bytes_sent", "card_bytes_received")
@@ -226,7 +226,7 @@ def expected(parameters: Parameters) -> set[Output]:
         sizes = ("size", "markup_size")
     outputs = {("marshal", "client", metric) for metric in sizes}
     if parameters.network == networks.NO_NETWORK:
-        for operation in OPERATIONS:
+        for operation in LOCAL_OPERATIONS:
             outputs |= {(operation, "client", metric) for metric in metrics}
         return outputs
     for operation in ("marshal", "send", "round_trip"):

@@ -88,7 +88,7 @@ VERSION = 2
 
 Operations = dict[str, Callable[[], Any]]
 
-DATABASES: Final = {
+DRIVER_DATABASES: Final = {
     "pymongo": "mongodb",
     "mongoengine": "mongodb+mongoengine",
 }
@@ -180,7 +180,7 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
         return *catalogue.list_modules("mongodb"), codecs.find_module("orjson")
     modules: list[str] = []
     for driver in parameters.drivers():
-        modules += catalogue.list_modules(DATABASES[driver])
+        modules += catalogue.list_modules(DRIVER_DATABASES[driver])
     return tuple(dict.fromkeys(modules))
 
 
@@ -221,7 +221,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
             parameters, "drivers", "single", wide, head, harness_processes
         )[0].frame()
     rows, drivers = Rows(), parameters.drivers()
-    names = [DATABASES[driver] for driver in drivers]
+    names = [DRIVER_DATABASES[driver] for driver in drivers]
     options = {"durability": parameters.durability, "document_schema": parameters.document_schema}
     with open_databases(names, "single", **options) as opened:
         databases = dict(zip(drivers, opened, strict=True))

@@ -200,7 +200,7 @@ _FINDERS: Final[Mapping[str, Callable[[], Harness | MissingHarness]]] = {
     "node": _find_node,
 }
 
-LANGUAGES: Final = ("python", *_FINDERS)
+PROGRAMMING_LANGUAGES: Final = ("python", *_FINDERS)
 """Every language; Python needs no harness."""
 
 
