@@ -24,9 +24,11 @@ CHAINS: Final = (
 # fmt: off
 FIRST: Final = (
     *CHAINS[0], *CHAINS[1], *CHAINS[2],
-    "lab", "hosts", "runner", "suite", "networks", "report", "docs", "containers", "your_documents",
-    "plugins", "secrets", "lessons", "servers", "setup", "explorer", "lab_server", "simulations",
-    "load_monitor", "servers_given", "verdicts", "secret", "until_decided", "wheel",
+    "lab", "hosts", "runner", "suite", "networks", "report", "lessons", "upgrade", "docs",
+    "plugins", "servers", "setup", "locks", "containers", "your_documents", "explorer",
+    "until_decided", "answerable_claims", "environments", "load_monitor", "cli", "simulations",
+    "servers_given", "stop_signals", "versions", "server_check", "platforms", "run_diff",
+    "stored_means", "independent", "given_studies", "own_processors", "wheel", "secrets",
 )
 # fmt: on
 """Files of half a minute or more: they begin first, so that all processes end about together."""

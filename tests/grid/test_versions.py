@@ -81,7 +81,8 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for cached in (units._digest_files, units.read_committed, units.map_modules):
+    reads = (units._find_files, units._digest_files, units.read_committed, units.map_modules)
+    for cached in reads:
         cached.cache_clear()
 
 

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 
 import pandas as pd
@@ -70,15 +71,16 @@ def durations() -> Mapping[Combination, float]:
     return load_durations()
 
 
-@pytest.fixture(scope="module")
-def reference(durations: Mapping[Combination, float]) -> ClaimAnswers:
-    return find_answers("decide", REFERENCE, durations)
+@cache
+def find_untimed_answers(profile: str, machine: Machine) -> ClaimAnswers:
+    """Return the answers without minutes; several tests ask for those of one machine."""
+    return find_answers(profile, machine, {})
 
 
 @pytest.mark.parametrize("profile", ["decide", "quick"])
 @pytest.mark.parametrize("machine", [BARE, REFERENCE, EVERYTHING])
 def test_each_testable_claim_is_counted_once(profile: str, machine: Machine) -> None:
-    answers = find_answers(profile, machine, {})
+    answers = find_untimed_answers(profile, machine)
     counted: list[str] = []
     for row in rows(answers):
         counted += row.claims
@@ -97,14 +99,13 @@ def test_without_node_no_claim_of_drivers_is_answered_in_its_language_and_node_i
     assert of_drivers == []
     (row,) = [row for row in answers.added if row.levers == (Lever("language", "node"),)]
     assert row.title == "Node.js"
-    with_node = find_answers("decide", REFERENCE, {}).now.in_paper_language
+    with_node = find_untimed_answers("decide", REFERENCE).now.in_paper_language
     wanted = {name for name in with_node if name.startswith("drivers.")}
     assert wanted and wanted <= {*row.in_paper_language}
 
 
-def test_more_processors_answer_more(
-    reference: ClaimAnswers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_processors_answer_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = find_untimed_answers("decide", REFERENCE)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*range(8)}, raising=False)
     processors = read_machine().processors
     assert processors == 8

@@ -53,7 +53,8 @@ keys = list_judged_results(grid.make_plan(SLUGS, "decide", everywhere=True).cell
 means = load_block_means(keys)
 reference = pq.read_table(paths.reference() / REPETITIONS_FILE, columns=["cell_id", "block"])
 drawn = {f"{cell}.{block}" for cell, block in reference.to_pandas().drop_duplicates().to_numpy()}
-verdicts = Analysis(load_block_means({key: keys[key] for key in keys if key in drawn})).verdicts
+of_cell = means["cell_id"] + "." + means["block"].astype(str)
+verdicts = Analysis(means[of_cell.isin(drawn)].reset_index(drop=True)).verdicts
 with connect(keys) as connection:
     columns = [name for name, *_ in connection.sql("DESCRIBE observations").fetchall()]
     added = [name for name in ("dummy", "dummy_column") if name in columns]

@@ -205,11 +205,17 @@ def list_files(unit: str) -> list[Path]:
         return [find_notebook(unit.removesuffix(NOTEBOOK_SUFFIX))]
     if unit not in UNITS:
         return sorted(plugins.find_folder(unit.removeprefix(PLUGIN_PREFIX)).rglob("*.py"))
+    return [*_find_files(UNITS[unit].files, LIBRARY, paths.code_folder())]
+
+
+@cache
+def _find_files(patterns: tuple[str, ...], library: Path, code_folder: Path) -> tuple[Path, ...]:
+    """Return the files of a unit of the suite, for which a plan asks once per cell."""
     files: list[Path] = []
-    for pattern in UNITS[unit].files:
-        folder = paths.code_folder() if pattern.startswith("harness/") else LIBRARY
+    for pattern in patterns:
+        folder = code_folder if pattern.startswith("harness/") else library
         files += sorted(path for path in folder.glob(pattern) if path.is_file())
-    return files
+    return tuple(files)
 
 
 def _find_unit(module: str) -> str:

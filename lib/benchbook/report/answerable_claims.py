@@ -366,6 +366,8 @@ class AnswerCounter:
         self._found = found
         for key, answers in found.items():
             self._answers[key] = [one for one in answers if isinstance(one, PlannedAnswer)]
+        # Once, because every lever asks for it.
+        self._in_paper_language = {*filter(_is_in_paper_language, found)}
         self._durations = durations
         self._levers: tuple[Lever, ...] = ()
         self._answered: dict[ComparisonKey, PlannedAnswer] = {}
@@ -466,11 +468,10 @@ class AnswerCounter:
         self, new: Iterable[ComparisonKey], *, in_paper_language: bool = False
     ) -> tuple[str, ...]:
         """Return the claims of new answers that had none, perhaps in the paper's language only."""
-        keys = [[*self._answered], [*new]]
-        if in_paper_language:
-            keys = [[key for key in of_kind if _is_in_paper_language(key)] for of_kind in keys]
-        before = {key[0] for key in keys[0]}
-        return tuple(dict.fromkeys(key[0] for key in keys[1] if key[0] not in before))
+        counted = self._in_paper_language if in_paper_language else self._found
+        before = {key[0] for key in self._answered if key in counted}
+        added = [key[0] for key in new if key in counted]
+        return tuple(dict.fromkeys(name for name in added if name not in before))
 
 
 def _are_provided(needs: Iterable[Lever], levers: Collection[Lever]) -> bool:
