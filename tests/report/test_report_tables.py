@@ -94,7 +94,7 @@ def test_a_claim_has_one_line_and_folds_the_rest():
     assert (
         here == "2.0 (1.5 to 2.7)"
         and printed == "printed 1.20 here larger"
-        and measured == "8 blocks, 1 machine-day"
+        and measured == "8 blocks of 1 machine-day"
     )
     (fold,) = row.xpath(".//details")
     assert fold.find("summary").text_content().strip() == "A takes <longer> than B"
@@ -167,7 +167,7 @@ def test_the_reference_run_is_shown_only_beside_another_run():
     assert "reference run" not in shown_claims(HOLDS, NOT_RUN).text_content()
     shown = shown_claims(HOLDS, NOT_RUN, reference=[replace(HOLDS, verdict="mixed"), NOT_RUN])
     assert [row[-1].text_content() for row in shown.xpath("//tbody/tr")] == [
-        "8 blocks, 1 machine-dayreference run: mixed"
+        "8 blocks of 1 machine-dayreference run: mixed"
     ]
 
 
