@@ -27,7 +27,7 @@ from benchbook.cli.command import DONE, UsageError
 from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
-from benchbook.text.names import LANGUAGES, write_settings
+from benchbook.text.names import LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import format_count
 from benchbook.text.sentences import VERDICT_MEANINGS, write_printed, write_ratio
 from benchbook.text.suggestions import suggest_from_many
@@ -269,11 +269,13 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
         printed = f"Printed in {verdict.published_source}." if verdict.published_source else ""
         texts = [
             f"In the paper: {verdict.where}.{claimed}",
-            f"The numbers are of {verdict.headline}. {printed}" if verdict.blocks else "",
-            f"Other languages: {verdict.others}." if verdict.others else "",
+            f"The numbers are of {write_terms(verdict.headline)}. {printed}"
+            if verdict.blocks
+            else "",
+            f"Other languages: {write_terms(verdict.others)}." if verdict.others else "",
             verdict.in_the_paper,
             f"Beside it: {verdict.caveat}." if verdict.caveat else "",
-            f"Against it: {verdict.against_it}." if verdict.against_it else "",
+            f"Against it: {write_terms(verdict.against_it)}." if verdict.against_it else "",
             f"Why: {verdict.why}." if verdict.why else "",
         ]
         _print_explanation(console, texts, judged.list_comparisons(verdict.id, verdict.language))

@@ -24,7 +24,7 @@ from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.points import FrameRow, iterate_rows
 from benchbook.report.merged_run import T_TESTS
-from benchbook.text.names import FORMATS, LANGUAGES, write_settings
+from benchbook.text.names import FORMATS, LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import (
     NOT_PRINTED,
     format_comparison,
@@ -78,6 +78,7 @@ def load_templates(*folders: Path) -> Environment:
         "to_be": phrase_verdict,
         "apart": split_interval,
         "plural": format_count,
+        "terms": write_terms,
     }
     # From 32 characters on a number's cell may break into lines.
     environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": 32}

@@ -125,12 +125,13 @@ LEVELS: Final[dict[str, Mapping[str, str]]] = {
 """Levels whose names in print are not theirs, by factor; `name_network` names networks."""
 
 _SIDES: Final = (
-    FORMATS
+    LANGUAGES
+    | FORMATS
     | DRIVERS
     | MODELS
     | {name: CODECS[name] for name in ("jackson", "jaxb", "moxy", "xmldecoder", "dom")}
 )
-"""Levels that the sides of a claim name without their factors."""
+"""Levels that a claim's terms and titles name without their factors."""
 
 
 def name_metric(metric: str) -> str:
@@ -179,6 +180,6 @@ def write_settings(text: str) -> str:
 
 
 def write_terms(text: str) -> str:
-    """Return the terms of a claim's ratio as they are printed: ``xml / json`` as ``XML / JSON``."""
+    """Return a claim's terms or titles as they are printed: ``xml / json`` as ``XML / JSON``."""
     named = re.sub(r"[a-z_]+", lambda word: _SIDES.get(word[0], word[0]), text)
     return write_settings(named)
