@@ -47,7 +47,7 @@ def list_exhibit_labels(exhibit: Exhibit) -> Iterator[str]:
 
 
 def list_claim_labels(analysis: Analysis) -> Iterator[str]:
-    """Yield what each claim divides and where it ran."""
+    """Yield the ratio of each claim, and the place where it ran."""
     for claim in analysis.verdicts:
         line = write_line(claim)
         yield from (line.divided, line.place)

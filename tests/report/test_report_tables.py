@@ -37,7 +37,7 @@ HOLDS = ClaimVerdict(
     verdict="holds",
     words="2 of 3 for, 1 not run",
     language="python",
-    others="java: undecided (0 of 1 for, 1 open)",
+    others="Java: undecided (0 of 1 for, 1 open)",
     headline="a against b, n=1000",
     estimate=2.0,
     low=1.5,
@@ -101,7 +101,7 @@ def test_a_claim_has_one_line_and_folds_the_rest():
     folded = fold.text_content()
     assert all(
         part in folded
-        for part in ("1.20 to 2.00", "Table II", "java: undecided (0 of 1 for, 1 open)")
+        for part in ("1.20 to 2.00", "Table II", "Java: undecided (0 of 1 for, 1 open)")
     )
     (link,) = fold.xpath(".//a")
     assert (link.get("href"), link.get("data-filter")) == ("#t-tests", HOLDS.id)

@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
-import benchbook
 from benchbook import paths
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict
@@ -75,7 +74,7 @@ def hash_rules() -> str:
     """
     return hash_files(
         chain(
-            Path(benchbook.__file__).parent.rglob("*.py"),
+            Path(paths.__file__).parent.rglob("*.py"),
             paths.grids().glob("*.yaml"),
             paths.published_numbers().glob("*.csv"),
             paths.claims().iterdir(),

@@ -100,6 +100,7 @@ COMMANDS: Final = {
         "add_ask_options",
         "ask_questions",
     ),
+    "versus": Command("compare any two commands of yours", "versus", main="compare_commands"),
     "compare": Command("show which verdicts and ratios changed between two runs", "compare"),
     "figure": Command(
         "write a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",

@@ -4,10 +4,10 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
@@ -20,13 +20,15 @@ from benchbook.cli.command import DONE, FAILED, UsageError
 from benchbook.files import suite_files
 from benchbook.grid.grid_file import load_grid
 from benchbook.papers import exhibits, numbers
-from benchbook.papers.numbers import KeyedNumber
+from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots import latex
 from benchbook.plots.save import DATA_FORMATS, DRAWING_FORMATS, save_exhibit
 from benchbook.plots.style import Layout
 from benchbook.report.build import PAGE, EmptyReportError, ReportError, build_report
+from benchbook.sides import answer
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.suggestions import suggest_from_many
+from benchbook.version import describe_version
 
 MIN_WIDTH: Final = 3.0
 MAX_WIDTH: Final = 12.0
@@ -113,8 +115,9 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
 def write_figures(options: argparse.Namespace) -> int:
     """Write the named figures and tables and print their files, or list all names."""
     known = {**exhibits.FIGURES, **exhibits.TABLES}
+    own = {} if {*options.name} <= {*known} else answer.list_names()
     for name in options.name:
-        if name not in known:
+        if name not in known and name not in own:
             advice = suggest_from_many(name, known, "benchbook figure lists them")
             raise UsageError(f"no figure or table {name!r}: {advice}")
     if not options.name:
@@ -124,17 +127,24 @@ def write_figures(options: argparse.Namespace) -> int:
             rows.append({"name": name, "kind": kind, "title": _read_title(name)})
         print(output.format_table(rows))
         return DONE
-    run = selection.load_run(options)
     # The named ones, each in the formats that it can have.
     layout = Layout(options.width, titled=not options.no_title)
+    run = None
+    about: Mapping[str, Any]
     for name in options.name:
-        exhibit = exhibits.make_exhibit(run.analysis, name)
+        if name in own:
+            exhibit = answer.read_answer(name).make_exhibit()
+            about = {"drawn_by": describe_version()}
+        else:
+            run = run or selection.load_run(options)
+            exhibit = exhibits.make_exhibit(run.analysis, name)
+            about = exhibits.describe_exhibit(run.analysis, name, run.name)
         is_table = exhibit.drawing is None
         formats = options.format or (["tex", "csv"] if is_table else ["pdf"])
         if is_table and not {*formats} & {*DATA_FORMATS}:
             raise UsageError(f"{name} is a table: --format takes {', '.join(DATA_FORMATS)}")
-        about = exhibits.describe_exhibit(run.analysis, name, run.name)
-        for path in save_exhibit(exhibit, options.output / name, about, formats, layout):
+        stem = options.output / (make_key_part(name) if name in own else name)
+        for path in save_exhibit(exhibit, stem, about, formats, layout):
             print(path)
     return DONE
 
@@ -188,8 +198,11 @@ def print_numbers(options: argparse.Namespace) -> int:
     if options.key and options.find:
         raise UsageError("--find lists keys: give it words, or give keys without it")
 
-    # The papers' own numbers need no results of this machine.
+    # The papers' own numbers, and the user's questions, need no cells of a profile.
     printed = {number.key: number for number in numbers.list_printed()}
+    if any(key.startswith("versus.") for key in options.key):
+        for name in answer.list_names():
+            printed |= {number.key: number for number in answer.read_answer(name).list_numbers()}
     only_printed = bool(options.key) and {*options.key} <= {*printed}
     run = Run.read_reference() if only_printed else selection.load_run(options)
     analysis = run.analysis

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import benchbook
 from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.grid.code import normalise_code, read_notebook_code
@@ -26,7 +25,7 @@ from benchbook.servers import networks
 from benchbook.studies.catalogue import find_notebook, find_study_module, load_study
 from benchbook.studies.cell import CellParameters
 
-LIBRARY: Final = Path(benchbook.__path__[0])
+LIBRARY: Final = Path(paths.__file__).parent
 COMMITTED: Final = Path(__file__).with_name("units.json")
 
 PLUGIN_PREFIX: Final = "package "
@@ -216,7 +215,7 @@ def list_files(unit: str) -> list[Path]:
 def _find_unit(module: str) -> str:
     """Return the unit of a module; for a plug-in's or a new module, the unit of its package."""
     top = module.partition(".")[0]
-    if top != benchbook.__name__:
+    if top != LIBRARY.name:
         return PLUGIN_PREFIX + top
     return map_modules().get(module) or PLUGIN_PREFIX + module.rpartition(".")[0]
 
@@ -229,7 +228,7 @@ def map_modules() -> dict[str, str]:
         for path in list_files(unit):
             if path.suffix == ".py":
                 parts = path.relative_to(LIBRARY).with_suffix("").parts
-                units[".".join((benchbook.__name__, *parts)).removesuffix(".__init__")] = unit
+                units[".".join((LIBRARY.name, *parts)).removesuffix(".__init__")] = unit
     return units
 
 

@@ -31,6 +31,7 @@ METRIC_UNITS: Final = {
     "memory_rss": "B",
     "memory_pss": "B",
     "memory_change": "B",
+    "memory_peak": "B",
     "heap_change": "B",
     "memory_used": "B",
     "memory_total": "B",

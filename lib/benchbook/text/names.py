@@ -91,6 +91,7 @@ METRICS: Final = {
     "memory_percent": "memory share",
     "memory_used": "memory in use",
     "memory_total": "all memory",
+    "memory_peak": "peak memory",
     "markup_size": "markup",
     "markup_percent": "markup share",
 }

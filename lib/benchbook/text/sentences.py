@@ -56,7 +56,7 @@ def write_comparison(a: str, b: str, kind: str, metric: str, estimate: str) -> s
 
 
 def write_ratio(a: str, b: str, kind: str = "ratio") -> str:
-    """Return what a claim divides or subtracts, from its terms: ``XML / JSON``."""
+    """Return the ratio or difference of a claim from its terms: ``XML / JSON``."""
     return write_terms(f"{a} {'−' if kind == 'difference' else '/'} {b}")
 
 

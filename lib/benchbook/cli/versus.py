@@ -1,0 +1,93 @@
+"""`benchbook versus`: compare any two commands."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from benchbook.cli import output
+from benchbook.cli.command import DONE, FAILED, NoResultsError, UsageError
+from benchbook.sides.answer import NoBlocksError, read_answer
+from benchbook.sides.commands import TIMEOUT_S
+from benchbook.sides.measurement import BLOCKS
+from benchbook.sides.question import SidesError
+from benchbook.sides.versus import compare_sides
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `benchbook versus`."""
+    text = "commands to compare with the first one; or one name, whose answer is shown"
+    parser.add_argument("side", nargs="+", metavar="COMMAND", help=text)
+    text = "the question's name: blocks of other days are found by it"
+    parser.add_argument("--name", metavar="NAME", help=text)
+    text = "a command that runs once before each block, untimed"
+    parser.add_argument("--setup", metavar="COMMAND", help=text)
+    text = "all commands must print the same"
+    parser.add_argument("--check", action="store_true", help=text)
+    text = f"blocks to measure (default: {BLOCKS}; an interval needs 5)"
+    parser.add_argument("--blocks", type=int, default=BLOCKS, metavar="N", help=text)
+    text = "the smallest difference that matters (default: 5%%)"
+    parser.add_argument("--smallest", type=parse_share, default=0.05, metavar="P", help=text)
+    text = f"seconds after which a run is given up (default: {TIMEOUT_S:g})"
+    parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help=text)
+    text = "do not wait for a quiet machine"
+    parser.add_argument("--noisy", action="store_true", help=text)
+    output.add_json_option(parser)
+
+
+def parse_share(text: str) -> float:
+    """Return a share, of a number with ``%`` or of a fraction."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number)
+    except ValueError:
+        share = 0.0
+    if text.strip() != number:
+        share /= 100
+    if not 0 < share < 10:
+        raise argparse.ArgumentTypeError(f"must be above 0, such as 5% or 0.05 (got {text})")
+    return share
+
+
+def compare_commands(options: argparse.Namespace) -> int:
+    """Measure commands and print the answer, or print that of a name."""
+    try:
+        if len(options.side) == 1:
+            answer = read_answer(options.side[0])
+        else:
+            with Console(stderr=True).status("") as status:
+                answer = compare_sides(
+                    options.side,
+                    name=options.name,
+                    setup=options.setup,
+                    check=options.check,
+                    blocks=options.blocks,
+                    smallest=options.smallest,
+                    timeout_s=options.timeout,
+                    waits=not options.noisy,
+                    environment=_restore_environment(),
+                    show=status.update,
+                )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    except NoBlocksError as error:
+        raise NoResultsError(error.args[0]) from error
+    except SidesError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return FAILED
+    print(output.format_json(answer.to_json()) if options.json else answer)
+    return DONE
+
+
+def _restore_environment() -> Mapping[str, str]:
+    """Return the user's variables, without the one that the command sets for itself."""
+    variables = dict(os.environ)
+    with suppress(OSError):  # of systems without it
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        if not any(entry.startswith(b"OPENBLAS_NUM_THREADS=") for entry in given):
+            variables.pop("OPENBLAS_NUM_THREADS", None)
+    return variables

@@ -1,0 +1,166 @@
+"""Commands as sides: each run is a process of its own, which a small launcher starts.
+
+Time is the clock's around start and end of the process. User time, system time and peak memory are
+the kernel's, of the command and the processes that it waited for.
+"""
+
+import hashlib
+import json
+import shlex
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from benchbook.files.suite_files import TemporaryFolder
+from benchbook.servers import processes
+from benchbook.sides import launcher
+from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
+
+TIMEOUT_S: Final = 600.0
+"""Seconds after which a run is given up."""
+
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
+"""What a run of a command has."""
+
+_LAST_WORDS: Final = 200
+"""Characters of a failed command's last line that an error repeats."""
+
+
+class CommandRunner:
+    """Runs commands.
+
+    Parameters
+    ----------
+    commands
+        One text per side, split into words as a shell does, but run without one.
+    environment
+        The user's variables.
+    setup
+        A command that runs once before each block, untimed.
+    check
+        Whether all sides must print the same.
+    timeout_s
+        Seconds after which a run is given up.
+    """
+
+    operation = "run"
+
+    def __init__(
+        self,
+        commands: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        setup: str | None = None,
+        check: bool = False,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._words = [split_command(command) for command in commands]
+        self._setup = split_command(setup) if setup else None
+        self._environment = environment
+        self._check = check
+        self._timeout_s = timeout_s
+
+    @contextmanager
+    def start_block(self) -> Iterator[Callable[[int], SideRun]]:
+        """Start a launcher, and run the setup."""
+        with TemporaryFolder("cell") as folder:
+            output = folder / "printed"
+            with (folder / "launcher").open("wb") as log:
+                process = processes.spawn(
+                    # Without the module `site` it is smaller.
+                    [*processes.PYTHON, "-S", str(launcher.__file__)],
+                    env=self._environment,
+                    stdin=-1,
+                    stdout=-1,
+                    stderr=log,
+                    death_signal=signal.SIGTERM,
+                )
+            try:
+                block = CommandBlock(process, self._words, output, self._timeout_s)
+                if self._setup:
+                    block.run_words("the setup", self._setup)
+                block.keeps_printed = self._check
+                yield block.run_side
+            finally:
+                processes.stop(process, signal.SIGTERM)
+
+
+class CommandBlock:
+    """Runs the commands of one block, one after the other, by its launcher."""
+
+    def __init__(
+        self, process: Any, words: Sequence[Sequence[str]], output: Path, timeout_s: float
+    ) -> None:
+        self._process = process
+        self._words = words
+        self._output = output
+        self._timeout_s = timeout_s
+        self.keeps_printed = False
+        self._printed: dict[str, int] = {}
+        self.floor = float(process.stdout.readline() or 0)
+        """The launcher's own memory in B: a smaller peak cannot be told from it."""
+
+    def run_side(self, side: int) -> SideRun:
+        """Run a command; raises `SidesError` when it fails, hangs or prints something else."""
+        reply = self.run_words(LETTERS[side], self._words[side])
+        if self.keeps_printed:
+            self._compare_printed(side)
+        values = {metric: float(reply[metric]) for metric in METRICS}
+        return SideRun(side, reply["began_at"], values)
+
+    def run_words(self, name: str, words: Sequence[str]) -> Mapping[str, Any]:
+        """Run a command and return the launcher's reply; raises `SidesError` when it fails."""
+        request = {"words": words, "output": str(self._output), "timeout_s": self._timeout_s}
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            reply: Mapping[str, Any] = json.loads(self._process.stdout.readline())
+        except (OSError, ValueError) as error:
+            raise SidesError(f"{name} ({shlex.join(words)}): its launcher was killed") from error
+        if reply["status"] != 0:
+            raise SidesError(f"{name} ({shlex.join(words)}) {self._describe_failure(reply)}")
+        return reply
+
+    def _describe_failure(self, reply: Mapping[str, Any]) -> str:
+        if reply["status"] is None:
+            return f"did not end within {self._timeout_s:g} s: it was killed"
+        lines = Path(f"{self._output}.errors").read_text(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        status = reply["status"]
+        ended = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
+        return f"{ended}: {said[-1][-_LAST_WORDS:]}" if said else f"{ended}, without an error"
+
+    def _compare_printed(self, side: int) -> None:
+        self._printed.setdefault(hashlib.sha256(self._output.read_bytes()).hexdigest(), side)
+        if len(self._printed) > 1:
+            first, other = (LETTERS[one] for one in self._printed.values())
+            if first == other:
+                raise SidesError(f"{first} does not print the same each time: leave out --check")
+            raise SidesError(f"{other} does not print the same as {first}")
+
+
+def split_command(command: str) -> list[str]:
+    """Return the words of a command; raises `ValueError` when it cannot be started."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"{command!r}: {str(error).lower()}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise ValueError(f"{command!r}: there is no program {words[0] if words else ''!r} here")
+    return words
+
+
+def describe_commands(commands: Sequence[str], setup: str | None = None) -> SidesQuestion:
+    """Return commands as a question, which their digest names.
+
+    The digest includes the content of files that a command names, such as a script.
+    """
+    words = chain.from_iterable(map(split_command, commands))
+    named = [Path(word) for word in words if Path(word).is_file()]
+    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
+    digest = digest_values(commands, setup, contents)
+    return SidesQuestion(f"commands-{digest[:8]}", commands, digest)

@@ -1,0 +1,184 @@
+"""Functions of Python as sides: each block calls them in a process of its own.
+
+The process is a new Python with the caller's ``sys.path``. It gets the functions by cloudpickle, so
+that they may stand in a notebook. A call that is too short for the clock is repeated.
+"""
+
+import gc
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection, Pipe
+from time import time_ns
+from typing import Any, Final
+
+from benchbook.files.suite_files import TemporaryFolder
+from benchbook.measure import make_client_meters, time_action
+from benchbook.measure.timing import CLOCK_RESOLUTION, clock
+from benchbook.servers import processes
+from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
+
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+"""What calls of a function have; the memory of their process belongs to all sides."""
+
+MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
+"""A run is repeated until it is this long, in ns: then the clock's step is below 0.1 % of it."""
+
+
+class FunctionRunner:
+    """Runs functions.
+
+    Parameters
+    ----------
+    functions
+        One per side. Each takes what the setup returns; without a setup it takes nothing.
+    setup
+        Called once per block and untimed.
+    check
+        Takes the answers of the first side and of another one, and returns whether they agree.
+    """
+
+    operation = "call"
+
+    def __init__(
+        self,
+        functions: Sequence[Callable[..., object]],
+        setup: Callable[[], object] | None = None,
+        check: Callable[[Any, Any], object] | None = None,
+    ) -> None:
+        # Here, because only functions need it.
+        import cloudpickle
+
+        self._pickled: bytes = cloudpickle.dumps((functions, setup, check))
+
+    @contextmanager
+    def start_block(self) -> Iterator[Callable[[int], SideRun]]:
+        """Start a process and give it the functions."""
+        ours, theirs = Pipe()
+        with TemporaryFolder("cell") as folder, ours, (folder / "printed").open("w+b") as log:
+            with theirs:
+                process = processes.spawn(
+                    [*processes.PYTHON, "-m", __name__],
+                    env=processes.make_environment(folder),
+                    stdin=theirs.fileno(),
+                    stdout=log,
+                    stderr=log,
+                )
+            try:
+                _ask(ours, "paths", sys.path)
+                _ask(ours, "functions", self._pickled)
+                yield partial(_ask, ours, "run")
+            finally:
+                processes.stop(process)
+
+
+def _ask(channel: "Connection[Any, Any]", request: str, value: object) -> Any:
+    """Return the answer of the process that calls functions, or raise `SidesError`."""
+    try:
+        channel.send((request, value))
+        answer, failure = channel.recv()
+    except (EOFError, OSError) as error:
+        raise SidesError("the process that called the functions was killed") from error
+    if failure:
+        raise SidesError(failure)
+    return answer
+
+
+class _Caller:
+    """Calls the functions, in the process of a block."""
+
+    def __init__(self) -> None:
+        self._calls: list[Callable[[], object]] = []
+        self._counts: list[int] = []
+
+    def answer(self, request: str, value: Any) -> SideRun | None:
+        """Answer one request of `_ask`."""
+        if request == "run":
+            return self._run_side(value)
+        if request == "paths":
+            sys.path[:] = value
+            return None
+        import cloudpickle
+
+        functions, setup, check = cloudpickle.loads(value)
+        arguments = () if setup is None else (setup(),)
+        self._calls = [partial(function, *arguments) for function in functions]
+        # The first calls check the answers, and are the warm-up.
+        answers = []
+        for side, call in enumerate(self._calls):
+            try:
+                answers.append(call())
+            except Exception as error:
+                raise SidesError(f"{LETTERS[side]} raised {_describe_error(error)}") from error
+        for side, other in [*enumerate(answers)][1:]:
+            if check and not check(answers[0], other):
+                raise SidesError(f"{LETTERS[side]} does not return the same as {LETTERS[0]}")
+        self._counts = [_count_calls(call) for call in self._calls]
+        return None
+
+    def _run_side(self, side: int) -> SideRun:
+        call, count = self._calls[side], self._counts[side]
+
+        def repeat() -> None:
+            for _ in range(count):
+                call()
+
+        gc.collect()
+        began_at = time_ns()
+        _, readings = time_action(repeat, make_client_meters(METRICS))
+        return SideRun(side, began_at, {read.metric: read.value for read in readings}, count)
+
+
+def _count_calls(call: Callable[[], object]) -> int:
+    """Return how often a function is called, so that one run takes `MIN_RUN_NS` or more."""
+    count = 1
+    while True:
+        begin = clock()
+        for _ in range(count):
+            call()
+        spent = clock() - begin
+        if spent >= MIN_RUN_NS:
+            return count
+        count = max(2 * count, int(1.2 * count * MIN_RUN_NS / max(spent, 1)))
+
+
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Answer the requests at the socket on standard input until it is closed."""
+    channel: Connection[Any, Any] = Connection(0)
+    caller = _Caller()
+    while True:
+        try:
+            request, value = channel.recv()
+        except EOFError:
+            return
+        try:
+            answer, failure = caller.answer(request, value), ""
+        except SidesError as error:
+            answer, failure = None, str(error)
+        except Exception as error:
+            answer, failure = None, f"the functions cannot be called: {_describe_error(error)}"
+        channel.send((answer, failure))
+
+
+def describe_functions(functions: Sequence[Callable[..., object]]) -> SidesQuestion:
+    """Return functions as a question, which is named by them; its digest is of their source."""
+    sides = [getattr(function, "__name__", repr(function)) for function in functions]
+    digest = digest_values(*map(_read_source, functions))
+    return SidesQuestion(" ".join(sides), sides, digest)
+
+
+def _read_source(function: Callable[..., object]) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # of C, or typed into a plain Python
+        return f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Measuring any two sides, for `benchbook.versus` and the command of that name."""
+
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchbook.sides.answer import SidesAnswer, read_answer
+from benchbook.sides.commands import TIMEOUT_S, CommandRunner, describe_commands
+from benchbook.sides.functions import FunctionRunner, describe_functions
+from benchbook.sides.measurement import measure_blocks
+from benchbook.sides.question import LETTERS, SideRunner, SidesQuestion
+
+
+def compare_sides(
+    sides: Sequence[str | Callable[..., object]],
+    *,
+    name: str | None,
+    setup: Any,
+    check: bool | Callable[[Any, Any], object],
+    blocks: int,
+    smallest: float,
+    waits: bool,
+    timeout_s: float = TIMEOUT_S,
+    environment: Mapping[str, str] | None = None,
+    show: Callable[[str], None] = lambda _: None,
+) -> SidesAnswer:
+    """Measure blocks and return the answer of all blocks of the question.
+
+    Most parameters are those of `benchbook.versus`.
+
+    Parameters
+    ----------
+    timeout_s
+        Seconds after which a command is given up.
+    environment
+        The commands' variables; None: those of this process.
+    show
+        Called with a line on what is done at present.
+    """
+    if not 2 <= len(sides) <= len(LETTERS):
+        raise ValueError(f"2 to {len(LETTERS)} sides can be compared (got {len(sides)})")
+    if not 1 <= blocks <= 1000:
+        raise ValueError(f"blocks must be 1 to 1000 (got {blocks})")
+    if not 0 < smallest < 10:
+        raise ValueError(f"smallest must be above 0, such as 0.05 (got {smallest:g})")
+    commands = [side for side in sides if isinstance(side, str)]
+    functions = [side for side in sides if not isinstance(side, str)]
+    if commands and functions:
+        raise ValueError("a command and a function cannot be compared")
+    if commands:
+        content = describe_commands(commands, setup)
+        variables = dict(os.environ) if environment is None else environment
+        runner: SideRunner = CommandRunner(
+            commands, variables, setup=setup, check=bool(check), timeout_s=timeout_s
+        )
+    else:
+        content = describe_functions(functions)
+        runner = FunctionRunner(functions, setup, operator.eq if check is True else check or None)
+    question = SidesQuestion(name or content.name, content.sides, content.digest, smallest)
+    measure_blocks(question, runner, blocks, show, waits=waits)
+    return read_answer(question.name)

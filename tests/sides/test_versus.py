@@ -1,0 +1,226 @@
+"""Any two sides: what is run in which order, what is answered, what goes wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import nbformat
+import numpy as np
+import psutil
+import pytest
+
+import benchbook
+from benchbook import cli
+from benchbook.analysis.intervals import compute_interval
+from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
+from benchbook.measure.load import Load
+from benchbook.sides import answer, measurement
+from benchbook.sides.commands import describe_commands
+from benchbook.sides.measurement import _Turn, _write_block
+from benchbook.sides.question import SideRun, SidesError
+from checkout import ROOT
+from waiting import comes_true
+
+QUIET, BUSY = (Load(1.0, foreign, 0.0, 0, 0, {}) for foreign in (0.0, 1.0))
+DAY_S = 86_400
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch, results_folder):
+    monkeypatch.setattr(measurement, "BLOCK_S", 0.05)
+
+
+def write_blocks(question, ratios, *, days_ago=0.0, load=QUIET, first=1):
+    """Write blocks in which B takes `ratios` times as long as A."""
+    began = time.time() - days_ago * DAY_S
+    for number, ratio in enumerate(ratios, first):
+        turns = []
+        sides = [(0, "a", 1e8), (0, "b", 1e8), (1, "a", ratio * 1e8)]
+        for turn, (side, arm, value) in enumerate(sides, 1):
+            run = SideRun(side, int(began * 1e9), {"wall_time": value})
+            turns.append(_Turn(run, arm, 0, turn))
+        _write_block(question, "run", number, turns, load, began)
+
+
+@pytest.fixture
+def question(tmp_path):
+    script = tmp_path / "a.sh"
+    script.write_text("exit 0")
+    return replace(describe_commands([f"sh {script}", "true"]), name="mine")
+
+
+def test_a_command_that_takes_three_times_as_long_is_slower():
+    found = benchbook.versus("sleep 0.02", "sleep 0.06", blocks=5, waits=False, name="naps")
+    assert found.comparisons[0].stands == "for"
+    first, *_ = str(found).splitlines()
+    assert first.startswith("B takes ")
+    assert first.endswith("times as long as A: slower, by more than 5 %.")
+
+
+def test_each_side_goes_first_as_often_as_last_and_the_first_runs_twice():
+    benchbook.versus("true", "true", "true", blocks=2, waits=False, name="three")
+    frame = answer.read_blocks().query("metric == 'wall_time'")
+    orders = []
+    for _, block in frame.groupby("block"):
+        for _, turns in block.sort_values("turn").groupby("repetition"):
+            orders.append([*(turns["own_level"] + turns["arm"])])
+    assert {tuple(sorted(order)) for order in orders} == {("Aa", "Ab", "Ba", "Ca")}
+    assert all(order == later[::-1] for order, later in zip(orders[::2], orders[1::2], strict=True))
+
+
+def test_the_answer_is_that_of_the_papers_claims(question):
+    ratios = [1.2, 1.25, 1.3, 1.22, 1.28, 1.26]
+    write_blocks(question, ratios)
+    found = answer.read_answer("mine").comparisons[0]
+    wanted = compute_interval(np.log(ratios), ["one"] * len(ratios))
+    ends = [found.estimate, found.low, found.high]
+    assert np.allclose(np.log(ends), [wanted.estimate, wanted.low, wanted.high])
+    assert found.stands == "for"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ([1.2, 1.201, 1.199, 1.2, 1.2], "slower, by more than 5 %."),
+        ([0.8, 0.801, 0.799, 0.8, 0.8], "faster, by more than 5 %."),
+        ([1.0, 1.001, 0.999, 1.0, 1.0], "no difference of 5 % or more."),
+        ([1.06, 1.07, 1.05, 1.06, 1.06], "slower."),
+        ([1.04, 1.045, 1.055, 1.045, 1.05], "slower, perhaps by less than 5 %."),
+        ([0.8, 1.3, 1.1, 0.9, 1.4], "undecided."),
+        ([1.2, 1.2], "undecided, 2 of the 5 blocks that an interval needs."),
+    ],
+)
+def test_the_first_sentence_says_what_came_out(question, ratios, words):
+    write_blocks(question, ratios)
+    sentence = answer.read_answer("mine").list_sentences()[0]
+    assert sentence.endswith(f": {words}")
+
+
+def test_blocks_of_another_day_are_pooled_and_those_of_a_changed_script_are_not(tmp_path, question):
+    write_blocks(question, [1.2, 1.21, 1.19])
+    write_blocks(question, [1.2, 1.21, 1.19], days_ago=1, first=4)
+    found = answer.read_answer("mine")
+    assert (found.comparisons[0].blocks, found.comparisons[0].machine_days) == (6, 2)
+    assert "2 machine-days." in found.list_sentences()[1]
+    (tmp_path / "a.sh").write_text("exit 0 # changed")
+    changed = replace(describe_commands(question.sides), name="mine")
+    write_blocks(changed, [2.0] * 5, days_ago=-0.001)
+    found = answer.read_answer("mine")
+    assert found.comparisons[0].estimate == pytest.approx(2)
+    assert "Left out: 6 blocks of former commands or code." in str(found)
+
+
+def test_noisy_blocks_are_left_out_once_five_quiet_ones_are_there(question):
+    write_blocks(question, [2.0] * 5, load=BUSY)
+    assert answer.read_answer("mine").comparisons[0].estimate == pytest.approx(2)
+    assert "Other programs ran during 5 blocks" in str(answer.read_answer("mine"))
+    write_blocks(question, [1.0, 1.001, 1.0, 1.0, 1.0], first=6)
+    assert answer.read_answer("mine").comparisons[0].estimate == pytest.approx(1, abs=0.01)
+
+
+def test_peak_memory_is_that_of_the_command():
+    large = f"{sys.executable} -c \"len(b'x' * 10**8)\""
+    found = benchbook.versus("true", large, blocks=1, waits=False, name="large")
+    (memory,) = [row for row in found.comparisons if row.metric == "memory_peak"]
+    assert memory.mean_a > 1e8 > 3e7 > memory.mean_b
+
+
+@pytest.mark.parametrize(
+    ("sides", "status", "said"),
+    [
+        (["true", "false"], FAILED, "B (false) ended with status 1, without an error"),
+        (["true", "ls /nowhere"], FAILED, "No such file"),
+        (["true", "missing-program"], USAGE, "there is no program 'missing-program' here"),
+        (["true", "sh -c 'kill -9 $$'"], FAILED, "was killed by signal 9"),
+        (["true", "echo 'a"], USAGE, "no closing quotation"),
+        (["true", "echo 2", "--check"], FAILED, "B does not print the same as A"),
+        (["date +%N", "true", "--check"], FAILED, "does not print the same"),
+        (["true", "sleep 60", "--timeout", "0.2"], FAILED, "did not end within 0.2 s"),
+        (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
+        (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: the names are none yet"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_one_line_and_leaves_nothing(sides, status, said, capsys):
+    assert cli.main(["versus", "--noisy", *sides]) == status
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+    assert not [one for one in psutil.Process().children(recursive=True) if one.name() == "sleep"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_command_ends_the_side_that_runs(number, tmp_path):
+    marker = f"{os.getpid()}.{int(number)}"
+    words = [sys.executable, "-m", "benchbook.cli", "versus", "--noisy", f"sleep {marker}", "true"]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        assert comes_true(lambda: find_sleep(marker))
+        process.send_signal(number)
+    assert comes_true(lambda: not find_sleep(marker))
+
+
+def find_sleep(marker):
+    running = psutil.process_iter(["cmdline"])
+    return [one for one in running if one.info["cmdline"] == ["sleep", marker]]
+
+
+def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_path):
+    log = tmp_path / "log"
+
+    def setup():
+        with log.open("a") as file:
+            print(os.getpid(), file=file)
+        return [3, 1, 2]
+
+    found = benchbook.versus(
+        sorted, lambda given: sorted(given), setup=setup, check=True, blocks=3, waits=False
+    )
+    # One more process tries the sides.
+    assert len(log.read_text().split()) == len({*log.read_text().split()}) == 4
+    assert found.name == "sorted <lambda>"
+    shown = found._repr_html_()
+    assert "<svg" in shown
+    assert "3 of the 5 blocks that an interval needs" in shown
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "said"),
+    [
+        (lambda: 2, {"check": True}, "B does not return the same as A"),
+        (lambda: 1 / 0, {}, "B raised ZeroDivisionError: division by zero"),
+        (lambda: os._exit(1), {}, "the process that called the functions was killed"),
+        (lambda: 1, {"setup": lambda: 1 / 0}, "the functions cannot be called: ZeroDivisionError"),
+    ],
+)
+def test_a_function_that_fails_is_named(function, options, said):
+    with pytest.raises(SidesError, match=said):
+        benchbook.versus(lambda: 1, function, blocks=1, waits=False, **options)
+
+
+def test_the_commands_for_figures_numbers_and_rows_know_the_question(question, tmp_path, capsys):
+    write_blocks(question, [1.2, 1.21, 1.19, 1.2, 1.2])
+    assert cli.main(["figure", "mine", "--format", "svg,csv", "--output", str(tmp_path)]) == DONE
+    assert (tmp_path / "mine.svg").read_text().count("<svg") == 1
+    capsys.readouterr()
+    assert cli.main(["number", "versus.mine.b.wall-time"]) == DONE
+    assert capsys.readouterr().out.startswith("1.2")
+    sql = "SELECT count(*) AS rows FROM all_observations WHERE question = 'mine'"
+    assert cli.main(["results", "--sql", sql]) == DONE
+    assert "15" in capsys.readouterr().out
+    assert cli.main(["versus", "mine", "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)[0]["stands"] == "for"
+
+
+def test_the_notebooks_cell_answers():
+    notebook = nbformat.read(ROOT / "notebooks" / "08_versus.ipynb", 4)
+    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    *before, call = cell.source.split("\n\n\n")
+    names = {"__name__": "__main__"}
+    exec("\n".join(before), names)
+    quick = call.replace("check=True", "check=True, blocks=1, waits=False")
+    found = eval(quick, names)
+    assert [*found.sides.values()] == ["use_json", "use_orjson"]
