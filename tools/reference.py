@@ -29,7 +29,6 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
-from benchbook.cli.claims import MEANINGS
 from benchbook.grid.cells import list_judged_results
 from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine
@@ -41,6 +40,7 @@ from benchbook.report.text import describe_aa_checks, describe_hosts, describe_n
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect, format_csv
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text.sentences import VERDICT_MEANINGS
 from tools import crate
 
 PAGE: Final = "verdicts.md"
@@ -207,7 +207,7 @@ class StudyLines:
         notes = claim_lines.number_notes(comparisons, claims)
         judged, apart, absent = list[list[str]](), list[list[str]](), list[tuple[str, str]]()
         for claim in claim_lines.sort_by_verdict(claims):
-            line = claim_lines.write_line(claim, claim_lines.list_note_numbers(claim, notes))
+            line = claim_lines.write_line(claim, notes.values())
             numbers = ", ".join(map(str, line.notes))
             if line.verdict == "not run":
                 absent.append((line.says, line.why))
@@ -269,7 +269,7 @@ def render_page(
         "counts": [list(counts), *counts.replace(0, "–").to_numpy().tolist()],
         "failed": failed,
         "findings": len({claim.finding for claim in claim_lines.list_failed(verdicts)}),
-        "meanings": list(MEANINGS.items()),
+        "meanings": list(VERDICT_MEANINGS.items()),
         "studies": [
             StudyLines.of(study, verdicts, comparisons)
             for study in dict.fromkeys(claim.study for claim in verdicts)

@@ -17,7 +17,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import compute_interval
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.study_means import StudyMeans
-from benchbook.explorer.text import write_comparison
+from benchbook.explorer.text import write_result
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import METRIC_UNITS, name_parameter_column
 
@@ -233,9 +233,9 @@ def test_formats_of_one_cell_are_paired_by_block():
     )
     assert found["published"] == pytest.approx(7850 / 2080)
     assert (
-        write_comparison(Comparison(**found.to_dict()))
+        write_result(Comparison(**found.to_dict()))
         == "XML took 4.02 (3.92 to 4.12) times as long as JSON, in 5 blocks of 1 machine-day; "
-        "the paper's ratio is 3.77 (Case 1 table)."
+        "printed 3.77 (Case 1 table)."
     )
 
 

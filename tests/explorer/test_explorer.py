@@ -19,7 +19,7 @@ from benchbook.analysis.study_means import StudyMeans
 from benchbook.cli.command import DONE
 from benchbook.explorer import questions, site
 from benchbook.explorer.questions import Answer, Answers
-from benchbook.explorer.text import describe_comparison, label_control, label_level, label_option
+from benchbook.explorer.text import describe_comparison, label_control, label_option
 from benchbook.papers import exhibits
 from benchbook.registry import products
 from browser import WatchedPage, needs_browser, start_browser
@@ -96,10 +96,10 @@ def test_no_two_quantities_have_the_same_label_or_ratios_and_no_choice_two_answe
 
 
 def test_no_two_databases_have_the_same_label():
-    called = [label_level("database", database) for database in products.ADAPTERS]
+    called = [products.name_level("database", database) for database in products.ADAPTERS]
     assert len({*called}) == len(called) and {
         "MongoDB",
-        "MongoDB, mongoengine",
+        "MongoDB (mongoengine)",
         "MySQL (tables)",
     } < {*called}
 
@@ -112,7 +112,7 @@ def test_every_option_has_a_label_in_plain_words(committed: Analysis):
         for name, options in answers.options.items():
             labels += [label_option(pairs, name, option) for option in options]
         assert not any("_" in label for label in labels), pairs.name
-    assert label_level("process", "together") == "both in one process"
+    assert products.name_level("process", "together") == "both in one process"
 
 
 def test_an_answer_from_noisy_blocks_only_is_marked_as_no_verdict(committed: Analysis):

@@ -22,14 +22,16 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import compute_geometric_interval, compute_interval
 from benchbook.analysis.runs import Analysis
 from benchbook.papers import exhibits, replication
-from benchbook.plots import exhibit, labels, points, style
+from benchbook.plots import exhibit, points, style
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.repetitions import draw_repetitions
 from benchbook.plots.save import draw_exhibit, save_exhibit
 from benchbook.plots.sheet import list_log_ticks
+from benchbook.registry import products
 from benchbook.results.views import quote_formula
 from benchbook.servers import processes
 from benchbook.text import number_format
+from benchbook.text.names import name_level
 from benchbook.version import describe_version
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
@@ -370,8 +372,8 @@ def test_timed_out_values_are_marked(observed):
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["timed_out"].to_dict() == {
         "MongoDB": True,
-        "PostgreSQL": False,
-        "PostgreSQL, JSONB": False,
+        "PostgreSQL (tables)": False,
+        "PostgreSQL (JSONB)": False,
     }
     assert any("ran out" in note for note in exhibit.notes)
     table = exhibits.TABLES["crud_table3_insert_replicated"](analysis).frame.set_index("Database")
@@ -412,9 +414,9 @@ def with_others(observed: pd.DataFrame) -> Analysis:
 )
 def test_a_plug_ins_adapter_that_was_not_checked_is_marked_at_its_numbers(name, with_others):
     exhibit = exhibits.TABLES[name](with_others)
-    caveat = "Microsoft SQL Server is not checked on its server (benchbook servers check sqlserver)"
+    caveat = "SQL Server is not checked on its server (benchbook servers check sqlserver)"
     assert caveat in exhibit.notes
-    row = exhibit.frame[exhibit.frame.iloc[:, 0] == "Microsoft SQL Server"].astype(str)
+    row = exhibit.frame[exhibit.frame.iloc[:, 0] == "SQL Server"].astype(str)
     assert row.map(lambda text: "not checked" in text).any(axis=None)
 
 
@@ -594,13 +596,12 @@ def test_replication_averages_the_networks_and_sizes_of_its_claims(
             wanted = build_term_settings(claim, {"role": role})
             for side in measured.choose_means("python", wanted, claim.pooled).values():
                 database, model = (
-                    labels.name_database(str(side.settings["database"])),
-                    str(side.settings["model"]),
+                    products.name_database(str(side.settings["database"])),
+                    name_level("model", side.settings["model"]),
                 )
-                series = replication.LEVEL_NAMES["model"][model]
                 days = measured.machine_days[side.blocks]
                 expected = compute_geometric_interval(side.values, days).estimate
-                assert here[f"{database}, {role}", series] == pytest.approx(expected)
+                assert here[f"{database}, {role}", model] == pytest.approx(expected)
                 compared += 1
     assert compared > 20
 

@@ -111,10 +111,10 @@ def test_every_decoder_is_divided_by_its_languages_json_codec(
     ):
         row = found.loc[side]
         text = format_estimate(row["estimate"], row["low"], row["high"])
-        assert rows.loc[("100,000", name), "Elapsed time, here"] == text
-    assert rows.loc[("100,000", "msgspec"), "Elapsed time, here"].startswith("0.500")
-    assert rows.loc[("100,000", "msgspec"), "Elapsed time, published"] == "–"
-    assert rows.loc[("100,000", "DOM"), "Elapsed time, published"] == written(310017.47 / 7497.36)
+        assert rows.loc[("100,000", name), "Time, here"] == text
+    assert rows.loc[("100,000", "msgspec"), "Time, here"].startswith("0.500")
+    assert rows.loc[("100,000", "msgspec"), "Time, published"] == "–"
+    assert rows.loc[("100,000", "DOM"), "Time, published"] == written(310017.47 / 7497.36)
     assert list(rows.index[rows["Nearest"] == "nearest"]) == [
         ("20,000", "XMLDecoder"),
         ("100,000", "XMLDecoder"),
@@ -133,7 +133,7 @@ def test_every_condition_of_both_drivers_has_ratios_or_says_not_run(on_two_stack
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
     frame = exhibits.TABLES["drivers_pairs"](Analysis.from_observations(mine)).frame
     assert len(frame) == 32
-    pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
+    pairs = frame[["Node.js: time, here", "Python: CPU time, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
     row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
     found = Analysis.from_observations(mine[mine["study"] == "drivers"]).tables
@@ -141,8 +141,10 @@ def test_every_condition_of_both_drivers_has_ratios_or_says_not_run(on_two_stack
     of_mongoose = [one for one in of_find if one.a == "Mongoose"]
     one = next(one for one in of_mongoose if one.settings["attributes"] == 6)
     assert row["Node.js: time, here"] == format_estimate(one.estimate, one.low, one.high)
-    assert row["Node.js: heap, here"] == row["Node.js: RSS, here"]
-    assert row["Node.js: heap, here"].endswith(") KB"), "memory has a difference, and no ratio"
+    assert row["Node.js: new memory on the heap, here"] == row["Node.js: new memory, here"]
+    assert row["Node.js: new memory on the heap, here"].endswith(") KB"), (
+        "memory has a difference, and no ratio"
+    )
 
 
 def test_cold_ratios_have_the_published_ones_and_say_which_are_near(

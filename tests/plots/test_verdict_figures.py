@@ -11,7 +11,6 @@ import constructed
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict
-from benchbook.cli import claims
 from benchbook.papers import exhibits
 from benchbook.plots import claim_lines
 from benchbook.plots.claims_plot import find_claimed_range
@@ -19,6 +18,7 @@ from benchbook.plots.exhibit import ClaimSheet, Exhibit
 from benchbook.plots.save import draw_exhibit
 from benchbook.plots.sheet import list_log_ticks
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text.sentences import VERDICT_MEANINGS
 from tools import reference
 
 CLAIM = ClaimVerdict(
@@ -145,7 +145,7 @@ def test_every_verdict_has_a_mark_and_is_above_its_counts():
     )
     texts = [*chain.from_iterable(axes.texts for axes in figure.axes)]
     lines = " ".join(text.get_text().replace("\n", " ") for text in texts)
-    rest = "2.0 (1.5 to 2.7); printed 1.90; as printed 8 blocks, 2 machine-days"
+    rest = "2.0 (1.5 to 2.7); printed 1.90; as printed 8 blocks of 2 machine-days"
     assert f"2 of 3 for, 1 open {rest}" in lines and f"mixed 2 of 4 for {rest}" in lines
     assert {"mostly holds", "mixed"} <= {text.get_text() for text in texts}
     assert {"mostly holds", "mixed"} <= {text.get_text() for text in figure.legends[0].get_texts()}
@@ -213,8 +213,10 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
 def test_the_reference_page_explains_each_verdict(judged: Analysis):
     nothing = pd.DataFrame()
     said = reference.render_page("quick", judged.verdicts, judged.comparisons, [], nothing)
-    assert tuple(claims.MEANINGS) == VERDICTS
-    assert all(f"| {verdict} | {meaning} |" in said for verdict, meaning in claims.MEANINGS.items())
+    assert tuple(VERDICT_MEANINGS) == VERDICTS
+    assert all(
+        f"| {verdict} | {meaning} |" in said for verdict, meaning in VERDICT_MEANINGS.items()
+    )
 
 
 def test_the_reference_tables_have_every_claim_and_comparison(judged: Analysis):

@@ -101,12 +101,12 @@ def test_a_plug_ins_database_is_compared_with_every_store_and_named(
 import json, os, sys
 sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
 from benchbook.analysis import claim_files
-from benchbook.plots import labels
+from benchbook.registry import products
 pairs = []
 for comparisons in claim_files.load_paper_comparisons("crud"):
     pairs += comparisons.list_pairs()
 compared = {a for a, b in pairs if b == "newcomer"}
-print(json.dumps([sorted(compared), labels.name_database("newcomer")]))
+print(json.dumps([sorted(compared), products.name_database("newcomer")]))
 """
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ

@@ -198,7 +198,8 @@ def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     assert f"99 % interval {low} to {high}" in lead.about and lead.about.endswith(
         f"{ratio_plot.describe_place(claim)}."
     )
-    assert f"**{one.text} times**" in write_answer(merged, study)
+    answer = write_answer(merged, study)
+    assert f"**{lead.ratio}**" in answer and answer.endswith(lead.about)
     drawn = exhibits.FIGURES["overview"](committed).frame
     assert claim.estimate in drawn.loc[drawn["source"] == "here", "value"].tolist()
 

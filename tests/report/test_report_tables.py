@@ -37,7 +37,7 @@ HOLDS = ClaimVerdict(
     verdict="holds",
     words="2 of 3 for, 1 not run",
     language="python",
-    others="java: undecided (0 of 1 for, 1 open)",
+    others="Java: undecided (0 of 1 for, 1 open)",
     headline="a against b, n=1000",
     estimate=2.0,
     low=1.5,
@@ -94,14 +94,14 @@ def test_a_claim_has_one_line_and_folds_the_rest():
     assert (
         here == "2.0 (1.5 to 2.7)"
         and printed == "printed 1.20 here larger"
-        and measured == "8 blocks, 1 machine-day"
+        and measured == "8 blocks of 1 machine-day"
     )
     (fold,) = row.xpath(".//details")
     assert fold.find("summary").text_content().strip() == "A takes <longer> than B"
     folded = fold.text_content()
     assert all(
         part in folded
-        for part in ("1.20 to 2.00", "Table II", "java: undecided (0 of 1 for, 1 open)")
+        for part in ("1.20 to 2.00", "Table II", "Java: undecided (0 of 1 for, 1 open)")
     )
     (link,) = fold.xpath(".//a")
     assert (link.get("href"), link.get("data-filter")) == ("#t-tests", HOLDS.id)
@@ -167,7 +167,7 @@ def test_the_reference_run_is_shown_only_beside_another_run():
     assert "reference run" not in shown_claims(HOLDS, NOT_RUN).text_content()
     shown = shown_claims(HOLDS, NOT_RUN, reference=[replace(HOLDS, verdict="mixed"), NOT_RUN])
     assert [row[-1].text_content() for row in shown.xpath("//tbody/tr")] == [
-        "8 blocks, 1 machine-dayreference run: mixed"
+        "8 blocks of 1 machine-dayreference run: mixed"
     ]
 
 

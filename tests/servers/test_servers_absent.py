@@ -41,7 +41,7 @@ def test_its_cells_are_skipped_with_that_reason_and_keep_their_titles() -> None:
     reasons = {cell.missing for cell in plan.cells if "couchbase" in cell.product}
     reasons |= {group.why for group in plan.skipped if "couchbase" in group.what}
     assert reasons == {INSTALL}
-    assert products.format_title("sqlserver+relational") == "SQL Server"
+    assert products.name_database("sqlserver+relational") == "SQL Server"
     planned = make_plan(["crud"], "paper", everywhere=True).cells
     assert {"couchbase", "sqlserver"} <= {cell.product for cell in planned}
 

@@ -20,10 +20,10 @@ from benchbook.analysis.claims import (
     MeasuredClaim,
     Settings,
     build_term_settings,
+    describe_level,
     find_published_ratio,
     format_levels,
     list_levels,
-    name_level,
 )
 from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compare_means
 from benchbook.analysis.published import Terms
@@ -292,7 +292,7 @@ def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
         if setting is None:
             continue
         levels = list_levels(setting)
-        text = " or ".join(name_level(name, level) for level in levels)
+        text = " or ".join(describe_level(name, level) for level in levels)
         # A number does not say what it counts.
         is_text = all(isinstance(level, str) for level in levels)
         words.append(text if is_text else f"{name}={text}")
@@ -311,7 +311,7 @@ def _explain_missing(
             if missing is None:
                 return f"{why} with the settings of the others"
             levels = [
-                f"{setting}={' or '.join(name_level(setting, level) for level in levels)}"
+                f"{setting}={' or '.join(describe_level(setting, level) for level in levels)}"
                 for setting, levels in missing.items()
             ]
             return f"{why} with {', '.join(levels)}" if levels else why

@@ -24,7 +24,7 @@ from benchbook.analysis.published import (
 from benchbook.analysis.quantities import QuantityKey
 from benchbook.files.yaml_file import StrictModel
 from benchbook.registry.papers import Language, find_language
-from benchbook.registry.products import STORES, format_title
+from benchbook.registry.products import STORES, name_database
 
 Level: TypeAlias = bool | int | float | str
 
@@ -350,9 +350,9 @@ def format_levels(levels: Mapping[str, Level]) -> str:
     return ", ".join(f"{name}={format_level(level)}" for name, level in levels.items())
 
 
-def name_level(name: str, level: Level) -> str:
+def describe_level(name: str, level: Level) -> str:
     """Return a level in words; databases have their titles."""
-    return format_title(str(level)) if name == "database" else format_level(level)
+    return name_database(str(level)) if name == "database" else format_level(level)
 
 
 def build_term_settings(claim: MeasuredClaim, levels: Mapping[str, Level]) -> dict[str, Settings]:
@@ -452,4 +452,4 @@ class PaperComparisons(StrictModel):
 
     def words(self, level: str) -> str:
         """Return a level in words."""
-        return self.labels.get(level) or name_level(self.by, level)
+        return self.labels.get(level) or describe_level(self.by, level)

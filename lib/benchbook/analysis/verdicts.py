@@ -18,8 +18,8 @@ from benchbook.analysis.claims import (
     Gap,
     MeasuredClaim,
     UnmeasuredClaim,
+    describe_level,
     list_levels,
-    name_level,
 )
 from benchbook.analysis.comparisons import Comparison, Outcome, TableRow
 from benchbook.analysis.forecast import (
@@ -419,7 +419,7 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
             levels = list_levels(setting)
             languages = [find_language(level) for level in levels]
             chosen = languages.index(row.language) if row.language in languages else 0
-            words.append(name_level(name, levels[chosen]))
+            words.append(describe_level(name, levels[chosen]))
         names.append(", ".join(words))
     ((factor, ends),) = claim.over.items()
     last, first = (f"at {factor}={format_level(ends[end])}" for end in (-1, 0))

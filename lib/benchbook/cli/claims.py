@@ -5,7 +5,6 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,27 +27,15 @@ from benchbook.cli.command import DONE, UsageError
 from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
-from benchbook.text.number_format import (
-    format_count,
-    format_number,
-)
+from benchbook.text.names import LANGUAGES, write_settings, write_terms
+from benchbook.text.number_format import format_count
+from benchbook.text.sentences import VERDICT_MEANINGS, write_printed, write_ratio
 from benchbook.text.suggestions import suggest_from_many
 
 INTERVAL_COLUMN: Final = "here (99 % interval)"
 BAR: Final = " | "
 INDENT: Final = 16
 """Columns before a claim's sentence, where the verdict is."""
-
-MEANINGS: Final = {
-    "holds": "all comparisons that ran are for it",
-    "mostly holds": "at least two thirds are for it",
-    "does not hold": "at least two thirds are against it",
-    "mixed": "at least two are for it, two against it, and each side has at least a quarter",
-    "undecided": "none of these: too few blocks, or intervals too wide, to tell",
-    "not comparable": "it ran, but not under the conditions of the paper",
-    "not run": "none of its comparisons ran here",
-}
-"""The meaning of each verdict on a claim."""
 
 COMPARISON_FIELDS: Final = (
     "a", "b", "label", "language", "kind", "unit", "estimate", "low", "high", "error", "t", "df",
@@ -88,11 +75,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
     output.add_json_option(parser)
     selection.add_run_options(parser)
-    width = max(map(len, MEANINGS)) + 2
+    width = max(map(len, VERDICT_MEANINGS)) + 2
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "\n".join([
         "verdicts:",
-        *(f"  {verdict.ljust(width)}{meaning}" for verdict, meaning in MEANINGS.items()),
+        *(f"  {verdict.ljust(width)}{meaning}" for verdict, meaning in VERDICT_MEANINGS.items()),
         "",
         "A comparison is for its claim when its 99 % interval lies on the claimed side",
         "and its ratio is beyond the smallest difference that matters (docs/method.md).",
@@ -282,32 +269,24 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
         printed = f"Printed in {verdict.published_source}." if verdict.published_source else ""
         texts = [
             f"In the paper: {verdict.where}.{claimed}",
-            f"The numbers are of {verdict.headline}. {printed}" if verdict.blocks else "",
-            f"Other languages: {verdict.others}." if verdict.others else "",
+            f"The numbers are of {write_terms(verdict.headline)}. {printed}"
+            if verdict.blocks
+            else "",
+            f"Other languages: {write_terms(verdict.others)}." if verdict.others else "",
             verdict.in_the_paper,
             f"Beside it: {verdict.caveat}." if verdict.caveat else "",
-            f"Against it: {verdict.against_it}." if verdict.against_it else "",
+            f"Against it: {write_terms(verdict.against_it)}." if verdict.against_it else "",
             f"Why: {verdict.why}." if verdict.why else "",
         ]
         _print_explanation(console, texts, judged.list_comparisons(verdict.id, verdict.language))
-    for fact in judged.facts:
-        print("fact, not counted")
-        texts = [
-            fact["says"],
-            f"In the paper: {fact['where']}.",
-            f"It cannot fail here: {fact['fact']}.",
-            fact["id"],
-        ]
-        _print_explanation(console, texts, judged.list_comparisons(fact["id"]))
-    for claim in judged.not_testable:
-        print("not testable, not counted")
-        texts = [
-            claim["says"],
-            f"In the paper: {claim['where']}.",
-            f"Nothing that could be measured would speak for or against it: {claim['why']}.",
-            claim["id"],
-        ]
-        _print_explanation(console, texts, [])
+    # Facts and claims that are not testable have no verdict.
+    nothing = "Nothing that could be measured would speak for or against it"
+    uncounted = [("fact", fact, f"It cannot fail here: {fact['fact']}.") for fact in judged.facts]
+    uncounted += [("not testable", one, f"{nothing}: {one['why']}.") for one in judged.not_testable]
+    for kind, claim, why in uncounted:
+        print(f"{kind}, not counted")
+        texts = [claim["says"], f"In the paper: {claim['where']}.", why, claim["id"]]
+        _print_explanation(console, texts, judged.list_comparisons(claim["id"]))
 
 
 def _print_explanation(
@@ -325,11 +304,13 @@ def _print_explanation(
 
 def _to_table_row(row: Comparison) -> dict[str, object]:
     return {
-        "language": row.language,
-        "comparison": BAR.join(filter(None, [f"{row.a} / {row.b}", row.label])),
+        "language": LANGUAGES[row.language],
+        "comparison": BAR.join(
+            filter(None, [write_ratio(row.a, row.b, row.kind), write_settings(row.label)])
+        ),
         "stands": row.stands,
         INTERVAL_COLUMN: row.words,
-        "printed": "" if isnan(row.published) else format_number(row.published),
+        "printed": write_printed(row.published),
         "blocks": row.blocks or "",
         "days": row.machine_days or "",
         "why": row.reason,

@@ -19,6 +19,7 @@ from benchbook.cli.command import DONE, NoResultsError, UsageError
 from benchbook.plots import provenance
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import STUDIES
+from benchbook.text.names import name_metric, write_settings
 from benchbook.text.number_format import format_count, format_number, format_quantity
 
 MAX_LISTED: Final = 6
@@ -186,6 +187,11 @@ def _describe_change(row: Comparison) -> tuple[str, str]:
     """Return the factor of a change, and what changed from how much to how much."""
     less, more = ("faster", "slower") if row.metric in DURATION_METRICS else ("less", "more")
     factor = f"{_format_factor(row)} times {less if row.estimate < 1 else more}"
-    name = f"{row.study} {row.operation} {row.metric} of the {row.role}".replace("_", " ")
+    name = (
+        f"{row.study} {row.operation.replace('_', ' ')} {name_metric(row.metric)} of the {row.role}"
+    )
     amounts = " -> ".join(format_quantity(value, row.unit) for value in (row.mean_b, row.mean_a))
-    return factor, f"{name}: {amounts} | {row.label}"
+    return (
+        factor,
+        f"{name}: {amounts} | {write_settings(row.label)}",
+    )

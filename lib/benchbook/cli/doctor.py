@@ -34,6 +34,7 @@ from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import AvailableServer
 from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text import names
 
 ComponentGroup: TypeAlias = Literal[
     "ready", "Can be added with a command", "Needs a container or an address"
@@ -266,7 +267,7 @@ def _describe_adding(product: str) -> tuple[ComponentGroup, str]:
 def _list_languages() -> list[Component]:
     components = [Component("languages", "Python", "ready", platform.python_version())]
     for name in harness.PROGRAMMING_LANGUAGES[1:]:
-        title = labels.LANGUAGES[name]
+        title = names.LANGUAGES[name]
         found = harness.find_harness(name)
         if isinstance(found, harness.Harness):
             version = found.version.removeprefix(f"{name} ")

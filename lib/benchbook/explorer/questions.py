@@ -19,8 +19,9 @@ from benchbook.analysis.paper_comparisons import compare_levels
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
 from benchbook.analysis.study_means import MatchedMeans, StudyMeans
-from benchbook.explorer.text import label_factor, label_side
+from benchbook.explorer.text import label_side
 from benchbook.studies.catalogue import load_study
+from benchbook.text.names import name_factor
 
 _IN_OTHER_UNIT: Final = {
     derived.of[0]: derived.metric
@@ -69,7 +70,7 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
         if len(values) > 1 and name not in compared:
             labels = {str(level): label_side(name, level) for level in values}
             pairs = PaperComparisons.model_construct(
-                name=f"by {label_factor(name)}",
+                name=f"by {name_factor(name)}",
                 by=name,
                 pairs=(),
                 quantities=(),

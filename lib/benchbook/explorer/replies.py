@@ -33,14 +33,12 @@ from benchbook.explorer.text import (
     classify_fastest,
     classify_level,
     describe_need,
-    label_level,
-    mark_noisy_blocks,
     omit_folder,
     write_sentence,
 )
 from benchbook.grid.cells import list_result_keys
 from benchbook.plots import labels
-from benchbook.registry.products import format_title
+from benchbook.registry.products import name_database, name_level, parse_name
 from benchbook.studies.cell import CellParameters
 from benchbook.text.number_format import (
     format_count,
@@ -48,6 +46,7 @@ from benchbook.text.number_format import (
     format_number,
     format_quantity,
 )
+from benchbook.text.sentences import mark_noisy_blocks, write_comparison
 
 _CELL_STATES: Final = {
     "todo": "its cell has not run yet",
@@ -184,12 +183,12 @@ def _compare_times(question: Question, means: pd.DataFrame) -> list[OperationAns
         question.by, question.loose, quantities
     ):
         names = {
-            level: _label_level(question.by, level, {level: side}, versions)
+            level: _name_level(question.by, level, {level: side}, versions)
             for level, side in sides.items()
         }
         label = ""
         if question.row:
-            label = _label_level(question.row, common.get(question.row), sides, versions)
+            label = _name_level(question.row, common.get(question.row), sides, versions)
         about = {"operation": quantity[0], "language": language, "settings": common, "label": label}
         answer = _compare_with_fastest(question, about, sides, names, measured)
         if answer:
@@ -326,11 +325,11 @@ def _compare_sizes(means: pd.DataFrame) -> list[OperationAnswer]:
         state: State = "larger" if bars else "smallest"
         value = float(size)
         share, ratio = value / largest, value / smallest
-        bars.append(Bar(label_level("format", level), value, "B", share, state, ratio))
+        bars.append(Bar(name_level("format", level), value, "B", share, state, ratio))
     most, least = bars[-1], bars[0]
     times = format_number(largest / smallest)
-    both = f"{most.value_text}, {least.value_text}"
-    sentence = f"{most.level} takes {times} times the bytes of {least.level}: {both}."
+    compared = write_comparison(most.level, least.level, "ratio", "size", times)
+    sentence = f"{compared}: {most.value_text}, {least.value_text}."
     return [OperationAnswer("size", "", sentence, "", 0, tuple(bars), "")]
 
 
@@ -365,7 +364,7 @@ def _list_libraries(means: pd.DataFrame) -> tuple[str, ...]:
     servers = means[["database", "database_version"]].dropna().drop_duplicates()
     for database, version in servers.to_numpy():
         if version:
-            products.add(f"{format_title(database.partition('+')[0])} {version}")
+            products.add(f"{name_database(parse_name(database).product)} {version}")
 
     drivers: set[str] = set()
     for text in means["driver_version"].dropna().unique():
@@ -375,20 +374,20 @@ def _list_libraries(means: pd.DataFrame) -> tuple[str, ...]:
     written = means.dropna(subset=["codec"]).drop_duplicates("codec")
     for codec, environment in zip(written["codec"], written["environment"], strict=True):
         libraries = json.loads(environment or "{}").get("libraries", {})
-        codecs.append(f"{labels.name_codec(codec)} {libraries.get(codec, '')}".strip())
+        codecs.append(f"{name_level('codec', codec)} {libraries.get(codec, '')}".strip())
     return (*sorted(products), *sorted(drivers), *codecs)
 
 
-def _label_level(
+def _name_level(
     factor: str, level: object, sides: Mapping[str, BlockMeans], versions: Mapping[str, str]
 ) -> str:
     """Return a level's name: a database with its version, a format with its library."""
-    name = label_level(factor, level)
+    name = name_level(factor, level)
     if factor == "database" and str(level) in versions:
         product, bracket, model = name.partition(" (")
         return f"{product} {versions[str(level)]}{bracket}{model}"
     if factor == "format":
-        codecs = {labels.name_codec(side.settings["codec"]) for side in sides.values()}
+        codecs = {name_level("codec", side.settings["codec"]) for side in sides.values()}
         return f"{name} ({' and '.join(sorted(codecs))})"
     return name
 
@@ -398,7 +397,7 @@ def _label_levels(question: Question, parameters: CellParameters) -> str:
     levels = [arm[question.by] for arm in parameters.variants() if question.by in arm]
     if not levels:
         levels = [getattr(parameters, question.by)]
-    names = " and ".join(label_level(question.by, level) for level in levels)
+    names = " and ".join(name_level(question.by, level) for level in levels)
     if not question.row:
         return names
-    return f"{label_level(question.row, getattr(parameters, question.row))}, {names}"
+    return f"{name_level(question.row, getattr(parameters, question.row))}, {names}"

@@ -32,12 +32,13 @@ from benchbook.files import suite_files
 from benchbook.papers import exhibits
 from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine, write_line
-from benchbook.text.number_format import format_quantity
+from benchbook.text.number_format import choose_unit, format_quantity
+from benchbook.text.sentences import NOISY_NOTE
 
 ASSETS: Final = Path(__file__).parent / "assets"
 """The folder of the page, its script and its styles."""
 
-NOISY_ANSWER: Final = "Noisy: no verdict. Other programs were busy in all these blocks."
+NOISY_ANSWER: Final = f"{NOISY_NOTE.capitalize()}. Other programs were busy in all these blocks."
 
 ANSWERS: Final = "answers"
 """The folder of the answers, beside the page that shows them."""
@@ -47,13 +48,6 @@ RUNS: Final = "runs.js"
 
 _DIGITS: Final = 4
 """Significant digits of drawn numbers."""
-
-_UNIT_SCALES: Final = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")),
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
-    "B": ((1e6, "MB"), (1e3, "kB")),
-}
-"""The divisors of large numbers, each with the unit that it leads to, by unit."""
 
 
 @dataclass(frozen=True)
@@ -275,20 +269,14 @@ def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
 
 def _encode_blocks(answer: Answer, measured: StudyMeans) -> tuple[str, list[dict[str, Any]]]:
     """Return the unit of an answer's blocks, and each block's day, two values and their ratio."""
-    unit = answer.comparison.unit
     blocks = find_shared_blocks(answer.sides.values())
     a, b = (answer.sides[name].select_blocks(blocks).values for name in ("a", "b"))
-    largest = float(np.abs([a, b]).max()) if len(blocks) else 0.0
-    divisor = 1.0
-    for scale, name in _UNIT_SCALES.get(unit, ()):
-        if largest >= scale:
-            divisor, unit = scale, name
-            break
+    size, unit = choose_unit([*a, *b], answer.comparison.unit)
     ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
     _, days = np.unique(measured.machine_days[blocks], return_inverse=True)
     return unit, [
         {"day": int(day), "a": _round(of_a), "b": _round(of_b), "ratio": _round(ratio)}
-        for day, of_a, of_b, ratio in zip(days, a / divisor, b / divisor, ratios, strict=True)
+        for day, of_a, of_b, ratio in zip(days, a / size, b / size, ratios, strict=True)
     ]
 
 

@@ -1,10 +1,10 @@
 """The explorer's text: labels of what can be chosen, and sentences of answers.
 
-Begin with `label_level`, `write_sentence` for your documents and `describe_comparison` for a study.
+Begin with `label_option`, `write_sentence` for your documents, `describe_comparison` for studies.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -14,67 +14,22 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import PARITY_WITHIN, Need, compute_detectable_ratio
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.own_data.file_description import FileDescription
-from benchbook.papers import exhibits
-from benchbook.plots import labels
-from benchbook.registry.products import STORES, format_title
+from benchbook.registry.products import name_level
+from benchbook.text.names import name_factor, name_metric
 from benchbook.text.number_format import (
+    choose_unit,
     format_count,
-    format_interval,
     format_number,
     format_p_value,
     format_parts,
 )
-
-_METRIC_LABELS: Final = {
-    "elapsed_time": "time until on all nodes",
-    "time_per_item": "wall time per item",
-    "catch_up_time": "catch-up time",
-    "cpu_time": "CPU time",
-    "cpu_user_time": "user CPU time",
-    "cpu_system_time": "system CPU time",
-    "cpu_percent": "CPU share",
-    "cpu_user_percent": "user CPU share",
-    "cpu_system_percent": "system CPU share",
-    "cpu_capacity": "time of all processors",
-    "idle_percent": "idle share",
-    "memory_rss_mb": "resident memory (RSS)",
-    "memory_pss_mb": "proportional memory (PSS)",
-    "memory_change_kb": "new resident memory (RSS)",
-    "heap_change": "new memory on the heap",
-    "memory_percent": "memory share",
-    "memory_used": "memory in use",
-    "memory_total": "all memory",
-    "markup_size": "markup",
-    "markup_percent": "share of markup",
-}
-"""The labels of metrics that differ from the metrics' names."""
-
-_FACTOR_LABELS: Final = {
-    "json_codec": "JSON codec",
-    "xml_codec": "XML codec",
-    "held_mb": "held memory (MB)",
-    "article_index": "index on articles",
-}
-"""The labels of factors that differ from the factors' names."""
-
-_LEVEL_LABELS: Final[dict[str, Mapping[str, str]]] = {
-    "language": labels.LANGUAGES,
-    "format": labels.FORMATS,
-    "codec": labels.CODECS,
-    "json_codec": labels.CODECS,
-    "xml_codec": labels.CODECS,
-    "driver": {"mongoclient": "MongoClient", "mongoose": "Mongoose"},
-    "network": {"none": labels.name_network("none")},
-    "arrays": {"json": "arrays in a column of JSON", "table": "arrays in tables of their own"},
-    "topology": {"single": "one node", "replicated": "two nodes, replicated"},
-    "process": {
-        "together": "both in one process",
-        "apart": "each in a process of its own",
-        "operation": "each operation in a process of its own",
-        "warm": "both in one process, warmed up",
-    },
-}
-"""The labels of levels that differ from the levels' names, by factor."""
+from benchbook.text.sentences import (
+    count_blocks,
+    join_names,
+    write_comparison,
+    write_interval,
+    write_printed,
+)
 
 _SELF_EXPLAINING: Final = {
     "database",
@@ -106,32 +61,10 @@ State: TypeAlias = Literal[
 
 def label_control(name: str) -> str:
     """Return the label of the control that chooses a side, a quantity or a factor."""
-    factor = label_factor(name)
+    factor = name_factor(name)
     # A name of one letter, such as n, stays small.
     capitalised = factor if len(factor) == 1 else factor[0].upper() + factor[1:]
     return {"a": "This", "b": "over that", "measure": "Quantity"}.get(name, capitalised)
-
-
-def label_factor(name: str) -> str:
-    """Return the label of a factor."""
-    return _FACTOR_LABELS.get(name, name.replace("_", " "))
-
-
-def label_level(factor: str, value: object) -> str:
-    """Return the label of a factor's level."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return f"{value:,}"
-    level = str(value)
-    if factor == "dataset_file":
-        return Path(level).name
-    if factor == "database":
-        # A mapper over a database has the title of the database, so it needs its own label.
-        return format_title(level) if level in STORES else labels.name_database(level)
-    return _LEVEL_LABELS.get(factor, exhibits.name_levels(factor)).get(level, level)
 
 
 def label_option(pairs: PaperComparisons, control: str, option: Any) -> str:
@@ -140,16 +73,16 @@ def label_option(pairs: PaperComparisons, control: str, option: Any) -> str:
         return str(option).replace("_", " ")
     if control == "measure":
         role, metric = option
-        return f"{_METRIC_LABELS.get(metric, metric.replace('_', ' '))}, {role}"
+        return f"{name_metric(metric)}, {role}"
     if control in ("a", "b"):
         return pairs.words(option)
-    return label_level(control, option)
+    return name_level(control, option)
 
 
 def label_side(factor: str, level: object) -> str:
     """Return the label of a level where it is one side of a comparison."""
-    label = label_level(factor, level)
-    return label if factor in _SELF_EXPLAINING else f"{label_factor(factor)} = {label}"
+    label = name_level(factor, level)
+    return label if factor in _SELF_EXPLAINING else f"{name_factor(factor)} = {label}"
 
 
 def describe_comparison(row: Comparison) -> dict[str, str]:
@@ -157,30 +90,26 @@ def describe_comparison(row: Comparison) -> dict[str, str]:
 
     A comparison without estimate has only a sentence.
     """
-    words = write_comparison(row)
+    words = write_result(row)
     texts = dict.fromkeys(("value", "between", "words", "open", "test"), "")
     texts["words"] = words[0].upper() + words[1:]
     if isnan(row.estimate):
         return texts
 
     # The value and its interval; a ratio has neither unit nor sign.
-    ends = row.estimate, row.low, row.high
-    blocks = format_count(row.blocks, "block")
-    measured = f"{blocks} of {format_count(row.machine_days, 'machine-day')}"
-    if row.kind == "ratio":
-        value, interval = format_parts(*ends)[0], format_interval(*ends)
-        texts["value"] = f"{value} ×"
-    else:
-        value, interval = format_parts(*ends, "+")[0], format_interval(*ends, row.unit, "+")
-        texts["value"] = f"{value} {row.unit}"
-    texts["between"] = f"99 % interval {interval}" if interval else "no interval"
-    texts["between"] += f", {measured}"
+    size, unit, sign = 1.0, "", ""
+    if row.kind == "difference":
+        size, unit = choose_unit((row.estimate, row.low, row.high), row.unit)
+        sign = "+"
+    ends = row.estimate / size, row.low / size, row.high / size
+    texts["value"] = f"{format_parts(*ends, sign)[0]} {unit or '×'}"
+    interval = write_interval(*ends, unit, sign)
+    texts["between"] = f"{interval}, {count_blocks(row.blocks, row.machine_days)}"
 
     if row.kind == "ratio" and row.low <= 1 <= row.high and row.low < row.high:
-        shown = format_number(compute_detectable_ratio(row))
-        texts["open"] = (
-            f"No difference shown: {blocks} can only show differences above {shown} times."
-        )
+        blocks, least = format_count(row.blocks, "block"), compute_detectable_ratio(row)
+        shown = f"{blocks} can only show differences above {format_number(least)} times"
+        texts["open"] = f"No difference shown: {shown}."
     if not isnan(row.p):
         p = format_p_value(row.p)
         equal = "" if p.startswith("<") else "= "
@@ -234,19 +163,14 @@ def write_sentence(operation: str, rows: Sequence[Comparison]) -> str:
     names = [fastest, *(row.a for row in near)]
     if near and all(classify_level(row) == "alike" for row in near):
         within = f"within {100 * (ALIKE_WITHIN - 1):.0f} %"
-        return f"{before}{_list_names(names, 'and')} are alike {operation}, {within}."
+        return f"{before}{join_names(names, 'and')} are alike {operation}, {within}."
     if near:
         faster = "faster" if len(near) == 1 else "fastest"
         undecided = "undecided" if before else "Undecided"
-        return f"{before}{undecided} which is {faster} {operation}: {_list_names(names, 'or')}."
+        return f"{before}{undecided} which is {faster} {operation}: {join_names(names, 'or')}."
     if len(rows) == 1:
         return f"{before}{times} {operation} as {fastest}."
     return f"{before}{fastest} was the fastest {operation}; the next, {times}."
-
-
-def _list_names(names: Sequence[str], last: str) -> str:
-    """Return names as a list: ``a, b or c``."""
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
@@ -274,11 +198,6 @@ def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
         missing = f"{MIN_BLOCKS} more blocks on {days}"
         return f"About {missing} would settle it: --blocks {blocks + MIN_BLOCKS}"
     return "More blocks will hardly settle it" + (" while other programs are busy" if noisy else "")
-
-
-def mark_noisy_blocks(noisy: int, blocks: int) -> str:
-    """Return in how many blocks other programs were busy; empty without such blocks."""
-    return f"noisy: {noisy} of {format_count(blocks, 'block')}" if noisy else ""
 
 
 def describe_scope(measured: int, known: FileDescription, blocks: int) -> str:
@@ -316,38 +235,14 @@ def omit_folder(words: str, file: Path) -> str:
     return words.replace(f"{file.parent}{os.sep}", "")
 
 
-_TIME_PHRASE: Final = "took {} times as long as"
-_RATIO_PHRASES: Final = {
-    "wall_time": _TIME_PHRASE,
-    "elapsed_time": _TIME_PHRASE,
-    "catch_up_time": _TIME_PHRASE,
-    "time_per_item": "took {} times as long an object as",
-    "size": "takes {} times the bytes of",
-    "markup_size": "takes {} times the bytes of markup of",
-    "bytes_received": "sent {} times the bytes of",
-    "bandwidth": "used {} times the bandwidth of",
-    "card_bytes_sent": "put {} times the bytes on the network of",
-    "card_bytes_received": "took {} times the bytes off the network of",
-    "cpu_time": "used {} times the CPU time of",
-    "memory_rss_mb": "held {} times the memory of",
-}
-
-
-def write_comparison(row: Comparison) -> str:
+def write_result(row: Comparison) -> str:
     """Return the result of a comparison in a sentence."""
     if isnan(row.estimate):
         return f"{row.a} against {row.b}: {row.reason}."
-    if row.kind == "difference":
-        text = f"{row.a} differed from {row.b} by {row.words}"
-    else:
-        other = f"had {{}} times the {row.metric.replace('_', ' ')} of"
-        phrase = _RATIO_PHRASES.get(row.metric, other)
-        text = f"{row.a} {phrase.format(row.words)} {row.b}"
-    days = format_count(row.machine_days, "machine-day")
-    text += f", in {format_count(row.blocks, 'block')} of {days}"
+    text = write_comparison(row.a, row.b, row.kind, row.metric, row.words)
+    text += f", in {count_blocks(row.blocks, row.machine_days)}"
     if row.reason:
         text += f"; {row.reason}"
     if not isnan(row.published):
-        ratio = format_number(row.published)
-        text += f"; the paper's ratio is {ratio} ({row.published_source})"
+        text += f"; printed {write_printed(row.published)} ({row.published_source})"
     return f"{text}."

@@ -21,7 +21,6 @@ from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.steadiness import MIN_REPETITIONS, find_steady_state
 from benchbook.analysis.study_means import StudyMeans
-from benchbook.plots import labels
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import (
     NOT_RUN,
@@ -33,7 +32,6 @@ from benchbook.plots.exhibit import (
     list_misprints,
     set_table,
 )
-from benchbook.plots.labels import METRICS
 from benchbook.plots.points import (
     FrameRow,
     choose_levels,
@@ -55,8 +53,10 @@ from benchbook.plots.ratio_plot import (
     describe_languages,
     describe_n,
     index_comparisons,
+    write_estimate,
 )
 from benchbook.plots.turn_plot import draw_turns
+from benchbook.text.names import FORMATS, LANGUAGES, name_level, name_metric, name_network
 from benchbook.text.number_format import format_estimate, format_number
 
 N: Final = (1, 10, 100, 1000, 10000)
@@ -116,7 +116,7 @@ def _make_points(cells: pd.DataFrame) -> pd.DataFrame:
             scale=scale,
             panel=panel,
             level=rows["n"].astype(int),
-            series=rows["format"].map(labels.FORMATS),
+            series=rows["format"].map(FORMATS),
         )
         parts.append(part)
     return join_points(*parts)
@@ -160,7 +160,7 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
 NEAR_SHARE: Final = 0.3
 NEAR_LABEL: Final = f"within {100 * NEAR_SHARE:.0f} %"
 OPERATIONS: Final = {"written and read": "round_trip", "written": "marshal", "read": "unmarshal"}
-LANGUAGES: Final = ("Java", "Python")
+LANGUAGE_ORDER: Final = ("Java", "Python")
 """The paper's own first."""
 
 
@@ -187,15 +187,15 @@ def set_cold_ratios(analysis: Analysis) -> Exhibit:
         "written and read, published": [format_number(ratio) for ratio in published],
     }
     # Each language's ratios, and whether they are near the printed ones.
-    for language, (label, operation) in product(LANGUAGES, OPERATIONS.items()):
+    for language, (label, operation) in product(LANGUAGE_ORDER, OPERATIONS.items()):
         rows = [compared.get((language, *condition, operation)) for condition in conditions]
-        columns[f"{language}: {label}, here"] = [_write_ratio(row) for row in rows]
+        columns[f"{language}: {label}, here"] = [write_estimate(row) for row in rows]
         if operation == "round_trip":
             pairs = zip(rows, published, strict=True)
             nearness = [_describe_nearness(row, ratio) for row, ratio in pairs]
             columns[f"{language}: {NEAR_LABEL}"] = nearness
     notes = [
-        *describe_languages(compared, LANGUAGES),
+        *describe_languages(compared, LANGUAGE_ORDER),
         "each cell is one process without warm-up, and the mean holds its first repetition, "
         "as in the paper",
         f"{NEAR_LABEL}: the ratio here over the published one lies in {1 - NEAR_SHARE:g} to "
@@ -205,10 +205,6 @@ def set_cold_ratios(analysis: Analysis) -> Exhibit:
     ]
     title = "bookstore: XML over JSON, time from a cold start, ratios with their 99 % intervals"
     return Exhibit(title, pd.DataFrame(columns), tuple(notes))
-
-
-def _write_ratio(row: FrameRow | None) -> str:
-    return NOT_RUN if row is None else format_estimate(row.estimate, row.low, row.high)
 
 
 def _describe_nearness(row: FrameRow | None, published: float) -> str:
@@ -277,8 +273,8 @@ def _divide_by_fastest(case: str, libraries: RankedLibraries) -> pd.DataFrame:
     points = []
     fastest = next(iter(libraries.means.values()))
     for (codec, language), side in libraries.means.items():
-        level = f"{labels.name_codec(codec)}, {labels.LANGUAGES[language]}"
-        point: dict[str, object] = {"level": level, "series": _name_format(side)}
+        level = f"{name_level('codec', codec)}, {LANGUAGES[language]}"
+        point: dict[str, object] = {"level": level, "series": FORMATS[side.settings["format"]]}
         if side is fastest:
             points.append({**point, "value": 1.0, "blocks": len(side.blocks)})
             continue
@@ -289,17 +285,13 @@ def _divide_by_fastest(case: str, libraries: RankedLibraries) -> pd.DataFrame:
     return frame_points(points, source="here", unit="ratio", panel=case)
 
 
-def _name_format(side: BlockMeans) -> str:
-    return labels.FORMATS[side.settings["format"]]
-
-
 def _write_library_notes(n: int, cases: Mapping[str, RankedLibraries]) -> list[str]:
     """Return the quantity that is drawn, and each case's sentence on library and format."""
     notes = [f"{n:,} books: time to a file and back, over the fastest library's of the same case"]
     for case, libraries in cases.items():
         by_format: dict[str, list[BlockMeans]] = {"JSON": [], "XML": []}
         for side in libraries.means.values():
-            by_format[_name_format(side)].append(side)
+            by_format[FORMATS[side.settings["format"]]].append(side)
         parts = []
         for kind, ranked in by_format.items():
             if len(ranked) > 1:
@@ -403,18 +395,16 @@ FIGURES: Final[dict[str, Maker]] = {
     "bookstore_libraries": draw_libraries,
     "bookstore_ratios": _ratios(
         title="XML compared with JSON",
-        row=lambda row: f"{METRICS[row.metric]}, {describe_n(row)}",
+        row=lambda row: f"{name_metric(row.metric)}, {describe_n(row)}",
         language_levels=LANGUAGE_LEVELS,
         panel=lambda row: f"case {row.settings['case']}",
         operations=("round_trip", "marshal"),
-        series=lambda row: labels.LANGUAGES[row.language],
+        series=lambda row: LANGUAGES[row.language],
     ),
     "bookstore_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
-        row=lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
-        panel=lambda row: (
-            f"case {row.settings['case']}, {labels.name_network(row.settings['network'])}"
-        ),
+        row=lambda row: f"{row.operation.replace('_', ' ')}: {name_metric(row.metric)}",
+        panel=lambda row: f"case {row.settings['case']}, {name_network(row.settings['network'])}",
         language_levels=LANGUAGE_LEVELS,
         factor="network",
         one_n=True,

@@ -30,7 +30,8 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import make_setup_table
 from benchbook.plots.ratio_plot import Headline, RatioFigure
-from benchbook.registry.products import STORES
+from benchbook.registry.products import STORES, name_database
+from benchbook.text.names import LANGUAGES, sort_databases
 from benchbook.text.number_format import NOT_PRINTED
 
 PAPER_LEVELS: Final[dict[str, str | int]] = {
@@ -57,6 +58,7 @@ TIME_TABLES: Final = {
 FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TABLES, start=2)}
 """The number of each table's figure, which is also the table's."""
 
+_SIZE: Final = "n = {:,}"
 OPERATIONS: Final = ("insert", "update", "select", "delete")
 
 
@@ -69,20 +71,20 @@ def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[
     # On a single node an operation has ended with its client's: see `block_means`.
     printed = select_printed(analysis, "crud", source)
     printed_sizes = printed["column"].astype(int)
-    panel = printed_sizes.map(_name_size)
-    names = rows["database"].map(labels.name_database) + rows["language"].map(_name_suffix)
+    panel = printed_sizes.map(_SIZE.format)
+    names = rows["database"].map(name_database) + rows["language"].map(_name_suffix)
     points = join_points(
-        make_printed_points(printed, unit="ms", panel=panel, level=printed["row"]),
+        make_printed_points(printed, unit="ms", panel=panel, level=_name_printed(printed)),
         make_measured_points(
             rows,
             "elapsed_time",
             unit="ms",
             scale=1e-6,
-            panel=rows["n"].map(_name_size),
+            panel=rows["n"].astype(int).map(_SIZE.format),
             level=names,
         ),
     )
-    sizes = [_name_size(n) for n in sorted({*printed_sizes, *rows["n"].astype(int)})]
+    sizes = [_SIZE.format(n) for n in sorted({*printed_sizes, *rows["n"].astype(int)})]
     panels = [size for size in sizes if size in set(points["panel"])]
     notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     return points, panels, notes
@@ -111,13 +113,16 @@ def _choose_rows(
     return rows, notes
 
 
-def _name_size(n: int) -> str:
-    return f"n = {int(n):,}"
+def _name_printed(rows: pd.DataFrame) -> "pd.Series[str]":
+    """Return the names here of the databases in the rows of a paper's table."""
+    of_databases, *_ = claim_files.load_paper_comparisons("crud")
+    called = of_databases.called["database"]
+    return rows["row"].replace({printed: name_database(name) for name, printed in called.items()})
 
 
 def _name_suffix(language: str) -> str:
     """Return the end of a database's label where another language than Python called it."""
-    return "" if language == "python" else f", {labels.LANGUAGES[language]}"
+    return "" if language == "python" else f", {LANGUAGES[language]}"
 
 
 def _write_title(exhibit: str, operation: str, topology: str) -> str:
@@ -129,14 +134,14 @@ def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
     points, panels, notes = collect_points(analysis, source)
     title = _write_title(f"Fig. {FIGURE_NUMBERS[source]}", *TIME_TABLES[source])
-    rows = labels.sort_databases(set(points["level"]))
-    return Exhibit(title, points, tuple(notes), Dots("time, ms", rows, panels))
+    rows = sort_databases(points["level"])
+    return Exhibit(title, points, tuple(notes), Dots("elapsed time, ms", rows, panels))
 
 
 def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
     points, panels, notes = collect_points(analysis, source)
-    rows = labels.sort_databases(set(points["level"]))
+    rows = sort_databases(points["level"])
     frame = set_table(points, corner="Database", rows=rows, columns=panels)
     title = f"{_write_title(source, *TIME_TABLES[source])}, ms"
     misprints = list_misprints(select_printed(analysis, "crud", source))
@@ -147,10 +152,10 @@ def set_versions(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
     rows = select_printed(analysis, "crud", "Table I")
     means = select_rows(analysis.means, study="crud")
-    published = dict(zip(rows["row"], rows["printed"], strict=True))
+    published = dict(zip(_name_printed(rows), rows["printed"], strict=True))
     versions = labels.list_versions(means)
-    measured = {labels.name_database(name): text for name, text in versions.items()}
-    databases = labels.sort_databases({*published, *measured})
+    measured = {name_database(name): text for name, text in versions.items()}
+    databases = sort_databases({*published, *measured})
     columns = {
         "Database": databases,
         "Version, published": [published.get(name, NOT_PRINTED) for name in databases],
@@ -204,7 +209,7 @@ FIGURES: Final[dict[str, Maker]] = {
         lambda row: str(row.a),
         PAPER_LEVELS,
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
-        axis="time, database / MongoDB",
+        axis="elapsed time, database / MongoDB",
         base="MongoDB",
         panels=tuple(
             f"{operation}, {topology}"
@@ -216,10 +221,10 @@ FIGURES: Final[dict[str, Maker]] = {
         "crud",
         "replicated against single",
         "replicated compared with single",
-        lambda row: labels.name_database(row.settings["database"]) + _name_suffix(row.language),
+        lambda row: name_database(row.settings["database"]) + _name_suffix(row.language),
         PAPER_LEVELS,
         panel=lambda row: str(row.operation),
-        axis="time, replicated / single",
+        axis="elapsed time, replicated / single",
         one_n=True,
     ),
 }

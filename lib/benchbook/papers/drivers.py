@@ -19,10 +19,8 @@ from benchbook.analysis.runs import Analysis
 from benchbook.datasets import players
 from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
-from benchbook.plots.exhibit import NOT_RUN, Exhibit, Lines, Maker, list_misprints, set_table
-from benchbook.plots.labels import METRICS
+from benchbook.plots.exhibit import Exhibit, Lines, Maker, list_misprints, set_table
 from benchbook.plots.points import (
-    FrameRow,
     choose_levels_by_language,
     describe_points,
     frame_points,
@@ -43,9 +41,10 @@ from benchbook.plots.ratio_plot import (
     describe_n,
     index_comparisons,
     name_a_over_b,
+    write_estimate,
 )
 from benchbook.plots.turn_plot import draw_turns
-from benchbook.text.number_format import format_comparison
+from benchbook.text.names import name_metric
 
 N: Final = (1000, 10000, 100000, 200000)
 OPERATIONS: Final = ("insert", "find", "update", "delete")
@@ -75,8 +74,6 @@ _Bounds = dict[str, tuple[str, str, str | None, float]]
 class ResourceFigure:
     """One of the paper's figures: a quantity of the client process, with the text's bounds."""
 
-    quantity: str
-    axis: str
     unit: str
     metric: str
     scale: float
@@ -100,11 +97,9 @@ _MEMORY: Final[_Bounds] = {
     ),
 }
 RESOURCE_FIGURES: Final = {
-    2: ResourceFigure("execution time", "time", "ms", "wall_time", 1e-6, _TIME),
-    3: ResourceFigure("CPU time of the client", "CPU time", "ms", "cpu_time", 1e3, _CPU),
-    4: ResourceFigure(
-        "change of the client's memory", "memory", "KB", "memory_change_kb", 1.0, _MEMORY, log=False
-    ),
+    2: ResourceFigure("ms", "wall_time", 1e-6, _TIME),
+    3: ResourceFigure("ms", "cpu_time", 1e3, _CPU),
+    4: ResourceFigure("KB", "memory_change_kb", 1.0, _MEMORY, log=False),
 }
 
 
@@ -153,16 +148,18 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         "the paper prints no values, only bounds over all of its runs",
         *pair_notes,
     ]
-    several = len(panels) > len(OPERATIONS)
+    several, quantity = len(panels) > len(OPERATIONS), name_metric(figure.metric)
     drawing = Lines(
-        ("records", f"{figure.axis}, {figure.unit}"),
+        ("records", f"{quantity}, {figure.unit}"),
         N,
         panels,
         log=(True, figure.log),
         height=1.7 if several else 2.25,
         shared_scale=several,
     )
-    return Exhibit(f"drivers, Fig. {number}: {figure.quantity}", points, tuple(notes), drawing)
+    return Exhibit(
+        f"drivers, Fig. {number}: {quantity} of the client", points, tuple(notes), drawing
+    )
 
 
 def set_record_sets(analysis: Analysis) -> Exhibit:
@@ -197,12 +194,7 @@ def set_record_sets(analysis: Analysis) -> Exhibit:
 
 
 MEMORY_METRICS: Final = ("memory_change_kb", "heap_change")
-QUANTITIES: Final = {
-    "time": "wall_time",
-    "CPU": "cpu_time",
-    "RSS": "memory_change_kb",
-    "heap": "heap_change",
-}
+PAIR_METRICS: Final = ("wall_time", "cpu_time", *MEMORY_METRICS)
 
 
 def set_pairs(analysis: Analysis) -> Exhibit:
@@ -214,20 +206,20 @@ def set_pairs(analysis: Analysis) -> Exhibit:
     frame["Records"] = frame["Records"].map("{:,}".format)
 
     # One column per language and quantity.
-    for language, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
+    for language, metric in product(PAIRS, PAIR_METRICS):
         # Python has no counter of its heap.
         if (language, metric) == ("Python", "heap_change"):
             continue
         rows = [compared.get((language, *condition, metric)) for condition in conditions]
-        frame[f"{language}: {quantity}, here"] = [_write_ratio(row) for row in rows]
+        frame[f"{language}: {name_metric(metric)}, here"] = [write_estimate(row) for row in rows]
     notes = [
         *describe_languages(compared, PAIRS),
         "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over "
         "pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
-        "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), "
-        "grew by in the operation",
-        "a growth can be zero or negative, so it is a difference: mapper minus driver",
+        "new memory: what the client's resident memory grew by in the operation; Node.js also "
+        "counts its heap",
+        "new memory can be zero or negative, so it is a difference: mapper minus driver",
         *notes,
     ]
     title = "drivers: mapper over native driver, ratios with their 99 % intervals"
@@ -251,12 +243,6 @@ def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     of_memory_compared, memory_notes = index_comparisons(of_memory, factors, MEMORY_LEVELS)
     notes += [note for note in memory_notes if note not in notes]
     return compared | of_memory_compared, notes
-
-
-def _write_ratio(row: FrameRow) -> str:
-    if row is None:
-        return NOT_RUN
-    return format_comparison(row.kind, row.estimate, row.low, row.high, row.unit)
 
 
 SERIES_STYLES: Final = {
@@ -293,13 +279,13 @@ FIGURES: Final[dict[str, Maker]] = {
     "drivers_fig4_memory": partial(draw_operations, number=4),
     "drivers_ratios": _ratios(
         "mapper compared with driver",
-        lambda row: f"{METRICS[row.metric]}: {row.operation}, {describe_n(row)}",
+        lambda row: f"{name_metric(row.metric)}: {row.operation}, {describe_n(row)}",
         PAPER_LEVELS,
     ),
     "drivers_schema": _ratios(
         "mapper compared with driver, by what its schema declares",
         lambda row: (
-            f"{METRICS[row.metric]}: {row.operation}, "
+            f"{name_metric(row.metric)}: {row.operation}, "
             f"{SCHEMA_NAMES[row.settings.get('document_schema', 'required')]}"
         ),
         _COMMON_LEVELS,

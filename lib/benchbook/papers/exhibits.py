@@ -62,15 +62,6 @@ for _paper in PAPERS.values():
     style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
 
 
-@cache
-def name_levels(factor: str) -> Mapping[str, str]:
-    """Return the names in print that only papers give to levels of a factor: ``LEVEL_NAMES``."""
-    words: dict[str, str] = {}
-    for paper in PAPERS.values():
-        words |= getattr(paper, "LEVEL_NAMES", {}).get(factor, {})
-    return words
-
-
 @dataclass(frozen=True)
 class Citation:
     """A paper; unknown facts are None."""

@@ -32,10 +32,11 @@ from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.papers import exhibits
 from benchbook.plots import latex, ratio_plot
-from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import iterate_rows
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text.names import LANGUAGES
 from benchbook.text.number_format import format_count, format_estimate, format_parts
+from benchbook.text.sentences import count_blocks
 
 
 @dataclass(frozen=True)
@@ -193,11 +194,10 @@ def _list_measured(
     row: ClaimVerdict | Comparison, key: str, says: str, caveat: str
 ) -> Iterator[KeyedNumber]:
     """Yield the measured number, and the published ratio where there is one."""
-    blocks, days = format_count(row.blocks, "block"), format_count(row.machine_days, "machine-day")
     yield KeyedNumber(
         key=key,
         value=row.estimate,
-        says=f"{says}: {blocks} of {days}",
+        says=f"{says}: {count_blocks(row.blocks, row.machine_days)}",
         studies=(row.study,),
         low=row.low,
         high=row.high,

@@ -14,7 +14,7 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim, list_levels
 from benchbook.analysis.runs import Analysis
-from benchbook.plots import labels, style
+from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
 from benchbook.plots.points import (
@@ -29,7 +29,9 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import MACHINE_FACTS, make_setup_table
 from benchbook.plots.ratio_plot import Headline, RatioFigure, describe_quantity, name_a_over_b
+from benchbook.registry.products import name_database
 from benchbook.servers import networks
+from benchbook.text.names import name_level, name_metric, name_network, sort_databases
 
 N: Final = (2000, 4000, 6000, 8000, 10000)
 PAPER_LEVELS: Final[dict[str, str | int]] = {
@@ -40,33 +42,22 @@ PAPER_LEVELS: Final[dict[str, str | int]] = {
 }
 PUBLISHED_SUFFIX: Final = " (published)"
 
-LEVEL_NAMES: Final = {
-    "model": {
-        "document": "JSON, a document",
-        "json_text": "JSON as text",
-        "xml_fields": "XML, field by field",
-        "xml_text": "XML as text",
-    }
-}
-"""Names of levels in print, by factor."""
-
 
 @dataclass(frozen=True)
 class NodeFigure:
     """One of the paper's figures: a quantity of a node's database process during a replication."""
 
     name: str
-    quantity: str
     unit: str
     metric: str
     log: bool
 
 
 NODE_FIGURES: Final = {
-    15: NodeFigure("bandwidth", "data transfer", "Kbps", "bandwidth", True),
-    16: NodeFigure("cpu", "CPU, share of all processors", "%", "cpu_percent", False),
-    17: NodeFigure("memory", "resident memory", "MB", "memory_rss_mb", False),
-    18: NodeFigure("time", "execution time (system and user CPU)", "s", "cpu_time", True),
+    15: NodeFigure("bandwidth", "Kbps", "bandwidth", True),
+    16: NodeFigure("cpu", "%", "cpu_percent", False),
+    17: NodeFigure("memory", "MB", "memory_rss_mb", False),
+    18: NodeFigure("time", "s", "cpu_time", True),
 }
 
 
@@ -89,14 +80,14 @@ def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
     rows = select_rows(rows, role=("primary", "replica"), operation="insert")
     rows, places, missing = select_as_judged(rows, figure.metric)
 
-    databases = rows["database"].map(labels.name_database)
+    databases = rows["database"].map(name_database)
     measured = make_measured_points(
         rows,
         figure.metric,
         unit=figure.unit,
         over="n",
         level=databases + ", " + rows["role"],
-        series=rows["model"].map(lambda name: LEVEL_NAMES["model"].get(name, name)),
+        series=rows["model"].map(partial(name_level, "model")),
     )
     points = join_points(published, measured)
     notes = [
@@ -105,9 +96,10 @@ def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
         *notes,
         "the paper does not say which node it shows",
     ]
-    title = "; ".join([f"replication, Fig. {number}: {figure.quantity}, {figure.unit}", *places])
+    quantity = f"{name_metric(figure.metric)}, {figure.unit}"
+    title = "; ".join([f"replication, Fig. {number}: {quantity}", *places])
     order = _order_rows(points, {*printed["row"], *databases})
-    drawing = Dots(f"{figure.quantity}, {figure.unit}", order, log=figure.log)
+    drawing = Dots(quantity, order, log=figure.log)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
@@ -140,14 +132,14 @@ def select_as_judged(
         )
         numbers = of_paper[network] or ran[network]
         kept.append(select_rows(rows, network=network, n=numbers))
-        databases.setdefault((network, *numbers), []).append(labels.name_database(str(database)))
+        databases.setdefault((network, *numbers), []).append(name_database(str(database)))
 
     # In words; databases with the same network and numbers share a place.
     places, notes = [], []
     for (network, *numbers), names in databases.items():
         prefix = f"{', '.join(names)}: " if len(databases) > 1 else ""
         over = list_numbers(numbers)
-        places.append(f"{prefix}{labels.name_network(network)}, mean over n = {over}")
+        places.append(f"{prefix}{name_network(network)}, mean over n = {over}")
         missing = [n for n in N if n not in numbers]
         if missing:
             notes.append(f"{prefix}the paper's mean is over n = {list_numbers(missing)}, too")
@@ -174,15 +166,15 @@ def _order_rows(points: pd.DataFrame, databases: set[str]) -> list[str]:
     """Return the rows that have points: of each database the published one, then its nodes."""
     levels = set(points["level"])
     suffixes = (PUBLISHED_SUFFIX, ", primary", ", replica")
-    rows = map("".join, product(labels.sort_databases(databases), suffixes))
+    rows = map("".join, product(sort_databases(databases), suffixes))
     return [row for row in rows if row in levels]
 
 
 SERIES_STYLES: Final = {
-    "JSON, a document": style.SeriesStyle(style.BLUE, "o"),
-    "JSON as text": style.SeriesStyle(style.BLUE, "^"),
-    "XML, field by field": style.SeriesStyle(style.VERMILION, "s"),
-    "XML as text": style.SeriesStyle(style.VERMILION, "D"),
+    "JSON (document)": style.SeriesStyle(style.BLUE, "o"),
+    "JSON (text)": style.SeriesStyle(style.BLUE, "^"),
+    "XML (fields)": style.SeriesStyle(style.VERMILION, "s"),
+    "XML (text)": style.SeriesStyle(style.VERMILION, "D"),
     "XML (text) / JSON (text)": style.SeriesStyle(style.BLUE, "o"),
     "XML (text) / JSON (document)": style.SeriesStyle(style.BLUE, "^"),
     "XML (fields) / JSON (text)": style.SeriesStyle(style.VERMILION, "D"),
@@ -209,13 +201,12 @@ FIGURES: Final[dict[str, Maker]] = {
     },
     "replication_ratios": _ratios(
         title="XML compared with JSON",
-        panel=lambda row: labels.name_database(row.settings["database"]),
+        panel=lambda row: name_database(row.settings["database"]),
     ),
     "replication_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
         panel=lambda row: (
-            f"{labels.name_database(row.settings['database'])}, "
-            f"{labels.name_network(row.settings['network'])}"
+            f"{name_database(row.settings['database'])}, {name_network(row.settings['network'])}"
         ),
         factor="network",
     ),

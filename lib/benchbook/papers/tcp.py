@@ -35,7 +35,7 @@ from benchbook.papers.tcp_samples import (
     has_sequence,
     list_missing_sizes,
 )
-from benchbook.plots import labels, style
+from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import (
     NOT_RUN,
@@ -71,6 +71,7 @@ from benchbook.plots.ratio_plot import (
     describe_ratio_blocks,
     name_a_over_b,
 )
+from benchbook.text import names
 from benchbook.text.number_format import NOT_PRINTED, format_estimate, format_number, format_p_value
 
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
@@ -337,9 +338,9 @@ DECODERS: Final = {
 
 
 def set_decoders(analysis: Analysis) -> Exhibit:
-    """Set each codec's elapsed time over that of its language's main JSON codec, for each n."""
+    """Set each codec's time over that of its language's main JSON codec, for each n."""
     title = (
-        "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON "
+        "tcp, decoders: time on the server's clock over that of the stack's own JSON "
         "codec, 99 % intervals"
     )
 
@@ -355,7 +356,7 @@ def set_decoders(analysis: Analysis) -> Exhibit:
             levels = TOGETHER_LEVELS
         rows, level_notes = choose_levels(rows, levels)
         ran = set(rows["codec"])
-        missing = [labels.name_codec(codec) for codec in codecs if codec not in ran]
+        missing = [names.name_level("codec", codec) for codec in codecs if codec not in ran]
         ratios += _compare_with_json(analysis, rows, language)
         notes += [f"{language}: {note}" for note in [*level_notes, *describe_missing(missing)]]
     if ratios:
@@ -427,12 +428,12 @@ def _set_ratios(ratios: list[dict[str, Any]]) -> pd.DataFrame:
 
 DECODER_COLUMNS: Final[dict[str, Callable[[FrameRow], str]]] = {
     "Objects": lambda row: f"{row.n:,}",
-    "Format": lambda row: labels.FORMATS[row.format],
-    "Codec": lambda row: labels.name_codec(row.codec),
+    "Format": lambda row: names.FORMATS[row.format],
+    "Codec": lambda row: names.name_level("codec", row.codec),
     "Stack": lambda row: row.language,
-    "Over": lambda row: labels.name_codec(row.base),
-    "Elapsed time, published": lambda row: format_number(row.published),
-    "Elapsed time, here": lambda row: format_estimate(row.ratio, row.low, row.high),
+    "Over": lambda row: names.name_level("codec", row.base),
+    "Time, published": lambda row: format_number(row.published),
+    "Time, here": lambda row: format_estimate(row.ratio, row.low, row.high),
     "Here / published": lambda row: format_number(row.factor),
     "Nearest": lambda row: "nearest" if row.nearest else "",
 }
@@ -468,7 +469,7 @@ FIGURES: Final[dict[str, Maker]] = {
         levels=TOGETHER_LEVELS,
         language_levels=LANGUAGE_LEVELS,
         panel=lambda row: (
-            f"{labels.LANGUAGES[row.language]}, {labels.name_network(row.settings['network'])}"
+            f"{names.LANGUAGES[row.language]}, {names.name_network(row.settings['network'])}"
         ),
         one_n=True,
         factor="network",

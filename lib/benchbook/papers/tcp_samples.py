@@ -12,7 +12,6 @@ from typing import Final
 import pandas as pd
 
 from benchbook.analysis.runs import Analysis
-from benchbook.plots import labels
 from benchbook.plots.points import (
     BLOCK_COLUMNS,
     choose_levels,
@@ -21,6 +20,7 @@ from benchbook.plots.points import (
     select_rows,
     split_by_language,
 )
+from benchbook.text import names
 
 MEASURES: Final = {
     "Total Time": ("server", "ms", "wall_time", 1e-6),
@@ -116,12 +116,12 @@ def collect_measures(
         quiet = table[~table["noisy"].fillna(False).astype(bool)]
         chosen, level_notes = choose_levels(quiet, levels)
         ran = {*chosen["format"]}
-        names = [
-            f"{labels.FORMATS[kind]} by {labels.name_codec(codec)}"
+        chosen_codecs = [
+            f"{names.FORMATS[kind]} by {names.name_level('codec', codec)}"
             for kind, codec in MAIN_CODECS[language].items()
             if kind in ran
         ]
-        level_notes += [", ".join(names)] if names else []
+        level_notes += [", ".join(chosen_codecs)] if chosen_codecs else []
         notes[language] = [f"{language}: {note}" for note in level_notes]
 
         # In the paper's order each format has its own process. Where that did not run, only memory
@@ -132,7 +132,7 @@ def collect_measures(
             process = "apart" if measure == "Memory" else usual
             part = select_rows(chosen, process=process, role=role, operation="receive")
             drawn = part[metric] * scale if metric in part else math.nan
-            kinds = part["format"].map(labels.FORMATS)
+            kinds = part["format"].map(names.FORMATS)
             columns = part[["cell_id", "n", "format", *BLOCK_COLUMNS]]
             parts.append(columns.assign(Format=kinds, measure=measure, unit=unit, drawn=drawn))
         rows[language] = pd.concat(parts, ignore_index=True)

@@ -4,8 +4,7 @@
 figures.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, isnan
@@ -16,33 +15,23 @@ import pandas as pd
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
-from benchbook.plots import labels, style
+from benchbook.plots import style
 from benchbook.plots.exhibit import Bars, ClaimSheet, Exhibit, Maker
-from benchbook.plots.labels import METRICS
 from benchbook.plots.points import POINT_COLUMNS, describe_missing_studies, frame_points
 from benchbook.plots.ratio_plot import describe_place, list_marks
 from benchbook.studies.catalogue import SLUGS
-from benchbook.text.number_format import (
-    NAN,
-    format_comparison,
-    format_count,
-    format_number,
+from benchbook.text.names import name_metric
+from benchbook.text.number_format import format_comparison, format_count
+from benchbook.text.sentences import (
+    NOISY_NOTE,
+    count_blocks,
+    write_printed,
+    write_ratio,
+    write_size,
 )
 
 ALL_STUDIES: Final = "all"
 """The last line of `count_verdicts`."""
-
-NOISY_NOTE: Final = "noisy: no verdict"
-"""The note beside a ratio of noisy blocks."""
-
-_LEVEL_NAMES: Final = {
-    **labels.FORMATS,
-    **{name: labels.name_codec(name) for name in ("jackson", "jaxb", "moxy", "xmldecoder", "dom")},
-    "mongoose": "Mongoose",
-    "mongoclient": "MongoClient",
-    "document": "JSON",
-    "xml_fields": "XML",
-}
 
 VERDICT_STYLES: Final[dict[str, style.SeriesStyle]] = {
     "holds": style.SeriesStyle(style.BLUE, "o"),
@@ -78,8 +67,8 @@ class ClaimLine:
     says: str  # the claim in a sentence
     here: str  # ``5.2 (5.0 to 5.4)``: the ratio with its interval, or a difference with its unit
     printed: str  # the paper's ratio, ``5.67``
-    size: str  # ``as printed``, ``larger`` or ``smaller``
-    measured: str  # ``10 blocks, 2 machine-days``
+    size: str  # ``as printed``, ``here larger`` or ``here smaller``
+    measured: str  # ``10 blocks of 2 machine-days``
     range: str  # ``1.9 to 5.2``: over all comparisons of the claim, where they differ
     why: str  # why it is not comparable or did not run
     divided: str = ""  # what is divided: ``XML / JSON, time``
@@ -87,21 +76,27 @@ class ClaimLine:
     notes: tuple[int, ...] = ()  # the numbers of the study's notes that are about it
 
 
-def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
-    """Return the parts of a claim's line, with the numbers of the notes that are about it."""
+def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> ClaimLine:
+    """Return the parts of a claim's line.
+
+    Parameters
+    ----------
+    notes
+        The ids of the claims that each note is about, as `number_notes` returns them.
+    """
+    write = partial(format_comparison, claim.kind, unit=claim.unit)
     # The estimate, or that of noisy blocks where there are no others.
     ran = not isnan(claim.estimate)
     is_noisy = not ran and not isnan(claim.noisy_estimate)
     here, measured, extremes = "", "", list[str]()
     if ran:
-        here = _write_amount(claim, claim.estimate, claim.low, claim.high)
+        here = write(claim.estimate, claim.low, claim.high)
     elif is_noisy:
-        here, measured = _write_amount(claim, claim.noisy_estimate), NOISY_NOTE
+        here, measured = write(claim.noisy_estimate), NOISY_NOTE
     if ran and claim.smallest < claim.largest:
-        extremes = [_write_amount(claim, end) for end in (claim.smallest, claim.largest)]
+        extremes = [write(end) for end in (claim.smallest, claim.largest)]
     if claim.blocks:
-        days = format_count(claim.machine_days, "machine-day")
-        measured = f"{format_count(claim.blocks, 'block')}, {days}"
+        measured = count_blocks(claim.blocks, claim.machine_days)
     if claim.turns:
         measured += f"; {claim.turns}"
     return ClaimLine(
@@ -109,31 +104,22 @@ def write_line(claim: ClaimVerdict, notes: Sequence[int] = ()) -> ClaimLine:
         counts=f"{claim.words}; {claim.needs}" if claim.needs else claim.words,
         says=claim.says.rstrip("."),
         here=here,
-        printed="" if isnan(claim.published) else format_number(claim.published),
-        size=claim.size,
+        printed=write_printed(claim.published),
+        size=write_size(claim.size),
         measured=measured,
         range=" to ".join(extremes),
         why=claim.why,
         divided=name_ratio(claim),
         place=describe_place(claim) if ran or is_noisy else "",
-        notes=tuple(notes),
+        notes=tuple(number for number, ids in enumerate(notes, 1) if claim.id in ids),
     )
-
-
-def _write_amount(claim: ClaimVerdict, value: float, low: float = NAN, high: float = NAN) -> str:
-    """Return a ratio, or a difference in its unit, with its interval."""
-    return format_comparison(claim.kind, value, low, high, claim.unit)
 
 
 def name_ratio(claim: ClaimVerdict) -> str:
     """Return the two sides and the quantity of a claim: ``XML / JSON, time``."""
     if not claim.a:
         return ""
-    sign = "−" if claim.kind == "difference" else "/"
-    ratio = f"{claim.a} {sign} {claim.b}"
-    ratio = re.sub(r"[a-z_]+", lambda word: _LEVEL_NAMES.get(word[0], word[0]), ratio)
-    quantity = METRICS.get(claim.metric, claim.metric.replace("_", " "))
-    return f"{labels.write_settings(ratio)}, {quantity}"
+    return f"{write_ratio(claim.a, claim.b, claim.kind)}, {name_metric(claim.metric)}"
 
 
 def number_notes(
@@ -154,11 +140,6 @@ def number_notes(
         if row.stands == "not comparable" and row.language == languages.get(row.name):
             notes.setdefault(row.reason, {})[row.name] = None
     return {reason: list(ids) for reason, ids in notes.items()}
-
-
-def list_note_numbers(claim: ClaimVerdict, notes: Mapping[str, Sequence[str]]) -> list[int]:
-    """Return the numbers, from 1, of the notes that are about a claim."""
-    return [at for at, claims in enumerate(notes.values(), 1) if claim.id in claims]
 
 
 def sort_by_verdict(claims: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:

@@ -164,9 +164,8 @@ def _draw_row(
 def _list_parts(line: ClaimLine) -> str:
     """Return the text below a verdict: counts, the ratio and the printed one, the blocks."""
     counts = line.counts.rpartition("; ")[2] if line.verdict == "mixed" else line.counts
-    size = f"{line.size} than printed" if line.size in ("larger", "smaller") else line.size
     printed = f"printed {line.printed}" if line.printed else ""
-    ratio = "; ".join(filter(None, [line.here, printed, size]))
+    ratio = "; ".join(filter(None, [line.here, printed, line.size]))
     return "\n".join(filter(None, [counts, ratio, line.measured]))
 
 

@@ -14,8 +14,9 @@ import pandas as pd
 
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.plots.labels import LANGUAGES, UNCHECKED
+from benchbook.plots.labels import UNCHECKED
 from benchbook.plots.points import FrameRow, iterate_rows, join_points
+from benchbook.text.names import LANGUAGES
 from benchbook.text.number_format import NOT_PRINTED, format_interval, format_parts
 
 SOURCES: Final = ("published", "here")

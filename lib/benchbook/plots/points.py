@@ -19,8 +19,9 @@ from benchbook.analysis.intervals import (
 )
 from benchbook.analysis.quantities import COUNTED_METRICS, SIGNED_METRICS
 from benchbook.analysis.runs import Analysis
-from benchbook.plots.labels import LANGUAGES, list_caveats
+from benchbook.plots.labels import list_caveats
 from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.names import LANGUAGES
 from benchbook.text.number_format import format_count
 
 POINT_COLUMNS: Final = (

@@ -17,6 +17,7 @@ from benchbook.analysis.runs import Analysis, read_reference_profile
 from benchbook.plots import labels
 from benchbook.plots.exhibit import Exhibit, list_misprints
 from benchbook.plots.points import mark_misprints, select_printed, select_rows
+from benchbook.registry.products import name_database
 from benchbook.text.number_format import NOT_PRINTED, format_size
 from benchbook.version import describe_version
 
@@ -191,7 +192,7 @@ def make_setup_table(
     notes: list[str] = []
     if not hardware_only:
         versions = labels.list_versions(means)
-        software = {labels.name_database(name): text for name, text in versions.items()}
+        software = {name_database(name): text for name, text in versions.items()}
         software |= list_software(means)
         notes += labels.list_caveats(means).values()
     here = software | {row: fact(environments) for row, fact in {**MACHINE_FACTS, **facts}.items()}

@@ -20,8 +20,7 @@ from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.plots import labels
-from benchbook.plots.exhibit import NOISY, Dots, Exhibit
-from benchbook.plots.labels import METRICS
+from benchbook.plots.exhibit import NOISY, NOT_RUN, Dots, Exhibit
 from benchbook.plots.points import (
     FrameRow,
     Levels,
@@ -34,10 +33,20 @@ from benchbook.plots.points import (
     join_points,
     select_rows,
 )
-from benchbook.registry import products
+from benchbook.registry.products import name_database, name_level
+from benchbook.text import names
+from benchbook.text.names import name_metric, sort_databases, write_settings
+from benchbook.text.number_format import format_comparison
 
 ComparisonIndex: TypeAlias = dict[tuple[Any, ...], FrameRow]
 """Comparisons by the language and the levels of some factors."""
+
+RATIO_METRICS: Final = (
+    *("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received"),
+    *("card_bytes_sent", "card_bytes_received", "cpu_percent", "cpu_user_percent"),
+    *("cpu_system_percent", "memory_percent", "memory_rss_mb"),
+)
+"""Metrics whose ratios are drawn. The ratio of times per item is that of the times."""
 
 _make_ratio_dots: Final = partial(Dots, reference=1.0)
 
@@ -54,7 +63,14 @@ def describe_n(row: FrameRow) -> str:
 
 def describe_quantity(row: FrameRow) -> str:
     """Return the metric that is compared, and its role."""
-    return f"{METRICS[row.metric]}, {row.role}"
+    return f"{name_metric(row.metric)}, {row.role}"
+
+
+def write_estimate(row: FrameRow | None) -> str:
+    """Return a comparison's ratio or difference with its interval, or that it did not run."""
+    if row is None:
+        return NOT_RUN
+    return format_comparison(row.kind, row.estimate, row.low, row.high, row.unit)
 
 
 @dataclass(frozen=True)
@@ -113,7 +129,7 @@ class RatioFigure:
             for row in analysis.tables
             if row.study == self.study and row.name == self.name and row.kind == "ratio"
         ]
-        table = select_rows(frame_comparisons(compared), metric=list(METRICS))
+        table = select_rows(frame_comparisons(compared), metric=RATIO_METRICS)
         if self.operations:
             table = select_rows(table, operation=self.operations)
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
@@ -140,10 +156,10 @@ class RatioFigure:
 
     def _make_points(self, analysis: Analysis, rows: Iterable[FrameRow]) -> pd.DataFrame:
         by_database = labels.list_caveats(select_rows(analysis.means, study=self.study))
-        caveats = {labels.name_database(name): text for name, text in by_database.items()}
+        caveats = {name_database(name): text for name, text in by_database.items()}
         parts = []
         for row in rows:
-            of_cell = labels.name_database(str(row.settings.get("database")))
+            of_cell = name_database(str(row.settings.get("database")))
             databases = dict.fromkeys((row.a, row.b, of_cell))
             caveat = "; ".join(caveats[name] for name in databases if name in caveats)
             place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
@@ -167,7 +183,7 @@ def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
 def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
     """Draw comparisons of a study's cells that are in no profile; only times if there are any."""
     ratios = [row for row in comparisons if row.kind == "ratio" and not isnan(row.estimate)]
-    rows = [row for row in ratios if row.metric in METRICS]
+    rows = [row for row in ratios if row.metric in RATIO_METRICS]
     times = [row for row in rows if row.metric in ("wall_time", "elapsed_time")]
     rows = times or rows
 
@@ -292,8 +308,8 @@ def _write_notes(points: pd.DataFrame) -> list[str]:
 
 def _sort_rows(rows: list[str]) -> list[str]:
     """Return databases in the papers' order, other rows with those together that begin alike."""
-    if set(rows) <= set(labels.DATABASES.values()):
-        return labels.sort_databases(set(rows))
+    if set(rows) <= set(names.DATABASES.values()):
+        return sort_databases(rows)
     # Rows are alike up to a colon.
     beginnings = list(dict.fromkeys(row.partition(":")[0] for row in rows))
     return sorted(rows, key=lambda row: beginnings.index(row.partition(":")[0]))
@@ -337,13 +353,10 @@ def describe_place(claim: ClaimVerdict) -> str:
     words = []
     for level in filter(None, claim.label.split(", ")):
         name, _, value = level.partition("=")
-        match name:
-            case "database":
-                level = products.format_title(value)
-            case "codec":
-                level = labels.name_codec(value)
+        if name in ("database", "codec"):
+            level = name_level(name, value)
         if name != "driver" and level not in (claim.a, claim.b):
             words.append(level)
     if claim.n and "n=" not in claim.label:
         words.append(f"n={claim.n}")
-    return labels.write_settings(", ".join([*words, labels.LANGUAGES[claim.language]]))
+    return write_settings(", ".join([*words, names.LANGUAGES[claim.language]]))

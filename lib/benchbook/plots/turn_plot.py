@@ -9,7 +9,6 @@ from benchbook.analysis.orders import compare_turns
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import select_first_arms
 from benchbook.plots.exhibit import Dots, Exhibit
-from benchbook.plots.labels import LANGUAGES, METRICS
 from benchbook.plots.points import (
     FrameRow,
     describe_blocks,
@@ -18,6 +17,7 @@ from benchbook.plots.points import (
     join_points,
     select_rows,
 )
+from benchbook.text.names import LANGUAGES, name_metric
 
 SHOWN_METRICS: Final = ("wall_time", "cpu_time")
 
@@ -38,7 +38,7 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
             "high": exponentiate(found.high),
             "blocks": found.blocks,
         }
-        level = f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}"
+        level = f"{row.operation.replace('_', ' ')}: {name_metric(row.metric)}"
         series = LANGUAGES[row.language]
         panel = f"n = {int(row.n):,}"
         parts.append(frame_points([mark], panel=panel, level=level, series=series, unit="ratio"))

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from benchbook.registry import plugins
+from benchbook.text import names
 
 _OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
@@ -52,8 +53,6 @@ PLUGIN_DATABASES: Final = tuple(name for name in ADAPTERS if name not in _OWN)
 
 A claim uses them once a user has checked a server (`benchbook.results.server_checks`).
 """
-
-_MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
 STORES: Final = tuple(name for name in ADAPTERS if name not in ("mongodb+mongoengine", "noop"))
 """Databases without mappers over another one and without `noop`."""
@@ -230,8 +229,13 @@ def find_missing_plugin(name: str) -> str:
     return ""
 
 
-def format_title(database: str) -> str:
-    """Return a database's name in print: ``MySQL (tables)``, or ``CouchDB`` with its one model."""
+def name_database(database: str) -> str:
+    """Return the name in print of a database or product: ``MySQL (tables)``, or ``CouchDB``.
+
+    A database of another package has its product's title, with its mode if there are several.
+    """
+    if database in names.DATABASES:
+        return names.DATABASES[database]
     name = parse_name(database)
     title = load_database_product(database).title
     if not title:
@@ -239,7 +243,14 @@ def format_title(database: str) -> str:
     of_product = [store for store in STORES if parse_name(store).product == name.product]
     if len(of_product) == 1 or not name.mode:
         return title
-    return f"{title} ({_MODES.get(name.mode, name.mode)})"
+    return f"{title} ({names.MODES.get(name.mode, name.mode)})"
+
+
+def name_level(factor: str, level: object) -> str:
+    """Return the name in print of a factor's level, also of a database of another package."""
+    if factor == "database" and level is not None:
+        return name_database(str(level))
+    return names.name_level(factor, level)
 
 
 @cache

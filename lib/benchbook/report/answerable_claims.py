@@ -27,7 +27,6 @@ from benchbook.analysis.runs import Run
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination
 from benchbook.grid.expansion import choose_cells
-from benchbook.plots import labels
 from benchbook.registry import products
 from benchbook.results.schema import name_parameter_column
 from benchbook.results.server_checks import is_unchecked
@@ -40,6 +39,7 @@ from benchbook.servers.programs import AvailableServer
 from benchbook.studies import harness
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.studies.cell import write_levels
+from benchbook.text import names
 from benchbook.text.number_format import format_count
 
 LeverKind: TypeAlias = Literal[
@@ -91,7 +91,7 @@ class Lever:
         if self.kind == "product":
             return products.load_product(self.name).title
         if self.kind == "language":
-            return labels.LANGUAGES[self.name]
+            return names.LANGUAGES[self.name]
         if self.kind == "processors":
             return f"{self.processors} processors"
         titles = {

@@ -27,13 +27,13 @@ from benchbook.files.inputs import InputError
 from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.papers.exhibits import load_citation
 from benchbook.plots.exhibit import Exhibit, Lines
-from benchbook.plots.labels import LANGUAGES, METRICS
 from benchbook.plots.points import frame_points, join_points, select_rows
-from benchbook.plots.ratio_plot import name_a_over_b
+from benchbook.plots.ratio_plot import RATIO_METRICS, name_a_over_b
 from benchbook.results.folder import join_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.cell import NOISE_ATTRIBUTE, ParametersT
 from benchbook.studies.study import Study
+from benchbook.text.names import LANGUAGES, name_metric
 from benchbook.text.number_format import (
     NOT_PRINTED,
     format_count,
@@ -168,7 +168,7 @@ def _write_comparisons(
 
     has_roles = len({row.role for row in comparisons}) > 1
     for row in comparisons:
-        quantity = f"{METRICS[row.metric]}, {row.operation.replace('_', ' ')}"
+        quantity = f"{name_metric(row.metric)}, {row.operation.replace('_', ' ')}"
         if has_roles:
             quantity += f", {row.role}"
         cells = [quantity] if len(ratios) == 1 else [name_a_over_b(row), quantity]
@@ -190,7 +190,7 @@ def show_values(observations: pd.DataFrame) -> Styler:
     lines = []
     for levels, rows in observations.groupby(by, sort=False, dropna=False):
         line: dict[str, Any] = dict(zip(by, levels, strict=True))
-        line["metric"] = str(line["metric"]).replace("_", " ")
+        line["metric"] = name_metric(str(line["metric"]))
         line |= _summarise_values(rows)
         if rows["timed_out"].any():
             line["timed out"] = format_count(int(rows["timed_out"].sum()), "repetition")
@@ -327,7 +327,7 @@ def _compare(
     """Return the ratios of runs in this process; each repetition is taken as a block."""
     table = pd.concat([_join_levels(study, run) for run in runs])
     rows = Analysis.from_observations(table.assign(block=table["repetition"])).tables
-    ratios = [row for row in rows if row.kind == "ratio" and row.metric in METRICS]
+    ratios = [row for row in rows if row.kind == "ratio" and row.metric in RATIO_METRICS]
     return [row for row in ratios if row.estimate > 0]
 
 
@@ -415,7 +415,7 @@ def _write_value(value: float, unit: str) -> str:
 
 def _place_point(row: Comparison, source: str, has_several: bool) -> pd.DataFrame:
     """Return a comparison's point over ``n``: its ratio here, or the paper's."""
-    panel = f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}, {row.role}"
+    panel = f"{row.operation.replace('_', ' ')}: {name_metric(row.metric)}, {row.role}"
     about = {
         "panel": panel,
         "level": row.n,

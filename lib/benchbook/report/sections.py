@@ -32,7 +32,6 @@ from benchbook.papers.exhibits import load_citation
 from benchbook.papers.findings import PaperFinding, load_checks, load_findings
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.claims_plot import find_claimed_range, find_limits
-from benchbook.plots.labels import METRICS
 from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.plots.ratio_plot import name_a_over_b
 from benchbook.plots.save import save_exhibit, save_for_page
@@ -51,23 +50,20 @@ from benchbook.report.text import (
     write_provenance,
 )
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_count, format_tick
 
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
 
-_FACT_COLUMNS: Final = {
+_UNCOUNTED_COLUMNS: Final = {
     "says": "The paper says",
     "where": "Where",
     "words": "Here",
     "fact": "Why it cannot fail here",
-}
-
-_NOT_TESTABLE_COLUMNS: Final = {
-    "says": "The paper says",
-    "where": "Where",
     "why": "Why nothing that could be measured would speak for or against it",
 }
+"""The columns of facts and of claims that are not testable."""
 
 _NOISY_ROWS: Final = (
     "Hollow, noisy: other programs were busy in some blocks, and fewer than five others ran. "
@@ -125,8 +121,9 @@ def show_study(
     show(render_citation(slug), write_answer(merged, slug), f"{about} {languages}")
     if slug in merged.analysis.studies:
         _show_claims(merged, slug)
-        _show_facts(merged, slug)
-        _show_not_testable(slug)
+        facts = list_facts(merged.analysis.comparisons)
+        _show_uncounted(facts, slug, "fact", ", which cannot fail here")
+        _show_uncounted(list_not_testable(), slug, "claim", " not testable")
         _show_exhibits(merged, slug, also)
     _show_own_cells(merged, slug)
     show(f"### The paper's own numbers: {slug}", render_own_numbers(slug, own))
@@ -154,24 +151,14 @@ def _show_claims(merged: MergedRun, slug: str) -> None:
     show(render_fold("The claims as a figure", figures))
 
 
-def _show_facts(merged: MergedRun, slug: str) -> None:
-    """Show a paper's facts, which cannot fail here; nothing without one."""
-    of_study = select_rows(list_facts(merged.analysis.comparisons), study=slug)
-    if of_study.empty:
-        return
-    table = render_table(of_study[[*_FACT_COLUMNS]].rename(columns=_FACT_COLUMNS))
-    summary = f"{format_count(len(of_study), 'fact')}, which cannot fail here: not counted"
-    show(render_fold(summary, [table]))
-
-
-def _show_not_testable(slug: str) -> None:
-    """Show a paper's claims that are not testable; nothing without one."""
-    of_study = select_rows(list_not_testable(), study=slug)
-    if of_study.empty:
-        return
-    table = render_table(of_study[[*_NOT_TESTABLE_COLUMNS]].rename(columns=_NOT_TESTABLE_COLUMNS))
-    summary = f"{format_count(len(of_study), 'claim')} not testable: not counted"
-    show(render_fold(summary, [table]))
+def _show_uncounted(claims: pd.DataFrame, slug: str, noun: str, remark: str) -> None:
+    """Show a paper's facts, or its claims that are not testable; nothing without one."""
+    of_study = select_rows(claims, study=slug)
+    if not of_study.empty:
+        columns = [name for name in _UNCOUNTED_COLUMNS if name in of_study]
+        table = render_table(of_study[columns].rename(columns=_UNCOUNTED_COLUMNS))
+        summary = f"{format_count(len(of_study), noun)}{remark}: not counted"
+        show(render_fold(summary, [table]))
 
 
 def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOutput]) -> None:
@@ -223,7 +210,7 @@ def _list_own_ratios(comparisons: Sequence[Comparison]) -> tuple[pd.DataFrame, l
     levels, shared = ratio_plot.list_own_levels(comparisons)
     rows = []
     for row, of_row in zip(comparisons, levels, strict=True):
-        quantity = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}"
+        quantity = f"{name_metric(row.metric)}, {row.operation}, {row.role}"
         rows.append(
             {
                 "Ratio": name_a_over_b(row),
@@ -329,10 +316,7 @@ def render_claims(
     """
     # A line per claim, by verdict.
     notes = claim_lines.number_notes(comparisons, claims)
-    lines = {}
-    for claim in claims:
-        numbers = claim_lines.list_note_numbers(claim, notes)
-        lines[claim.id] = claim_lines.write_line(claim, numbers)
+    lines = {claim.id: claim_lines.write_line(claim, notes.values()) for claim in claims}
     by_verdict: dict[str, list[ClaimVerdict]] = {}
     for claim in claim_lines.sort_by_verdict(claims):
         by_verdict.setdefault(claim.verdict, []).append(claim)

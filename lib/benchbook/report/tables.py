@@ -22,10 +22,9 @@ from markupsafe import Markup
 from benchbook.analysis.comparisons import Comparison
 from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
-from benchbook.plots.labels import LANGUAGES
 from benchbook.plots.points import FrameRow, iterate_rows
 from benchbook.report.merged_run import T_TESTS
-from benchbook.report.text import phrase_verdict
+from benchbook.text.names import FORMATS, LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import (
     NOT_PRINTED,
     format_comparison,
@@ -34,6 +33,7 @@ from benchbook.text.number_format import (
     format_p_value,
     split_interval,
 )
+from benchbook.text.sentences import phrase_verdict, write_ratio
 
 NotebookOutput: TypeAlias = HTML | Markdown
 """What a notebook shows."""
@@ -78,6 +78,7 @@ def load_templates(*folders: Path) -> Environment:
         "to_be": phrase_verdict,
         "apart": split_interval,
         "plural": format_count,
+        "terms": write_terms,
     }
     # From 32 characters on a number's cell may break into lines.
     environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": 32}
@@ -200,11 +201,12 @@ def render_t_tests(table: pd.DataFrame) -> NotebookOutput:
 def _write_t_test(row: FrameRow) -> list[str]:
     """Return the texts of one t-test, by `_T_TEST_COLUMNS`."""
     claim = row.claim.removeprefix(f"{row.study}.")
-    place = ", ".join(filter(None, (row.label, LANGUAGES.get(row.language, row.language))))
+    ratio = write_ratio(row.a, row.b, row.kind)
+    place = ", ".join(filter(None, (row.label, LANGUAGES[row.language])))
     return [
         row.study,
         Markup('<a href="#{}">{}</a>').format(row.claim, claim),
-        Markup('{} / {} <span class="interval">{}</span>').format(row.a, row.b, place),
+        Markup('{} <span class="interval">{}</span>').format(ratio, write_settings(place)),
         format_comparison(row.kind, row.estimate, row.low, row.high, row.unit),
         format_number(row.published),
         format_number(row.error, 2),
@@ -256,7 +258,7 @@ def render_cold_starts(cold_starts: pd.DataFrame) -> NotebookOutput:
     columns = {
         "Case": cold_starts["case"].astype(int),
         "n": cold_starts["n"].map("{:,}".format),
-        "Format": cold_starts["format"].str.upper(),
+        "Format": cold_starts["format"].map(FORMATS),
         "Operation": cold_starts["operation"].str.replace("_", " "),
         "Blocks": cold_starts["shapes"],
         "Steady from": cold_starts["start"],

@@ -23,13 +23,13 @@ from benchbook.analysis.study_means import find_unchecked
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.findings import PaperFinding
-from benchbook.plots import labels
-from benchbook.plots.claim_lines import NOISY_NOTE, write_line
-from benchbook.plots.labels import LANGUAGES
+from benchbook.plots.claim_lines import write_line
 from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.plots.provenance import describe_suites, list_environments
+from benchbook.registry.products import name_level
 from benchbook.report.merged_run import MergedRun, count_cells
 from benchbook.studies.catalogue import SLUGS
+from benchbook.text.names import LANGUAGES
 from benchbook.text.number_format import (
     format_bounds,
     format_count,
@@ -37,6 +37,7 @@ from benchbook.text.number_format import (
     format_number,
     split_interval,
 )
+from benchbook.text.sentences import phrase_verdict
 
 _RATIO_MARK: Final = "\0"
 """Stands for the ratio of a headline's sentence, which the page sets apart."""
@@ -56,11 +57,6 @@ _MAX_POINTS: Final = 100
 def escape_markdown(text: str) -> str:
     """Return a text for a sentence in Markdown, where each of its signs means itself."""
     return re.sub(r"[^\w\s]|_", lambda sign: f"&#{ord(sign[0])};", text)
-
-
-def phrase_verdict(verdict: str) -> str:
-    """Return a verdict as what a claim does or is: ``holds``, ``is undecided``."""
-    return verdict if verdict.endswith(("holds", "hold")) else f"is {verdict}"
 
 
 @dataclass(frozen=True)
@@ -123,17 +119,13 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
 
 def write_answer(merged: MergedRun, study: str) -> str:
     """Return a paper's question and its answer, or the command of a study that did not run."""
-    asked = f"**The paper asks:** {exhibits.HEADLINES[study].asks}"
-    claim = exhibits.judge_headline(merged.analysis, study)
-    line = write_line(claim)
-    if not line.here:
-        why, command = _describe_missing(merged, study)
-        return f"{asked}<br>\n**Here:** {why} `{command}`."
-    sentence = exhibits.write_headline(study, claim, f"**{line.here} times**")
-    printed = f"The paper prints {line.printed}" if line.printed else "The paper prints no ratio"
-    place = f"{NOISY_NOTE}; {line.place}" if line.measured == NOISY_NOTE else line.place
-    verdict = f"its claim **{phrase_verdict(claim.verdict)}** ({place})"
-    return f"{asked}<br>\n**Here:** {sentence} {printed}; {verdict}."
+    headline = _write_headline(merged, study)
+    asked = f"**The paper asks:** {headline.asks}"
+    if not headline.claim:
+        return f"{asked}<br>\n**Here:** {headline.before} `{headline.command}`."
+    sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
+    verdict = f"The claim **{phrase_verdict(headline.verdict)}**: {headline.about}"
+    return f"{asked}<br>\n**Here:** {sentence} {verdict}"
 
 
 def _describe_missing(merged: MergedRun, study: str) -> tuple[str, str]:
@@ -160,17 +152,11 @@ def write_languages(merged: MergedRun, study: str) -> str:
     for language in languages:
         of_language = rows[rows["language"] == language]
         used = next(kind for kind in ("codec", "driver", "database") if rows[kind].notna().any())
-        names = [_print_name(used, name) for name in sorted(of_language[used].dropna().unique())]
+        levels = sorted({*of_language[used].dropna()} - {"noop"})
+        names = ", ".join(escape_markdown(name_level(used, level)) for level in levels)
         paper = ", as the paper" if language == own != "python" else ""
-        parts.append(f"{LANGUAGES[language]} ({', '.join(filter(None, names))}){paper}")
+        parts.append(f"{LANGUAGES[language]} ({names}){paper}")
     return f"Measured in {', and in '.join(parts)}."
-
-
-def _print_name(kind: str, name: str) -> str:
-    """Return the name of a codec, driver or database; empty for the loop without a database."""
-    if kind != "database":
-        return escape_markdown(labels.name_codec(name))
-    return "" if name == "noop" else escape_markdown(labels.name_database(name))
 
 
 def describe_cells(merged: MergedRun) -> str:

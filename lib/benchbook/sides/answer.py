@@ -26,15 +26,11 @@ from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
+from benchbook.text.names import name_metric
 from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
 
-METRICS: Final = {
-    "wall_time": "time",
-    "cpu_user": "user time",
-    "cpu_system": "system time",
-    "memory_peak": "peak memory",
-}
-"""The metrics of a side, as tables name them."""
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
+"""The metrics of a side, in the order of tables."""
 
 NO_EFFECT: Final = 1.01
 """Going first that costs at most this factor is not mentioned."""
@@ -90,7 +86,7 @@ class SidesAnswer:
         """Return the mean of each metric by side, and its ratio with the first side."""
         table: dict[str, dict[str, str]] = {}
         for row in self.comparisons:
-            line = table.setdefault(METRICS[row.metric], {})
+            line = table.setdefault(name_metric(row.metric), {})
             line[LETTERS[0]] = format_quantity(row.mean_b, row.unit)
             line[row.a] = format_quantity(row.mean_a, row.unit)
             ratio = format_estimate(row.estimate, row.low, row.high)
@@ -119,7 +115,7 @@ class SidesAnswer:
         numbers = []
         for row in self.comparisons:
             key = f"versus.{make_key_part(self.name)}.{row.a.lower()}.{make_key_part(row.metric)}"
-            says = f"{METRICS[row.metric]} of {self.sides[row.a]} over {self.sides[row.b]}"
+            says = f"{name_metric(row.metric)} of {self.sides[row.a]} over {self.sides[row.b]}"
             numbers.append(
                 KeyedNumber(key, row.estimate, says, (), row.low, row.high, blocks=row.blocks)
             )

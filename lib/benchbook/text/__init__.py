@@ -1,4 +1,5 @@
-"""How numbers are written, and what advice a wrong name gets, wherever benchbook shows text.
+"""How numbers, names and sentences are written, wherever benchbook shows text.
 
-Begin with `number_format`; `suggestions` has the "did you mean" of every message.
+Begin with `number_format`, `names` and `sentences`; `suggestions` has the "did you
+mean" of every message.
 """

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 NAN: Final = float("nan")
@@ -34,9 +34,11 @@ _BASE_UNITS: Final[dict[str, tuple[float, Units]]] = {
     "s": (1.0, _SECONDS),
     "B": (1.0, _BYTES),
     "KB": (1e3, _BYTES),
-    "MB": (1e6, _BYTES),
 }
-"""For each unit of times and sizes: how many base units it has, and the units to write it in."""
+"""For each unit of times and sizes: how many base units it has, and the units to write it in.
+
+An MB of `benchbook.analysis.quantities` has 1,048,576 bytes, so it stays as it is.
+"""
 
 
 def format_number(value: float, digits: int = _DIGITS, sign: str = "") -> str:
@@ -76,16 +78,13 @@ def format_estimate(
 
 def format_difference(value: float, low: float, high: float, unit: str) -> str:
     """Write a difference with its sign and interval; times and sizes in a unit with few digits."""
-    if unit not in _BASE_UNITS:
-        return format_estimate(value, low, high, unit, "+")
-    base, units = _BASE_UNITS[unit]
-    finite = [base * abs(number) for number in (value, low, high) if math.isfinite(number)]
-    scale, name = _choose_unit(max(finite, default=0.0), units)
-    factor = base / scale
-    return format_estimate(factor * value, factor * low, factor * high, name, "+")
+    size, name = choose_unit((value, low, high), unit)
+    return format_estimate(value / size, low / size, high / size, name, "+")
 
 
-def format_comparison(kind: str, value: float, low: float, high: float, unit: str) -> str:
+def format_comparison(
+    kind: str, value: float, low: float = NAN, high: float = NAN, unit: str = ""
+) -> str:
     """Write a comparison's estimate: a ratio, or of the kind ``difference`` with its unit."""
     if kind == "difference":
         return format_difference(value, low, high, unit)
@@ -159,28 +158,29 @@ def split_interval(text: str) -> list[str]:
 
 def format_quantity(value: float, unit: str) -> str:
     """Write a measured value with its unit; times and sizes in a unit with few digits."""
-    if unit == "ns":
-        return _scale(value / 1e9, _SECONDS)
-    if unit == "s":
-        return _scale(value, _SECONDS)
-    if unit == "B":
-        return format_size(value)
-    return f"{format_number(value)} {unit}".strip()
+    size, name = choose_unit([value], unit)
+    return f"{format_number(value / size)} {name}".strip()
+
+
+def choose_unit(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """Return the unit in which times or sizes have few digits: the one that the largest fills.
+
+    Returns
+    -------
+    tuple of float and str
+        How many of the given units it has, and its name; other quantities keep their unit.
+    """
+    if unit not in _BASE_UNITS:
+        return 1.0, unit
+    base, units = _BASE_UNITS[unit]
+    largest = base * max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    size, name = next((one for one in units if largest >= one[0]), units[-1])
+    return size / base, name
 
 
 def format_size(count: float) -> str:
     """Write a number of bytes in a unit with few digits: ``8.33 GB``."""
-    return _scale(count, _BYTES)
-
-
-def _scale(value: float, units: Units) -> str:
-    scale, name = _choose_unit(abs(value), units)
-    return f"{format_number(value / scale)} {name}"
-
-
-def _choose_unit(largest: float, units: Units) -> tuple[float, str]:
-    """Return the largest unit in which a number is at least 1, else the smallest unit."""
-    return next((unit for unit in units if largest >= unit[0]), units[-1])
+    return format_quantity(count, "B")
 
 
 def format_duration(seconds: float) -> str:
