@@ -33,7 +33,8 @@ def versus(
     name
         The question's name; None: one made from the sides.
     setup
-        A command, or a function for functions: runs once per block, untimed.
+        A command that runs once per block, or a function that runs once per block and side;
+        untimed.
     check
         Whether all commands must print the same, or all functions return the same. A function
         takes the answers of the first side and of another one, and returns whether they agree.
@@ -48,6 +49,8 @@ def versus(
     ------
     benchbook.sides.question.SidesError
         When a side fails or gives another answer.
+    benchbook.results.folder.BusyError
+        When a run measures at present.
     ValueError
         When the sides or numbers cannot be measured.
     """

@@ -18,8 +18,10 @@ from benchbook import cli
 from benchbook.analysis.intervals import compute_interval
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
 from benchbook.measure.load import Load
+from benchbook.results import folder
 from benchbook.sides import answer, measurement
 from benchbook.sides.commands import describe_commands
+from benchbook.sides.functions import describe_functions
 from benchbook.sides.measurement import _Turn, _write_block
 from benchbook.sides.question import SideRun, SidesError
 from checkout import ROOT
@@ -61,14 +63,14 @@ def test_a_command_that_takes_three_times_as_long_is_slower():
     assert first.endswith("times as long as A: slower, by more than 5 %.")
 
 
-def test_each_side_goes_first_as_often_as_last_and_the_first_runs_twice():
+def test_each_side_runs_twice_per_round_and_goes_first_as_often_as_last():
     benchbook.versus("true", "true", "true", blocks=2, waits=False, name="three")
     frame = answer.read_blocks().query("metric == 'wall_time'")
     orders = []
     for _, block in frame.groupby("block"):
         for _, turns in block.sort_values("turn").groupby("repetition"):
             orders.append([*(turns["own_level"] + turns["arm"])])
-    assert {tuple(sorted(order)) for order in orders} == {("Aa", "Ab", "Ba", "Ca")}
+    assert {tuple(sorted(order)) for order in orders} == {("Aa", "Ab", "Ba", "Bb", "Ca", "Cb")}
     assert all(order == later[::-1] for order, later in zip(orders[::2], orders[1::2], strict=True))
 
 
@@ -90,6 +92,8 @@ def test_the_answer_is_that_of_the_papers_claims(question):
         ([1.0, 1.001, 0.999, 1.0, 1.0], "no difference of 5 % or more."),
         ([1.06, 1.07, 1.05, 1.06, 1.06], "slower."),
         ([1.04, 1.045, 1.055, 1.045, 1.05], "slower, perhaps by less than 5 %."),
+        ([1.02, 1.021, 1.019, 1.02, 1.02], "slower, by less than 5 %."),
+        ([0.951, 0.9511, 0.9509, 0.951, 0.951], "faster."),
         ([0.8, 1.3, 1.1, 0.9, 1.4], "undecided."),
         ([1.2, 1.2], "undecided, 2 of the 5 blocks that an interval needs."),
     ],
@@ -112,6 +116,44 @@ def test_blocks_of_another_day_are_pooled_and_those_of_a_changed_script_are_not(
     found = answer.read_answer("mine")
     assert found.comparisons[0].estimate == pytest.approx(2)
     assert "Left out: 6 blocks of former commands or code." in str(found)
+
+
+def test_another_folder_another_setup_or_another_helper_is_another_question(tmp_path, monkeypatch):
+    before = describe_commands(["true", "false"]).digest
+    assert describe_commands(["true", "false"]).digest == before
+    assert describe_commands(["true", "false"], setup="true").digest != before
+    monkeypatch.chdir(tmp_path)
+    assert describe_commands(["true", "false"]).digest != before
+    size = 1
+
+    def read_size():
+        return size
+
+    first = describe_functions([read_size, read_size]).digest
+    size = 2
+    assert describe_functions([read_size, read_size]).digest != first
+    assert describe_functions([read_size, read_size], setup=dict).digest != first
+
+
+def test_a_machine_that_is_not_steady_is_said_first(question):
+    for number in range(1, 6):
+        sides = [(0, "a", 1e8), (0, "b", 2e8), (1, "a", 1e8), (1, "b", 1e8)]
+        turns = []
+        for turn, (side, arm, value) in enumerate(sides, 1):
+            run = SideRun(side, int(time.time() * 1e9), {"wall_time": value})
+            turns.append(_Turn(run, arm, 0, turn))
+        _write_block(question, "run", number, turns, QUIET, time.time())
+    assert "But A differs from itself" in answer.read_answer("mine").list_sentences()[1]
+
+
+def test_another_run_that_measures_is_named(results_folder, capsys):
+    with folder.lock_folder():
+        assert cli.main(["versus", "--noisy", "true", "true"]) == FAILED
+    assert "another run writes to" in capsys.readouterr().err
+
+
+def test_a_command_may_print_into_a_pipe_that_its_reader_closes():
+    benchbook.versus("true", "sh -c 'yes | head -n 1'", blocks=1, waits=False, check=False)
 
 
 def test_noisy_blocks_are_left_out_once_five_quiet_ones_are_there(question):
@@ -141,6 +183,8 @@ def test_peak_memory_is_that_of_the_command():
         (["date +%N", "true", "--check"], FAILED, "does not print the same"),
         (["true", "sleep 60", "--timeout", "0.2"], FAILED, "did not end within 0.2 s"),
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
+        (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
+        (["name", "--smallest", "2%"], USAGE, "--smallest is chosen before blocks are measured"),
         (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: the names are none yet"),
     ],
 )
@@ -179,8 +223,9 @@ def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_
     found = benchbook.versus(
         sorted, lambda given: sorted(given), setup=setup, check=True, blocks=3, waits=False
     )
-    # One more process tries the sides.
-    assert len(log.read_text().split()) == len({*log.read_text().split()}) == 4
+    # One more process tries the sides; each side has a setup of its own.
+    begun = log.read_text().split()
+    assert len(begun) == 2 * len({*begun}) == 8
     assert found.name == "sorted <lambda>"
     shown = found._repr_html_()
     assert "<svg" in shown
@@ -212,7 +257,9 @@ def test_the_commands_for_figures_numbers_and_rows_know_the_question(question, t
     assert cli.main(["results", "--sql", sql]) == DONE
     assert "15" in capsys.readouterr().out
     assert cli.main(["versus", "mine", "--json"]) == DONE
-    assert json.loads(capsys.readouterr().out)[0]["stands"] == "for"
+    first, *_ = json.loads(capsys.readouterr().out)
+    assert (first["side"], first["over"], first["differs"]) == ("B", "A", "for")
+    assert first["mean"] > first["mean_over"]
 
 
 def test_the_notebooks_cell_answers():

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchbook.cli import output
 from benchbook.cli.command import DONE, FAILED, NoResultsError, UsageError
+from benchbook.results.folder import BusyError
 from benchbook.sides.answer import NoBlocksError, read_answer
 from benchbook.sides.commands import TIMEOUT_S
 from benchbook.sides.measurement import BLOCKS
@@ -31,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = f"blocks to measure (default: {BLOCKS}; an interval needs 5)"
     parser.add_argument("--blocks", type=int, default=BLOCKS, metavar="N", help=text)
     text = "the smallest difference that matters (default: 5%%)"
-    parser.add_argument("--smallest", type=parse_share, default=0.05, metavar="P", help=text)
+    parser.add_argument("--smallest", type=parse_share, metavar="P", help=text)
     text = f"seconds after which a run is given up (default: {TIMEOUT_S:g})"
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help=text)
     text = "do not wait for a quiet machine"
@@ -48,14 +49,16 @@ def parse_share(text: str) -> float:
         share = 0.0
     if text.strip() != number:
         share /= 100
-    if not 0 < share < 10:
-        raise argparse.ArgumentTypeError(f"must be above 0, such as 5% or 0.05 (got {text})")
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 100%, such as 5% (got {text})")
     return share
 
 
 def compare_commands(options: argparse.Namespace) -> int:
     """Measure commands and print the answer, or print that of a name."""
     try:
+        if len(options.side) == 1 and options.smallest:
+            raise UsageError("--smallest is chosen before blocks are measured, not with a name")
         if len(options.side) == 1:
             answer = read_answer(options.side[0])
         else:
@@ -66,7 +69,7 @@ def compare_commands(options: argparse.Namespace) -> int:
                     setup=options.setup,
                     check=options.check,
                     blocks=options.blocks,
-                    smallest=options.smallest,
+                    smallest=options.smallest or 0.05,
                     timeout_s=options.timeout,
                     waits=not options.noisy,
                     environment=_restore_environment(),
@@ -76,7 +79,7 @@ def compare_commands(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     except NoBlocksError as error:
         raise NoResultsError(error.args[0]) from error
-    except SidesError as error:
+    except (SidesError, BusyError) as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return FAILED
     print(output.format_json(answer.to_json()) if options.json else answer)

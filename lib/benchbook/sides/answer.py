@@ -32,9 +32,6 @@ from benchbook.text.number_format import NOT_PRINTED, format_count, format_estim
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
 """The metrics of a side, in the order of tables."""
 
-NO_EFFECT: Final = 1.01
-"""Going first that costs at most this factor is not mentioned."""
-
 
 class NoBlocksError(LookupError):
     """No block of a question is in the results; the message has the names that are."""
@@ -80,6 +77,8 @@ class SidesAnswer:
         if first.machine_days > 1:
             days = format_count(first.machine_days, "machine-day")
         sentences = [f"{_describe_comparison(row)}." for row in rows]
+        if self.check.stands == "for":
+            sentences.append("But A differs from itself, so the machine is not steady enough.")
         return [*sentences, f"{format_count(first.blocks, 'block')}, {days}."]
 
     def make_table(self) -> pd.DataFrame:
@@ -125,12 +124,12 @@ class SidesAnswer:
         """Return one record per comparison, the A/A check and the effect of going first too."""
         records = []
         for row in (*self.comparisons, self.check, self.going_first):
-            numbers = {name: getattr(row, name) for name in _JSON_NUMBERS}
+            numbers = {name: getattr(row, field) for name, field in _JSON_FIELDS.items()}
             known = {
                 name: None if value != value else value  # JSON has no NaN
                 for name, value in numbers.items()
             }
-            records.append({"question": self.name, "compared": row.name, **known})
+            records.append({"question": self.name, **known})
         return records
 
     def _repr_html_(self) -> str:
@@ -153,24 +152,35 @@ class SidesAnswer:
         if table:
             yield from self.make_table().to_string().split("\n")
         yield _describe_check(self.check)
-        if not 1 / NO_EFFECT < self.going_first.estimate < NO_EFFECT:
-            cost = self.going_first
-            words = f"Going first takes {_format_ratio(cost)} times as long"
-            yield f"{words}; every side goes first as often as last."
+        cost = f"Going first takes {_format_ratio(self.going_first)} times as long"
+        yield f"{cost}; every side goes first as often as last."
         for row in self._list_times():
             if row.stands == "open":
                 yield f"{row.a}: {_describe_need(row)}."
         yield from self.notes
 
 
-_JSON_NUMBERS: Final = (
-    *("a", "b", "metric", "unit", "mean_a", "mean_b", "estimate", "low", "high"),
-    *("blocks", "machine_days", "margin", "stands"),
-)
+_JSON_FIELDS: Final = {
+    "side": "a",
+    "over": "b",
+    "metric": "metric",
+    "unit": "unit",
+    "mean": "mean_a",
+    "mean_over": "mean_b",
+    "ratio": "estimate",
+    "low": "low",
+    "high": "high",
+    "blocks": "blocks",
+    "machine_days": "machine_days",
+    "smallest": "margin",
+    "differs": "stands",
+    "reason": "reason",
+}
+"""The fields of a comparison in JSON, with their names there."""
 
 
-def read_answer(name: str) -> SidesAnswer:
-    """Return the answer of all blocks of a question that have its newest code.
+def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
+    """Return the answer of all blocks of a question that have one digest; None: the newest.
 
     Raises `NoBlocksError` when there is none.
     """
@@ -180,8 +190,11 @@ def read_answer(name: str) -> SidesAnswer:
         known = ", ".join(list_names()) or "none yet"
         raise NoBlocksError(f"no blocks of {name!r} are here: the names are {known}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
-    same = chosen[chosen["code_hash"] == newest["code_hash"]]
+    same = chosen[chosen["code_hash"] == (digest or newest["code_hash"])]
     notes = []
+    hosts = same["host"].unique()
+    if len(hosts) > 1:
+        notes.append(f"Blocks of {len(hosts)} machines: {', '.join(hosts)}.")
     former = len(chosen.groupby(["cell_id", "block"])) - len(same.groupby(["cell_id", "block"]))
     if former:
         notes.append(f"Left out: {format_count(former, 'block')} of former commands or code.")
@@ -247,8 +260,10 @@ def _compare_sides(
     first = times[times["own_level"] == LETTERS[0]]
     arms = first.pivot_table("value", "key", "arm", "mean")
     check = _compare("A again", "A", "wall_time", arms["b"], arms["a"], **shared)
-    scaled = times["value"] / times.groupby(["key", "own_level"])["value"].transform("mean")
-    turns = times.assign(value=scaled, begun=times["turn"] == 1)
+    # In a reversed round the side that begins has just run, so these say nothing of going first.
+    drawn = times[times["repetition"] % 2 == 0]
+    scaled = drawn["value"] / drawn.groupby(["key", "own_level"])["value"].transform("mean")
+    turns = drawn.assign(value=scaled, begun=drawn["turn"] == 1)
     begun = turns.pivot_table("value", "key", "begun", "mean").reindex(columns=[True, False])
     cost = _compare("going first", "later", "wall_time", begun[True], begun[False], **shared)
 
@@ -302,16 +317,19 @@ def _describe_comparison(row: Comparison) -> str:
     share = f"{100 * (row.margin - 1):.3g} %"
     if row.reason:
         return f"{sentence}: undecided, {row.reason}"
-    if row.stands == "against":
-        return f"{sentence}: no difference of {share} or more"
     slower = row.estimate > 1
     side = "slower" if slower else "faster"
-    is_beyond = row.low > row.margin if slower else row.high < 1 / row.margin
+    is_shown = row.low > 1 or row.high < 1
+    # Faster by 5 % is a ratio of 0.95, slower by 5 % one of 1.05.
+    is_beyond = row.low > row.margin if slower else row.high < 2 - row.margin
     if is_beyond:
         return f"{sentence}: {side}, by more than {share}"
+    if row.stands == "against":
+        words = f"{side}, by less than {share}"
+        return f"{sentence}: {words if is_shown else f'no difference of {share} or more'}"
     if row.stands == "for":
         return f"{sentence}: {side}"
-    if row.low > 1 or row.high < 1:
+    if is_shown:
         return f"{sentence}: {side}, perhaps by less than {share}"
     return f"{sentence}: undecided"
 
@@ -320,11 +338,11 @@ def _describe_check(check: Comparison) -> str:
     words = f"A/A check: A takes {_format_ratio(check)} times as long as itself"
     if check.reason:
         return f"{words} ({check.reason})."
-    if check.low > 1 or check.high < 1:
-        return f"{words}: it must not differ, so that the machine is not steady enough."
-    if check.stands != "against":
-        return f"{words}: no difference was shown, but the interval is wide."
-    return f"{words}: alike, as it must be."
+    if check.stands == "for":
+        return f"{words}: it must not differ, so the machine is not steady enough."
+    if check.stands == "open":
+        return f"{words}: the interval is wide."
+    return f"{words}: alike within {100 * (check.margin - 1):.3g} %, as it must be."
 
 
 def _describe_need(row: Comparison) -> str:
@@ -333,6 +351,6 @@ def _describe_need(row: Comparison) -> str:
         return f"{MIN_BLOCKS} blocks are needed"
     for days in range(1, MAX_FORECAST_DAYS + 1):
         if not forecast_outcomes([row], days)["open"]:
-            more = f"{format_count(days, 'more day')} of {BLOCKS_PER_DAY} blocks"
+            more = f"{format_count(days, 'more day')} with --blocks {BLOCKS_PER_DAY}"
             return f"{more} would decide it, if they are like these"
     return f"{MAX_FORECAST_DAYS} more days would not decide it, if they are like these"

@@ -6,6 +6,7 @@ the kernel's, of the command and the processes that it waited for.
 
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import signal
@@ -68,7 +69,6 @@ class CommandRunner:
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
         """Start a launcher, and run the setup."""
         with TemporaryFolder("cell") as folder:
-            output = folder / "printed"
             with (folder / "launcher").open("wb") as log:
                 process = processes.spawn(
                     # Without the module `site` it is smaller.
@@ -80,10 +80,10 @@ class CommandRunner:
                     death_signal=signal.SIGTERM,
                 )
             try:
-                block = CommandBlock(process, self._words, output, self._timeout_s)
+                output = folder / "printed" if self._check else None
+                block = CommandBlock(process, self._words, folder, output, self._timeout_s)
                 if self._setup:
                     block.run_words("the setup", self._setup)
-                block.keeps_printed = self._check
                 yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)
@@ -93,28 +93,33 @@ class CommandBlock:
     """Runs the commands of one block, one after the other, by its launcher."""
 
     def __init__(
-        self, process: Any, words: Sequence[Sequence[str]], output: Path, timeout_s: float
+        self,
+        process: Any,
+        words: Sequence[Sequence[str]],
+        folder: Path,
+        output: Path | None,
+        timeout_s: float,
     ) -> None:
         self._process = process
         self._words = words
+        self._errors = folder / "errors"
+        # The file with what a command prints; None: it is not read.
         self._output = output
         self._timeout_s = timeout_s
-        self.keeps_printed = False
         self._printed: dict[str, int] = {}
-        self.floor = float(process.stdout.readline() or 0)
-        """The launcher's own memory in B: a smaller peak cannot be told from it."""
 
     def run_side(self, side: int) -> SideRun:
         """Run a command; raises `SidesError` when it fails, hangs or prints something else."""
         reply = self.run_words(LETTERS[side], self._words[side])
-        if self.keeps_printed:
-            self._compare_printed(side)
+        if self._output:
+            self._compare_printed(side, self._output)
         values = {metric: float(reply[metric]) for metric in METRICS}
         return SideRun(side, reply["began_at"], values)
 
     def run_words(self, name: str, words: Sequence[str]) -> Mapping[str, Any]:
         """Run a command and return the launcher's reply; raises `SidesError` when it fails."""
-        request = {"words": words, "output": str(self._output), "timeout_s": self._timeout_s}
+        files = {"output": str(self._output or os.devnull), "errors": str(self._errors)}
+        request = {"words": words, "timeout_s": self._timeout_s, **files}
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
@@ -128,19 +133,25 @@ class CommandBlock:
     def _describe_failure(self, reply: Mapping[str, Any]) -> str:
         if reply["status"] is None:
             return f"did not end within {self._timeout_s:g} s: it was killed"
-        lines = Path(f"{self._output}.errors").read_text(errors="replace").split("\n")
+        lines = self._errors.read_text(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         status = reply["status"]
         ended = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
         return f"{ended}: {said[-1][-_LAST_WORDS:]}" if said else f"{ended}, without an error"
 
-    def _compare_printed(self, side: int) -> None:
-        self._printed.setdefault(hashlib.sha256(self._output.read_bytes()).hexdigest(), side)
+    def _compare_printed(self, side: int, output: Path) -> None:
+        self._printed.setdefault(digest_file(output), side)
         if len(self._printed) > 1:
             first, other = (LETTERS[one] for one in self._printed.values())
             if first == other:
                 raise SidesError(f"{first} does not print the same each time: leave out --check")
             raise SidesError(f"{other} does not print the same as {first}")
+
+
+def digest_file(path: Path) -> str:
+    """Return the digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def split_command(command: str) -> list[str]:
@@ -157,10 +168,11 @@ def split_command(command: str) -> list[str]:
 def describe_commands(commands: Sequence[str], setup: str | None = None) -> SidesQuestion:
     """Return commands as a question, which their digest names.
 
-    The digest includes the content of files that a command names, such as a script.
+    The digest includes the working folder, and the programs and files that commands name.
     """
-    words = chain.from_iterable(map(split_command, commands))
-    named = [Path(word) for word in words if Path(word).is_file()]
-    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
-    digest = digest_values(commands, setup, contents)
+    split = [split_command(command) for command in [*commands, *([setup] if setup else [])]]
+    programs = [shutil.which(words[0]) for words in split]
+    files = [word for word in chain.from_iterable(split) if Path(word).is_file()]
+    contents = [digest_file(Path(word)) for word in files]
+    digest = digest_values(commands, setup, str(Path.cwd()), programs, contents)
     return SidesQuestion(f"commands-{digest[:8]}", commands, digest)

@@ -6,6 +6,8 @@ that they may stand in a notebook. A call that is too short for the clock is rep
 
 import gc
 import inspect
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +37,7 @@ class FunctionRunner:
     functions
         One per side. Each takes what the setup returns; without a setup it takes nothing.
     setup
-        Called once per block and untimed.
+        Called once per block and side, untimed.
     check
         Takes the answers of the first side and of another one, and returns whether they agree.
     """
@@ -61,7 +63,7 @@ class FunctionRunner:
             with theirs:
                 process = processes.spawn(
                     [*processes.PYTHON, "-m", __name__],
-                    env=processes.make_environment(folder),
+                    env=dict(os.environ),
                     stdin=theirs.fileno(),
                     stdout=log,
                     stderr=log,
@@ -71,7 +73,8 @@ class FunctionRunner:
                 _ask(ours, "functions", self._pickled)
                 yield partial(_ask, ours, "run")
             finally:
-                processes.stop(process)
+                # With SIGKILL the processes that the functions started end, too.
+                processes.stop(process, signal.SIGKILL)
 
 
 def _ask(channel: "Connection[Any, Any]", request: str, value: object) -> Any:
@@ -103,8 +106,8 @@ class _Caller:
         import cloudpickle
 
         functions, setup, check = cloudpickle.loads(value)
-        arguments = () if setup is None else (setup(),)
-        self._calls = [partial(function, *arguments) for function in functions]
+        # Each side has what a setup of its own returned, which it may change.
+        self._calls = [partial(call, setup()) if setup else call for call in functions]
         # The first calls check the answers, and are the warm-up.
         answers = []
         for side, call in enumerate(self._calls):
@@ -166,18 +169,41 @@ def main() -> None:
         channel.send((answer, failure))
 
 
-def describe_functions(functions: Sequence[Callable[..., object]]) -> SidesQuestion:
-    """Return functions as a question, which is named by them; its digest is of their source."""
+def describe_functions(
+    functions: Sequence[Callable[..., object]], setup: Callable[[], object] | None = None
+) -> SidesQuestion:
+    """Return functions as a question, which is named by them.
+
+    Its digest is of Python's version and of their source and the setup's, with the functions and
+    the versions of the modules that they name.
+    """
     sides = [getattr(function, "__name__", repr(function)) for function in functions]
-    digest = digest_values(*map(_read_source, functions))
+    called = [*functions, *([setup] if setup else [])]
+    digest = digest_values(sys.version, *map(_describe_code, called))
     return SidesQuestion(" ".join(sides), sides, digest)
+
+
+def _describe_code(function: Callable[..., object]) -> list[str]:
+    """Return a function's source, and that of what it names one level below."""
+    code = getattr(function, "__code__", None)
+    if code is None:  # of C, or an object
+        return [repr(function)]
+    parts = [_read_source(function), repr(getattr(function, "__defaults__", None))]
+    parts += [repr(cell.cell_contents) for cell in getattr(function, "__closure__", None) or ()]
+    for name in code.co_names:
+        value = getattr(function, "__globals__", {}).get(name)
+        if inspect.ismodule(value):
+            parts.append(f"{name} {getattr(value, '__version__', '')}")
+        elif inspect.isfunction(value):
+            parts.append(_read_source(value))
+    return parts
 
 
 def _read_source(function: Callable[..., object]) -> str:
     try:
         return inspect.getsource(function)
-    except (OSError, TypeError):  # of C, or typed into a plain Python
-        return f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+    except (OSError, TypeError):  # typed into a plain Python
+        return str(getattr(function, "__qualname__", ""))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Measuring blocks in which sides take turns.
 
-A block runs in fresh processes on a quiet machine. Its rounds run every side once, and the first
-side twice, under two names: an A/A check of the same length. Chance draws the order of a round, and
-the next round has it reversed, so that each side goes first as often as last.
+A block runs in fresh processes on a quiet machine. Its rounds run every side twice, under two
+names. So each side follows itself as often as the others do, and the first side over itself is an
+A/A check of the same length. Chance draws the order of a round, and the next round has it reversed,
+so that each side goes first as often as last.
 """
 
 import json
@@ -41,6 +42,7 @@ BLOCK_S: Final = 2.0
 """Seconds of measured work that a block has at least."""
 
 MAX_ROUNDS: Final = 200
+"""The most rounds of a block: very short commands take less than `BLOCK_S`."""
 
 PATIENCE_S: Final = 60.0
 """Seconds that each block waits for a quiet machine, before it is measured and marked as noisy."""
@@ -111,13 +113,14 @@ def _choose_rounds(question: SidesQuestion, runner: SideRunner) -> int:
         for side in range(len(question.sides)):
             run_side(side)
     round_s = time.monotonic() - begin
-    pairs = max(1, round(BLOCK_S / round_s / 2))
+    # A round runs each side twice, and rounds come in pairs.
+    pairs = max(1, round(BLOCK_S / round_s / 4))
     return min(2 * pairs, MAX_ROUNDS)
 
 
 def _measure_block(runner: SideRunner, sides: int, rounds: int) -> list[_Turn]:
     """Return the runs of one block, after a first run of each side that does not count."""
-    arms = [(0, "a"), (0, "b"), *((side, "a") for side in range(1, sides))]
+    arms = [(side, arm) for side in range(sides) for arm in "ab"]
     turns = []
     with runner.start_block() as run_side:
         for side in range(sides):

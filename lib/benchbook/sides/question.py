@@ -66,9 +66,9 @@ class SidesQuestion:
     @property
     def cell_id(self) -> str:
         """The identity of its blocks on this host."""
-        return digest_values(self.name, self.digest, name_host(), VERSION)
+        return digest_values(self.name, self.digest, name_host())
 
 
 def digest_values(*values: object) -> str:
-    """Return a digest of values that JSON can write."""
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+    """Return a digest of values that JSON can write, and of how sides are measured."""
+    return hashlib.sha256(json.dumps([VERSION, *values]).encode()).hexdigest()[:16]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchbook.results import folder
 from benchbook.sides.answer import SidesAnswer, read_answer
 from benchbook.sides.commands import TIMEOUT_S, CommandRunner, describe_commands
 from benchbook.sides.functions import FunctionRunner, describe_functions
@@ -42,8 +43,10 @@ def compare_sides(
         raise ValueError(f"2 to {len(LETTERS)} sides can be compared (got {len(sides)})")
     if not 1 <= blocks <= 1000:
         raise ValueError(f"blocks must be 1 to 1000 (got {blocks})")
-    if not 0 < smallest < 10:
-        raise ValueError(f"smallest must be above 0, such as 0.05 (got {smallest:g})")
+    if not 0 < smallest < 1:
+        raise ValueError(f"smallest must be between 0 and 1, such as 0.05 (got {smallest:g})")
+    if not timeout_s > 0:
+        raise ValueError(f"timeout must be above 0 (got {timeout_s:g})")
     commands = [side for side in sides if isinstance(side, str)]
     functions = [side for side in sides if not isinstance(side, str)]
     if commands and functions:
@@ -55,8 +58,10 @@ def compare_sides(
             commands, variables, setup=setup, check=bool(check), timeout_s=timeout_s
         )
     else:
-        content = describe_functions(functions)
+        content = describe_functions(functions, setup)
         runner = FunctionRunner(functions, setup, operator.eq if check is True else check or None)
     question = SidesQuestion(name or content.name, content.sides, content.digest, smallest)
-    measure_blocks(question, runner, blocks, show, waits=waits)
-    return read_answer(question.name)
+    # Nothing else is measured meanwhile.
+    with folder.lock_folder():
+        measure_blocks(question, runner, blocks, show, waits=waits)
+    return read_answer(question.name, question.digest)
