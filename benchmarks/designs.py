@@ -25,7 +25,7 @@ from scipy import stats
 
 from benchbook.analysis.intervals import compute_interval
 from benchbook.sides.commands import CommandRunner
-from benchbook.sides.measurement import BLOCK_S, BLOCKS
+from benchbook.sides.measurement import BLOCK_S, BLOCKS, MAX_ROUNDS
 
 Series = NDArray[np.float64]
 Measurement = tuple[float, float, float]
@@ -82,14 +82,13 @@ def record_series(runs: int, share: Callable[[float], float] | None) -> Series:
 
 
 def measure_in_turns(runs: Series, factor: float, random: np.random.Generator) -> Measurement:
-    """Return the answer of `benchbook versus`: A twice and B once per round, in blocks."""
-    per_block = len(runs) // BLOCKS // 6 * 6
+    """Return the answer of `benchbook versus`: both sides twice per round, in blocks."""
+    per_block = len(runs) // BLOCKS // 8 * 8
     logs = []
-    for block in runs[: BLOCKS * per_block].reshape(BLOCKS, per_block // 3, 3):
-        # The place of B in each pair of rounds, drawn and reversed.
-        places = random.integers(0, 3, len(block) // 2)
-        order = np.column_stack([places, 2 - places]).ravel()
-        is_b = order[:, None] == np.arange(3)
+    for block in runs[: BLOCKS * per_block].reshape(BLOCKS, per_block // 8, 8):
+        # The order of a round is drawn, and that of the next one is the reverse.
+        drawn = random.permuted(np.tile([True, True, False, False], (len(block), 1)), axis=1)
+        is_b = np.hstack([drawn, drawn[:, ::-1]])
         logs.append(math.log(block[is_b].mean() * factor / block[~is_b].mean()))
     found = compute_interval(logs, ["one day"] * BLOCKS)
     return math.exp(found.estimate), math.exp(found.low), math.exp(found.high)
@@ -122,9 +121,9 @@ DESIGNS: Final = {
 def judge_designs(series: Series, measurements: int) -> Iterator[dict[str, object]]:
     """Yield how often each design says that B differs, and how often it covers the true ratio."""
     # As many runs as `benchbook versus` makes by default.
-    pair_s = 2 * float(np.mean(series)) / 1e9
-    rounds = min(2 * max(1, round(BLOCK_S / pair_s / 2)), 200)
-    length = min(BLOCKS * rounds * 3, len(series) // 2)
+    round_s = 2 * float(np.mean(series)) / 1e9
+    rounds = min(2 * max(1, round(BLOCK_S / round_s / 4)), MAX_ROUNDS)
+    length = min(BLOCKS * rounds * 4, len(series) // 2)
     for name, measure in DESIGNS.items():
         for factor in FACTORS:
             random = np.random.default_rng(20261129)
