@@ -5,22 +5,27 @@ holds this). Begin with `cli`, which leads to all of them, or with one of the wa
 CONTRIBUTING.md.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+# Type checkers know this name. `typing` is not imported here, because a module of PYTHONPATH may
+# have its name until a command has isolated itself.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from benchbook.sides.answer import SidesAnswer
 
 
 def versus(
-    *sides: "str | Callable[..., object]",
+    *sides: str | Callable[..., object],
     name: str | None = None,
-    setup: "str | Callable[[], object] | None" = None,
-    check: "bool | Callable[[Any, Any], object]" = False,
+    setup: str | Callable[[], object] | None = None,
+    check: bool | Callable[[Any, Any], object] = False,
     blocks: int = 9,
     smallest: float = 0.05,
     waits: bool = True,
-) -> "SidesAnswer":
+) -> SidesAnswer:
     """Compare any two or more sides: each takes so many times as long as the first one.
 
     The sides take turns in fresh processes on a quiet machine. Blocks are kept in the results'

@@ -99,7 +99,7 @@ def test_the_command_says_in_words_what_changed_and_writes_every_row(
         r"Ratios: 1 of \d+ changed beyond noise, ", ratios
     )
     assert re.search(
-        r"^  5\.00 times slower  bookstore round trip wall time of the client: ",
+        r"^  5\.00 times slower  bookstore round trip time of the client: ",
         ratios,
         re.MULTILINE,
     )

@@ -33,7 +33,7 @@ def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp
     assert cli.main(["figure"]) == DONE
     listed = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES}
-    assert "drivers, Fig. 2: execution time" in "\n".join(listed)
+    assert "drivers, Fig. 2: time of the client" in "\n".join(listed)
     titles = [line for line in listed if re.match(r"(\w+_)?verdicts", line)]
     assert len(titles) > 5 and not any(re.search(r"\d+ of \d+", title) for title in titles), (
         "no other run's counts"

@@ -23,6 +23,7 @@ from tools import versions
 CANNOT_MOVE: Final = {
     "benchbook",
     "benchbook.version",
+    "benchbook.text.names",
     "benchbook.paths",
     "benchbook.measure.control_groups",
     "benchbook.measure.load",

@@ -26,6 +26,8 @@ def test_each_column_and_metric_has_one_line_in_the_dictionary() -> None:
     fields = [load_study(slug).Parameters.model_fields for slug in SLUGS]
     columns = {schema.name_parameter_column(name) for name in chain.from_iterable(fields)}
     assert {one.name for one in lines if one.kind == "parameter"} == columns - {*schema.CELLS.names}
+    of_questions = {one.name for one in lines if one.kind == "question"}
+    assert of_questions == {"question", "side", "smallest"}
     of_means = set(parquet.read_schema(paths.reference() / MEANS_FILE).names)
     assert of_means <= {one.name for one in lines if one.kind != "metric"}
     assert {one.name for one in lines if one.kind == "block mean"} <= of_means
