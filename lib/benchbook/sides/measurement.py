@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Final
 
 import pandas as pd
@@ -120,7 +121,7 @@ def _choose_rounds(question: SidesQuestion, runner: SideRunner) -> int:
 
 def _measure_block(runner: SideRunner, sides: int, rounds: int) -> list[_Turn]:
     """Return the runs of one block, after a first run of each side that does not count."""
-    arms = [(side, arm) for side in range(sides) for arm in "ab"]
+    arms = [*product(range(sides), "ab")]
     turns = []
     with runner.start_block() as run_side:
         for side in range(sides):
