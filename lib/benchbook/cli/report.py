@@ -201,8 +201,7 @@ def print_numbers(options: argparse.Namespace) -> int:
     # The papers' own numbers, and the user's questions, need no cells of a profile.
     printed = {number.key: number for number in numbers.list_printed()}
     if any(key.startswith("versus.") for key in options.key):
-        for name in answer.list_names():
-            printed |= {number.key: number for number in answer.read_answer(name).list_numbers()}
+        printed |= {number.key: number for number in answer.list_numbers()}
     only_printed = bool(options.key) and {*options.key} <= {*printed}
     run = Run.read_reference() if only_printed else selection.load_run(options)
     analysis = run.analysis

@@ -15,7 +15,7 @@ from benchbook.results.folder import BusyError
 from benchbook.sides.answer import NoBlocksError, read_answer
 from benchbook.sides.commands import TIMEOUT_S
 from benchbook.sides.measurement import BLOCKS
-from benchbook.sides.question import SidesError
+from benchbook.sides.question import SMALLEST, SidesError
 from benchbook.sides.versus import compare_sides
 
 
@@ -69,7 +69,7 @@ def compare_commands(options: argparse.Namespace) -> int:
                     setup=options.setup,
                     check=options.check,
                     blocks=options.blocks,
-                    smallest=options.smallest or 0.05,
+                    smallest=options.smallest or SMALLEST,
                     timeout_s=options.timeout,
                     waits=not options.noisy,
                     environment=_restore_environment(),

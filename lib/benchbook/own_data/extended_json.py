@@ -21,7 +21,7 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def read_object(value: Document, notes: dict[str, None]) -> object:
-    """Return the value that an object stands for; the object, if MongoDB gives it no sense.
+    """Return the value that an object stands for; the object itself, if MongoDB does not know it.
 
     Raises ValueError when an object does not hold what its name says.
 

@@ -173,7 +173,7 @@ def is_day(value: date | str) -> bool:
 
 
 def parse_moment(value: datetime | str) -> datetime | None:
-    """Return a moment with a zone, or that of an ISO 8601 text; None if there is none."""
+    """Return a moment with a zone, or that of an ISO 8601 text; None for another value."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         # In another zone it may be beyond the years 1 to 9999.

@@ -175,7 +175,7 @@ class _JsonText:
     def find_value(self, path: str) -> None:
         """Go to the value at a path, such as ``answer.items``; empty or ``.`` is the whole.
 
-        Raises `InputError` when there is none.
+        Raises `InputError` when the text has no such path.
         """
         rest = path.removeprefix(".")
         while rest:

@@ -8,15 +8,15 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import chain
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from benchbook.analysis.claim_comparisons import judge_comparison
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS, forecast_outcomes
-from benchbook.analysis.intervals import MIN_BLOCKS, compute_interval, exponentiate
+from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import frame_points
@@ -24,13 +24,11 @@ from benchbook.plots.save import draw_exhibit, shrink_svg
 from benchbook.plots.style import Layout, use_style
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
+from benchbook.sides.commands import METRICS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
-
-METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
-"""The metrics of a side, in the order of tables."""
 
 
 class NoBlocksError(LookupError):
@@ -182,12 +180,23 @@ _JSON_FIELDS: Final = {
 def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
     """Return the answer of all blocks of a question that have one digest; None: the newest.
 
-    Raises `NoBlocksError` when there is none.
+    Raises `NoBlocksError` when no block of the question is here.
     """
+    return _select_answer(read_blocks(), name, digest)
+
+
+def list_numbers() -> list[KeyedNumber]:
+    """Return the numbers of all questions, each of its newest code."""
     frame = read_blocks()
+    answers = [_select_answer(frame, name) for name in _list_names(frame)]
+    return [*chain.from_iterable(answer.list_numbers() for answer in answers)]
+
+
+def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) -> SidesAnswer:
+    """Return the answer of a question from the rows of `read_blocks`, as `read_answer` does."""
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
-        known = ", ".join(list_names()) or "none yet"
+        known = ", ".join(_list_names(frame)) or "none yet"
         raise NoBlocksError(f"no blocks of {name!r} are here: the names are {known}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
     same = chosen[chosen["code_hash"] == (digest or newest["code_hash"])]
@@ -195,7 +204,7 @@ def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
     hosts = same["host"].unique()
     if len(hosts) > 1:
         notes.append(f"Blocks of {len(hosts)} machines: {', '.join(hosts)}.")
-    former = len(chosen.groupby(["cell_id", "block"])) - len(same.groupby(["cell_id", "block"]))
+    former = chosen["key"].nunique() - same["key"].nunique()
     if former:
         notes.append(f"Left out: {format_count(former, 'block')} of former commands or code.")
     same, noisy = _leave_out_noisy(same)
@@ -205,7 +214,10 @@ def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
 
 def list_names() -> list[str]:
     """Return the names of all questions that have blocks."""
-    frame = read_blocks()
+    return _list_names(read_blocks())
+
+
+def _list_names(frame: pd.DataFrame) -> list[str]:
     return sorted(frame["question"].unique()) if len(frame) else []
 
 
@@ -293,17 +305,8 @@ def _compare(
     ratios = (of_a / of_b).where((of_a > 0) & (of_b > 0)).dropna()
     if len(ratios) < len(of_a.dropna()):
         return replace(row, reason="a mean is zero")
-    logs = compute_interval(np.log(ratios), days[ratios.index].to_numpy())
-    row = replace(
-        row,
-        estimate=exponentiate(logs.estimate),
-        low=exponentiate(logs.low),
-        high=exponentiate(logs.high),
-        error=logs.error,
-        blocks=logs.blocks,
-        machine_days=logs.machine_days,
-        reason=logs.reason,
-    )
+    interval = compute_geometric_interval(ratios, days[ratios.index].to_numpy())
+    row = replace(row, **vars(interval))
     return replace(row, stands=judge_comparison(row))
 
 

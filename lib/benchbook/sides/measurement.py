@@ -106,7 +106,6 @@ def measure_blocks(
 
 def _choose_rounds(question: SidesQuestion, runner: SideRunner) -> int:
     """Return the even number of rounds that a block has, from one run of each side."""
-    begin = time.monotonic()
     with runner.start_block() as run_side:
         for side in range(len(question.sides)):
             run_side(side)

@@ -16,6 +16,10 @@ LETTERS: Final = "ABCDEFGH"
 """The names of the sides in their order; the first is the one that the others are compared with."""
 
 
+SMALLEST: Final = 0.05
+"""The smallest difference that matters, as a share, unless another one is given."""
+
+
 class SidesError(RuntimeError):
     """A side failed, did not end, or gave another answer; the message names it."""
 
@@ -61,7 +65,7 @@ class SidesQuestion:
     name: str
     sides: Sequence[str]
     digest: str
-    smallest: float = 0.05
+    smallest: float = SMALLEST
 
     @property
     def cell_id(self) -> str:
