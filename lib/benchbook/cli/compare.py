@@ -72,6 +72,7 @@ def main(options: argparse.Namespace) -> int:
         print(f"benchbook: {line}", file=sys.stderr)
     if options.output:
         options.output.write_text(format_csv(rows), encoding="utf-8")
+        options.written.append(options.output)
     if options.json:
         print(output.format_json(json.loads(rows.to_json(orient="records"))))
         return DONE

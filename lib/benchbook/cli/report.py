@@ -144,8 +144,9 @@ def write_figures(options: argparse.Namespace) -> int:
         if is_table and not {*formats} & {*DATA_FORMATS}:
             raise UsageError(f"{name} is a table: --format takes {', '.join(DATA_FORMATS)}")
         stem = options.output / (make_key_part(name) if name in own else name)
-        for path in save_exhibit(exhibit, stem, about, formats, layout):
-            print(path)
+        written = save_exhibit(exhibit, stem, about, formats, layout)
+        options.written += written
+        print(*written, sep="\n")
     return DONE
 
 
@@ -209,6 +210,7 @@ def print_numbers(options: argparse.Namespace) -> int:
         about = exhibits.get_provenance(analysis, SLUGS, run.name)
         macros = numbers.write_macros(numbers.list_numbers(analysis), about)
         suite_files.write_file(options.latex_macros, macros)
+        options.written.append(options.latex_macros)
         print(options.latex_macros)
         return DONE
 
