@@ -20,8 +20,6 @@ from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import frame_points
-from benchbook.plots.save import draw_exhibit, shrink_svg
-from benchbook.plots.style import Layout, use_style
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.commands import METRICS
@@ -132,6 +130,10 @@ class SidesAnswer:
 
     def _repr_html_(self) -> str:
         """Return the answer with its figure and table, as a notebook shows it."""
+        # Here, because matplotlib is slow to import, and the answer's text does without.
+        from benchbook.plots.save import draw_exhibit, shrink_svg
+        from benchbook.plots.style import Layout, use_style
+
         layout = Layout(titled=False)
         figure, drawn = draw_exhibit(self.make_exhibit(), layout), BytesIO()
         with use_style(layout):
