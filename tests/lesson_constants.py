@@ -312,7 +312,6 @@ GIVEN: Final[dict[str, list[str]]] = {
         "hits one of the two",
         "with 1 and the margin",
         "If blocks vary by 5 %",
-        "on one side of 1",
         "lines: 99 % intervals",
     ],
     "warm_up.py": [

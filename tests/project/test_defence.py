@@ -176,14 +176,14 @@ def test_the_lines_of_a_sealed_plan_give_its_verdict_and_are_measured_once(
     verdict = judge_interval(*ends, PLAN["margin"])
     checked = defence.check_3(*ends, verdict, PLAN, digest, ours)
     assert checked.passed
-    assert "5 blocks of 1 machine-days; the plan has 20 blocks. Say so" in str(checked)
+    assert "5 blocks of 1 machine-day; the plan has 20. Say so" in str(checked)
 
 
 def test_a_plan_is_measured_only_as_it_was_sealed(
     results_folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     defence.measure(..., ...)
-    assert "the plan is sealed first" in capsys.readouterr().out
+    assert "and the digest that the board has for it" in capsys.readouterr().out
     defence.measure("anna & ben", BOARD)
     assert "plan_anna_ben.json is not in this folder" in capsys.readouterr().out
     digest = seal(PLAN)
@@ -246,7 +246,7 @@ def test_blocks_that_the_plan_does_not_have_cost_a_point():
     _, low, high = defence.compute_sides(defence.read_lines(ours))
     found = defence.check_3(low, high, "for", PLAN, BOARD, ours)
     assert found.earned == 2
-    assert "25 blocks of 5 machine-days; the plan has 20 blocks. Which were added" in str(found)
+    assert "25 blocks of 5 machine-days; the plan has 20. Which were added" in str(found)
 
 
 @pytest.mark.parametrize(

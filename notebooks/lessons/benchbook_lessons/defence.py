@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 import benchbook
 from benchbook.analysis.intervals import ICC, MIN_BLOCKS, compute_t_quantile, weigh_day
 from benchbook.plots import style
+from benchbook.text.number_format import format_count
 from benchbook_lessons.drift import INTERLEAVED
 from benchbook_lessons.effects import KINDS, compute_ratio, judge_interval
 from benchbook_lessons.feedback import (
@@ -50,6 +50,9 @@ COLUMNS: Final = ("plan", "day", "laptop", "block", "a", "a_again", "b", "noisy"
 """One line of `measure`: times in µs per call, each the mean of a block."""
 
 DIGEST_LENGTH: Final = 8
+TICKS: Final = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 3, 5, 10)
+"""Ratios at which a figure has ticks, if it reaches so far."""
+
 MIN_WORDS: Final = 5
 """The words that a claim or a reason has at least."""
 
@@ -59,8 +62,11 @@ def try_sides(make_input: Any, a: Any, b: Any) -> None:
     try:
         first, second = (call_function(side, call_function(make_input)) for side in (a, b))
         is_same = bool(first == second)
-    except (FormError, OpenTaskError, ValueError) as reason:
+    except (FormError, OpenTaskError) as reason:
         print(reason)
+        return
+    except ValueError as reason:
+        print(f"What a and b return cannot be compared by ==: {reason}")
         return
     if is_same:
         print("a and b return the same. Now seal the plan before you see a time.")
@@ -194,7 +200,7 @@ def measure(pair: Any, board: Any) -> None:
 def _read_plan(pair: Any, board: Any) -> dict[str, Any]:
     """Return a sealed plan; raises `FormError` when it is not the one of the board."""
     if pair is ... or board is ...:
-        raise FormError("the plan is sealed first, and `board` has its digest.")
+        raise FormError("write the pair's names, and the digest that the board has for it.")
     path = find_plan(pair)
     if not path.exists():
         raise FormError(f"{path.name} is not in this folder.")
@@ -209,7 +215,7 @@ def _format_today() -> str:
 
 
 def _list_lines(question: str, digest: str) -> pd.DataFrame:
-    """Return what this laptop has measured of a question, in the columns of `COLUMNS`."""
+    """Return this laptop's blocks of a question, in the columns of `COLUMNS`."""
     from benchbook.measure.machine import name_host
     from benchbook.sides.answer import read_blocks
 
@@ -310,18 +316,17 @@ def draw_blocks(plan: Mapping[str, Any], ours: Any, theirs: Any = ...) -> Figure
                 labels += _draw_rows(axes, rows, over, len(labels), colour, f"{who}, {side}")
         figure.set_figheight(0.3 * len(labels) + 1.3)
         axes.set(
-            title="Is the whole interval on one side of 1, and where is the margin?",
+            title="Where do the intervals end?",
             xlabel="ratio (log scale); dots: blocks, lines: 99 % intervals",
             xscale="log",
             yticks=range(len(labels)),
             ylim=(len(labels) - 0.5, -0.5),
         )
         axes.set_yticks(range(len(labels)), labels, parse_math=False)
-        for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-            formatter(StrMethodFormatter("{x:g}"))
         low, high = axes.get_xlim()
-        if high > 4 * low:
-            axes.xaxis.set_minor_formatter(NullFormatter())
+        ticks = [tick for tick in TICKS if low <= tick <= high]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
         figure.legend(loc="outside lower right")
     plt.close(figure)
     return figure
@@ -331,13 +336,14 @@ def _draw_rows(
     axes: Axes, rows: pd.DataFrame, over: str, first: int, colour: str, name: str
 ) -> list[str]:
     """Draw one row per machine-day and one for the interval; return the rows' labels."""
-    labels = []
+    labels: list[str] = []
     for day, blocks in rows.groupby("machine_day"):
         at = first + len(labels)
         axes.plot(
             blocks[over] / blocks["a"], [at] * len(blocks), "o", color=colour, ms=3, alpha=0.6
         )
-        labels.append(f"{name}: {day}")
+        laptop, _, date = str(day).rpartition(" ")
+        labels.append(f"{name}: {laptop.partition(' (')[0]}, {date}")
     if len(rows) >= MIN_BLOCKS:
         at = first + len(labels)
         ratio, low, high = compute_sides(rows, over)
@@ -408,7 +414,7 @@ def check_2(
     _, *ends = compute_sides(rows, "a_again")
     yield _grade_ends(low, high, ends, "a_again over a")
     kind = judge_interval(ends[0], ends[1], plan["margin"])
-    truth = {"no difference that matters": "steady", "open": "open"}.get(kind, "not steady")
+    truth = {DEFENDED[1]: "steady", "open": "open"}.get(kind, "not steady")
     off = f"{ends[0]:.3f} to {ends[1]:.3f}, margin {plan['margin']:g}: does all of it lie within?"
     yield grade_choice(steadiness, truth, "machine", STEADINESS, f"machine: {truth}.", off)
 
@@ -426,7 +432,9 @@ def check_3(low: Any, high: Any, verdict: Any, plan: Any, board: Any, ours: Any)
     yield grade_choice(verdict, truth, "verdict", KINDS, well, off)
     planned = plan["blocks"] * plan["days"] * plan["laptops"]
     days = rows["machine_day"].nunique()
-    says = f"data: {len(rows)} blocks of {days} machine-days; the plan has {planned} blocks."
+    says = (
+        f"data: {len(rows)} blocks of {format_count(days, 'machine-day')}; the plan has {planned}."
+    )
     well = f"{says} Say so when you defend it." if len(rows) < planned else says
     yield grade(len(rows) <= planned, well, f"{says} Which were added afterwards, and why?")
 
@@ -449,7 +457,7 @@ def _grade_ends(low: Any, high: Any, ends: list[float], what: str) -> Part:
         off = f"the interval of {what}: compute_interval of the logarithms, by machine-day; exp."
         hints = {
             log(end) / end: "that is still a logarithm: take exp.",
-            1 / end**2: "turn it over.",
+            1 / end**2: "that is a over it: turn the ratio over.",
         }
         part = grade_number(given, end, name, "", hints, off, within=0.0005)
         if not part.right:
