@@ -198,11 +198,26 @@ def test_sides_that_return_different_things_are_named_before_and_while_they_are_
 ):
     code = CODE.replace("sleep(LONG)", "return LONG")
     sides = load_sides(code.replace("sleep(data)", "return data"))
-    defence.try_sides(sides.make_input, sides.a, sides.b)
+    defence.try_sides(sides.a)
     assert "a returns 0.001, and b returns 0.005" in capsys.readouterr().out
     digest = seal(PLAN, code.replace("sleep(data)", "return data"))
     defence.measure(PLAN["pair"], digest)
     assert "B does not return the same as A" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (CODE, "a returns nothing yet: write its body"),
+        (CODE.replace("sleep(data)", "return np.sum(data)"), "NameError: name 'np' is not defined"),
+        (CODE.replace("def b", "def c"), "the cell with a and b does not run by itself: KeyError"),
+    ],
+)
+def test_a_cell_that_cannot_be_measured_is_seen_before_it_is_sealed(
+    code: str, says: str, capsys: pytest.CaptureFixture[str]
+):
+    defence.try_sides(load_sides(code).a)
+    assert says in capsys.readouterr().out
 
 
 def test_measuring_needs_only_the_packages_of_the_lessons():

@@ -57,9 +57,19 @@ MIN_WORDS: Final = 5
 """The words that a claim or a reason has at least."""
 
 
-def try_sides(make_input: Any, a: Any, b: Any) -> None:
-    """Call both functions once, and print whether they return the same: a time is not shown."""
+def try_sides(a: Callable[..., object]) -> None:
+    """Call the functions of a notebook cell once, and print whether they return the same.
+
+    The cell runs without the rest of the notebook, as it will when it is measured. A time is not
+    shown.
+
+    Parameters
+    ----------
+    a
+        The first function of the cell.
+    """
     try:
+        make_input, a, b = _load_sides(_read_cell(a))
         first, second = (call_function(side, call_function(make_input)) for side in (a, b))
         is_same = bool(first == second)
     except (FormError, OpenTaskError) as reason:
@@ -141,12 +151,27 @@ def find_plan(pair: object) -> Path:
 
 def _write_plan(plan: Mapping[str, Any], a: Callable[..., object]) -> bytes:
     """Return the content of a plan's file, with the source of the notebook cell that has `a`."""
+    document = {**plan, "code": _read_cell(a)}
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _read_cell(a: Callable[..., object]) -> str:
+    """Return the source of the notebook cell, or file, that defines a function."""
     try:
-        code = "".join(inspect.findsource(a)[0])
+        return "".join(inspect.findsource(a)[0]).strip() + "\n"
     except (OSError, TypeError):
         raise FormError("a has no source: run the cell with make_input, a and b first.") from None
-    document = {**plan, "code": code.strip() + "\n"}
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _load_sides(code: str) -> tuple[Callable[..., object], ...]:
+    """Run a cell and return its ``make_input``, ``a`` and ``b``."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    try:
+        exec(code, names)
+        return names["make_input"], names["a"], names["b"]
+    except Exception as reason:
+        where = f"{type(reason).__name__}: {reason}"
+        raise FormError(f"the cell with a and b does not run by itself: {where}") from reason
 
 
 def _digest(content: bytes) -> str:
@@ -168,6 +193,7 @@ def measure(pair: Any, board: Any) -> None:
     """
     try:
         plan = _read_plan(pair, board)
+        make_input, a, b = _load_sides(plan["code"])
         # Here, because Windows itself cannot measure.
         from benchbook.results.folder import BusyError
         from benchbook.sides.question import SidesError
@@ -178,19 +204,17 @@ def measure(pair: Any, board: Any) -> None:
     left = int(plan["blocks"]) - _list_lines(question, board)["day"].eq(_format_today()).sum()
     if left > 0:
         try:
-            code: dict[str, Any] = {"__name__": "__main__"}
-            exec(plan["code"], code)
             benchbook.versus(
-                code["a"],
-                code["b"],
-                setup=code["make_input"],
+                a,
+                b,
+                setup=make_input,
                 check=True,
                 name=question,
                 blocks=int(left),
                 smallest=plan["margin"] - 1,
                 waits=False,  # a lesson has no time for it: noisy blocks are marked
             )
-        except (SidesError, BusyError, ValueError, KeyError) as reason:
+        except (SidesError, BusyError, ValueError) as reason:
             print(f"Nothing is measured: {reason}")
             return
     print("Paste these lines, and those of your other laptop:\n")
