@@ -82,6 +82,9 @@ def save_exhibit(
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)
+        # Only the report's page reads the artists' identifiers.
+        for artist in figure.findobj():
+            artist.set_gid(None)
         for kind in drawings:
             file = BytesIO()
             with style.use_style(layout):
@@ -109,8 +112,14 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
         figure = draw_exhibit(exhibit, layout)
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
-        svg = shrink_svg(file.getvalue().decode())
+        svg = shrink_svg(_name_marks(file.getvalue().decode()))
         suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
+
+
+def _name_marks(svg: str) -> str:
+    """Turn the identifiers of `sheet.write_gid` into attributes, which need not be unique."""
+    named = r'data-series="\1" data-source="\2" data-points="\3"'
+    return re.sub(r'id="([^"|]*)\|([^"|]*)\|([^"]*)"', named, svg)
 
 
 def shrink_svg(svg: str) -> str:
