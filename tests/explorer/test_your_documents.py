@@ -27,6 +27,7 @@ from benchbook.explorer.text import classify_level, describe_need, describe_scop
 from benchbook.own_data.own_records import describe_file
 from benchbook.runner.batch import lock_results
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
+from benchbook.text.sentences import NEAR_PARITY
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
 from user_files import write_export
@@ -85,7 +86,7 @@ def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them()
 
 def test_levels_at_parity_are_not_decided_by_more_blocks():
     parity = find_hardest_need(make_comparisons((0.8, 1.3)))
-    assert parity and describe_need(parity, 5) == "Will not be decided: parity within 5 %"
+    assert parity and describe_need(parity, 5) == NEAR_PARITY.capitalize()
     assert find_hardest_need(make_comparisons((1.01, 1.03), (0.95, 1.06))) is None
 
 
@@ -238,6 +239,10 @@ def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(mea
         assert size.bars[1].ratio < plain.bars[1].ratio
     # Noisy blocks count and are marked, in the sentence's line too.
     for finding in times:
+        first, *others = finding.bars
+        for bar in others:
+            assert bar.value / first.value == pytest.approx(bar.ratio)
+            assert bar.share / first.share == pytest.approx(bar.ratio)
         most = max(bar.noisy for bar in finding.bars)
         assert finding.noisy == (f"noisy: {most} of 5 blocks" if most else "")
         assert finding.noisy in finding.line

@@ -3,7 +3,9 @@
 import json
 import re
 from itertools import combinations
+from pathlib import Path
 
+import lxml.etree
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -11,9 +13,9 @@ from matplotlib.transforms import Bbox
 
 from benchbook.papers import exhibits
 from benchbook.plots import latex
-from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.save import draw_exhibit, save_exhibit
-from benchbook.plots.style import REPORT_WIDTH, Layout
+from benchbook.plots.exhibit import Dots, Exhibit, Lines
+from benchbook.plots.save import draw_exhibit, save_exhibit, save_for_page
+from benchbook.plots.style import PAGE_LAYOUTS, REPORT_WIDTH, Layout
 
 WIDTHS = (3.5, 7.2, REPORT_WIDTH)
 TOUCH = 0.5
@@ -105,6 +107,32 @@ def test_files_embed_their_fonts_and_name_the_source_of_their_numbers(committed,
     for file in (pdf, svg, png, tex):
         assert said["data_sha256"].encode() in file and said["measured"][0].encode() in file
     assert pdf == again
+
+
+@pytest.mark.parametrize("screen", PAGE_LAYOUTS)
+def test_each_point_of_a_page_s_figure_has_one_mark_and_files_have_no_names_of_points(
+    screen: str, committed_exhibits: dict[str, Exhibit], tmp_path: Path
+):
+    for name in exhibits.FIGURES:
+        exhibit = committed_exhibits[name]
+        if exhibit.frame.empty or not isinstance(exhibit.drawing, Dots | Lines):
+            continue
+        save_for_page(exhibit, tmp_path, name)
+        svg = (tmp_path / f"{name}.{screen}.svg").read_text()
+        marked = []
+        for group in lxml.etree.fromstring(svg).xpath(
+            "//*[@data-points!='' and @data-points!='key']"
+        ):
+            points = [int(point) for point in group.get("data-points").split()]
+            series = {exhibit.frame["series"][point] for point in points}
+            assert series == {group.get("data-series")}, name
+            assert len(group.xpath(".//*[local-name()='use']")) == len(points), name
+            marked += points
+        drawn = exhibit.frame.index[exhibit.frame["value"].notna()]
+        assert sorted(marked) == sorted(drawn), name
+    written = save_exhibit(committed_exhibits["tcp_ratios"], tmp_path / "file", {})
+    ids = lxml.etree.fromstring(written[1].read_bytes()).xpath("//@id")
+    assert len(ids) == len(set(ids)) and not [one for one in ids if "|" in one]
 
 
 def test_a_table_is_valid_latex_for_booktabs(committed):

@@ -13,6 +13,7 @@ from benchbook import paths
 from benchbook.analysis.runs import Run
 from benchbook.cli import command, execution, output, own_files
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE, UsageError
+from benchbook.cli.kept_answers import KeptAnswer
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
@@ -192,6 +193,13 @@ def explore_results(options: argparse.Namespace) -> int:
     if not ran and not any(paths.reference().glob("*.parquet")):
         raise _make_no_run_error()
     folder = paths.figures("explorer")
+    documents = your_documents.list_pages()
+    # All answers are written already, where nothing changed since.
+    linked = [str(folder / link.href) for link in documents]
+    kept = KeptAnswer(["explore", str(folder), *linked]) if options.arguments is not None else None
+    if kept and kept.repeat():
+        _show_page(folder / "index.html", opens)
+        return DONE
     _show_page(write_explorer_page(folder), opens)
     _print_step("reading this machine's results ...")
     output.report_damage(values=True)
@@ -203,8 +211,10 @@ def explore_results(options: argparse.Namespace) -> int:
     if not runs:
         raise _make_no_run_error()
     _print_step("comparing; the page fills meanwhile ...")
-    for _ in write_answers(folder / ANSWERS, runs, documents=your_documents.list_pages()):
+    for _ in write_answers(folder / ANSWERS, runs, documents=documents):
         pass
+    if kept:
+        kept.keep(file for file in folder.rglob("*") if file.is_file())
     _print_step("all answers are written")
     return DONE
 

@@ -13,7 +13,6 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -26,7 +25,7 @@ from benchbook.analysis.comparisons import (
     compare_means,
 )
 from benchbook.analysis.forecast import Need, estimate_need
-from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.analysis.quantities import name_elapsed_times
 from benchbook.analysis.runs import Run
 from benchbook.analysis.study_means import StudyMeans, select_first_arms
@@ -145,6 +144,7 @@ class Reply:
         if self.records:
             records = format_count(self.records, "record")
             sentences.append(f"Each time is of {records}, handled {self.question.conditions}.")
+            sentences.append("A bar is the geometric mean of its blocks, as the ratios are.")
         if self.answers and self.question.by != "format":
             sentences.append("Bytes are not measured here, only times.")
         if self.noisy:
@@ -237,8 +237,12 @@ def _compare_with_fastest(
             ran[level] = counted
     if len(ran) < 2:
         return None
-    # Each other level over the fastest.
-    fastest, *others = sorted(ran, key=lambda level: float(np.log(ran[level].values).mean()))
+    # Each other level over the fastest. Ratios are of logarithms, so a bar is a geometric mean.
+    means = {
+        level: compute_geometric_interval(side.values, measured.machine_days[side.blocks]).estimate
+        for level, side in ran.items()
+    }
+    fastest, *others = sorted(means, key=means.__getitem__)
     rows = []
     for level in others:
         terms = add_noisy_blocks({"a": sides[level], "b": sides[fastest]})
@@ -254,25 +258,24 @@ def _compare_with_fastest(
             **compare_means(A_OVER_B, terms, measured.machine_days),
         )
         rows.append(row)
-    bars = _make_bars([ran[level] for level in (fastest, *others)], rows)
+    bars = _make_bars([(means[level], ran[level]) for level in (fastest, *others)], rows)
     return _summarise(question.operations[about["operation"]], rows, bars)
 
 
-def _make_bars(means: Sequence[BlockMeans], rows: Sequence[Comparison]) -> list[Bar]:
+def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Comparison]) -> list[Bar]:
     """Return a bar per level, the fastest first.
 
     Parameters
     ----------
-    means
-        What counts of each level, the fastest first.
+    sides
+        The mean of each level and its blocks that count, the fastest first.
     rows
         The other levels over the fastest, in the same order.
     """
     # The values, as shares of the largest.
-    largest = max(float(side.values.mean()) for side in means)
+    largest = max(mean for mean, _ in sides)
     bars = []
-    for level, side in zip((rows[0].b, *(row.a for row in rows)), means, strict=True):
-        mean = float(side.values.mean())
+    for level, (mean, side) in zip((rows[0].b, *(row.a for row in rows)), sides, strict=True):
         bar = Bar(
             level,
             mean,

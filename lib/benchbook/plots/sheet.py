@@ -32,6 +32,9 @@ Weight: TypeAlias = Literal["normal", "bold"]
 REACH = 10.0
 """How far intervals are drawn, as a multiple of the marks: longer ones show no end."""
 
+KEY = "key"
+"""Stands for the points of a legend's entry in `write_gid`."""
+
 # Sizes of text, as multiples of its points.
 _LETTER_WIDTH: Final[dict[Weight, float]] = {"normal": 0.55, "bold": 0.61}
 """Mean width of a letter of DejaVu Sans, a little more than in English sentences."""
@@ -77,6 +80,10 @@ def start_sheet(
         borderaxespad=0.3,
     )
     legend.get_title().set_linespacing(_LINE_HEIGHT)
+    for handle, mark, text in zip(handles, legend.legend_handles, legend.get_texts(), strict=True):
+        text.set_gid(handle.get_gid())
+        if mark:
+            mark.set_gid(handle.get_gid())
     if notes:
         about: dict[str, Any] = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
         left = _MARGIN_INCHES / layout.width
@@ -142,12 +149,14 @@ def list_legend_handles(
         ink = style.SeriesStyle(style.INK, "o")
         handles.append(make_legend_mark("published", ink, size, filled=False))
     if published["value"].isna().any():
-        handles.append(Patch(label="published, as a bound", **style.BOUND_STYLE))
+        gid = write_gid("published", points=[KEY])
+        handles.append(Patch(label="published, as a bound", gid=gid, **style.BOUND_STYLE))
     several = len(series) > 1
     here = style.SeriesStyle(style.INK if several else style.BLUE, "o")
-    handles.append(make_legend_mark("here, mean and 99 % interval", here, size))
+    handles.append(make_legend_mark("here, mean and 99 % interval", here, size, name="here"))
     if (points["source"] == NOISY).any():
-        handles.append(make_legend_mark("noisy: busy machine", here, size, filled=False))
+        noisy = make_legend_mark("noisy: busy machine", here, size, name=NOISY, filled=False)
+        handles.append(noisy)
 
     # A series that did not run here is hollow.
     if several:
@@ -158,14 +167,43 @@ def list_legend_handles(
     return handles
 
 
+def write_gid(series: str, source: str = "", points: Iterable[object] = ()) -> str:
+    """Return the identifier of something drawn, from which the report's script knows what it is.
+
+    Parameters
+    ----------
+    series, source
+        Of the points; of a legend's entry only its series, or its source as the series.
+    points
+        The rows of the points in the exhibit's frame, in the order of their marks; `KEY` of a
+        legend's entry; none of a line or an interval.
+    """
+    return "|".join([series, source, " ".join(map(str, points))])
+
+
 def make_legend_mark(
-    label: str, look: style.SeriesStyle, size: float, *, filled: bool = True, line: bool = False
+    label: str,
+    look: style.SeriesStyle,
+    size: float,
+    *,
+    name: str = "",
+    filled: bool = True,
+    line: bool = False,
 ) -> Line2D:
-    """Return one legend entry, drawn as the marks are; `size` is that of a layout's marks."""
+    """Return one legend entry, drawn as the marks are.
+
+    Parameters
+    ----------
+    size
+        Of a layout's marks.
+    name
+        The series or source that it stands for; the label when empty.
+    """
     return Line2D(
         [],
         [],
         label=label,
+        gid=write_gid(name or label, points=[KEY]),
         color=look.colour,
         marker=look.marker,
         ls=look.dash if line else "none",
@@ -183,16 +221,19 @@ def draw_marks(
     size: float,
     *,
     hollow: bool = False,
+    gid: str | None = None,
 ) -> None:
     """Draw marks of one series: this machine's filled, a paper's hollow and on top of them.
 
     Noisy ones are hollow, too.
     """
     if not hollow:
-        axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5)
+        axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5, gid=gid)
         return
     edge: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.2 * size}
-    axes.plot(x, y, look.marker, color=look.colour, markersize=8.5 * size, zorder=4, **edge)
+    axes.plot(
+        x, y, look.marker, color=look.colour, markersize=8.5 * size, zorder=4, gid=gid, **edge
+    )
 
 
 def set_log_scale(

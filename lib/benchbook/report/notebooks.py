@@ -359,7 +359,7 @@ def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Compari
     Parameters
     ----------
     rows, papers
-        The comparisons of this process, and those with a ratio that the paper prints.
+        The comparisons of this process, and those with a ratio of the paper's numbers.
     """
     # Imported here, because matplotlib is slow to import and other cells need no figure.
     from benchbook.plots.save import draw_exhibit
@@ -374,7 +374,7 @@ def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Compari
     drawing = Lines(("n", axis), sorted({*points["level"]}), panels)
     notes = [f"here: {MIN_BLOCKS} repetitions in one process: no verdict"]
     if not papers:
-        notes.append("the paper prints no ratio of these")
+        notes.append("the paper prints no numbers for these")
     figure = draw_exhibit(Exhibit(f"{slug}: the ratio over n", points, tuple(notes), drawing))
     for axes in figure.axes[len(panels) :]:
         axes.axis("off")
