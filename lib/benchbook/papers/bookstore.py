@@ -156,11 +156,7 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
         quantity, *language = panel.split(", ")
         titles[panel] = ", ".join([quantities[quantity], *language])
     drawing = Lines(("books", ""), N, panels, shared_scale=len(by_language) > 1, titles=titles)
-    rows = [
-        row
-        for row in analysis.comparisons
-        if row.name == HEADLINE.claim and row.settings.get("case") == case
-    ]
+    compared = [row for row in analysis.comparisons if row.name == HEADLINE.claim]
     return Exhibit(
         "time in µs and size in bytes over the number of books",
         points,
@@ -168,7 +164,7 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
         drawing,
         source=_SOURCE.format(case),
         result=write_result(
-            rows,
+            filter(lambda row: row.settings.get("case") == case, compared),
             lambda row: LANGUAGES[row.language],
             subject="XML takes",
             more="longer than JSON",

@@ -101,7 +101,7 @@ def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
     order = _order_rows(points, {*printed["row"], *databases})
     drawing = Dots(quantity, order, log=figure.log)
     claims = f"replication.{figure.name}."
-    compared = [row for row in analysis.comparisons if row.name.startswith(claims)]
+    compared = filter(lambda row: row.name.startswith(claims), analysis.comparisons)
     of_metric = f"{name_metric(figure.metric)} than XML"
     return Exhibit(
         "; ".join([quantity, *places]),
