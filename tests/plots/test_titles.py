@@ -118,7 +118,7 @@ def test_a_title_names_the_databases_of_which_the_claims_decide_something(
         for row in committed.comparisons:
             if row.name.startswith(claims) and row.stands in ("for", "against", "open"):
                 # By the ends of the interval alone.
-                side = 1 if row.low > 1 else -1 if row.high < 1 else 0
+                side = int(row.low > 1) - int(row.high < 1)
                 assert find_side(row) in (0, side)
                 if side and find_side(row):
                     decided[side].add(row.b)

@@ -396,11 +396,11 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
         place, value = tip.inner_text().split("\n")
         assert place == f"{row.panel}, {row.level}, JSON"
         assert value == f"published {format_estimate(row.value, row.low, row.high, row.unit)}"
-        here = points.query("source == 'here'").index[0]
-        figure.locator(f"[data-points^='{here} '], [data-points='{here}']").locator(
-            "use"
-        ).first.hover(force=True)
-        assert re.search(r"\nhere .+ block", tip.inner_text())
+        measured = figure.locator("[data-source=here]:not([data-points=''])").first
+        here = points.loc[int(measured.get_attribute("data-points").split()[0])]
+        measured.locator("use").first.hover(force=True)
+        assert here.source == "here"
+        assert tip.inner_text().endswith(f", {format_count(int(here.blocks), 'block')}")
 
         # An entry of the legend hides all that is drawn of its series, and shows it again.
         entry = figure.locator("[data-points=key][data-series=JSON]").last

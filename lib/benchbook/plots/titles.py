@@ -24,7 +24,7 @@ def write_result(
     less: str,
     link: str,
 ) -> str:
-    """Return what came out, in a sentence without its point; empty where nothing is decided.
+    """Return a figure's result in a sentence without its point; empty where nothing is decided.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def find_side(row: Comparison) -> int:
     row = replace(row, claimed="different", than=1.0)
     if judge_comparison(row) != "for":
         return 0
-    return 1 if row.estimate > (1.0 if row.kind == "ratio" else 0.0) else -1
+    no_difference = 1.0 if row.kind == "ratio" else 0.0
+    return 1 if row.estimate > no_difference else -1
 
 
 def describe_sizes(decided: Sequence[int], ran: Sequence[int]) -> str:
