@@ -26,6 +26,10 @@ NOISY: Final = "here, noisy"
 NOT_RUN: Final = "not run"
 """A table's cell without a value of this machine."""
 
+DRAWING_FORMATS: Final = ("pdf", "svg", "png")
+DATA_FORMATS: Final = ("tex", "csv", "json")
+"""Formats of tables, and of a figure's points, caption and provenance."""
+
 
 @dataclass(frozen=True)
 class Dots:

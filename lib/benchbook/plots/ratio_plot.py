@@ -273,7 +273,7 @@ def keep_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], 
 def make_ratio_points(
     row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = ""
 ) -> pd.DataFrame:
-    """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
+    """Return a comparison's points: the paper's ratio where it has one, and this machine's."""
     place = {"panel": panel, "level": level, "series": series, "caveat": caveat}
     marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
     return frame_points(marks, unit="ratio", **place)
@@ -282,7 +282,7 @@ def make_ratio_points(
 def list_marks(
     published: float, ratio: float, low: float, high: float, blocks: int
 ) -> list[dict[str, object]]:
-    """Return the paper's ratio, where it prints one, and this machine's."""
+    """Return the paper's ratio, where it has one, and this machine's."""
     here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
     return [here] if isnan(published) else [{"source": "published", "value": published}, here]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -18,15 +18,11 @@ from matplotlib.figure import Figure
 from benchbook.files import suite_files
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
-from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Exhibit, Lines
+from benchbook.plots.exhibit import DRAWING_FORMATS, Bars, ClaimSheet, Dots, Exhibit, Lines
 from benchbook.plots.point_plots import draw_dots, draw_lines
 from benchbook.plots.sheet import fix_layout
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_LAYOUT, Layout
 from benchbook.results.views import format_csv
-
-DRAWING_FORMATS: Final = ("pdf", "svg", "png")
-DATA_FORMATS: Final = ("tex", "csv", "json")
-"""Formats of tables, and of a figure's points, caption and provenance."""
 
 
 def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
@@ -67,7 +63,7 @@ def save_exhibit(
     provenance
         As `benchbook.plots.provenance.describe_provenance` returns it.
     formats
-        Of `DRAWING_FORMATS` and `DATA_FORMATS`; a table has no drawings.
+        Of `DRAWING_FORMATS` and `benchbook.plots.exhibit.DATA_FORMATS`; a table has no drawings.
     layout
         Of the drawings.
     """

@@ -52,6 +52,7 @@ from benchbook.report.text import (
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_count, format_tick
+from benchbook.text.sentences import TERMS
 
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
@@ -95,6 +96,7 @@ def show_overview(merged: MergedRun) -> None:
     overview = overview.replace('id="overview"', 'id="overview-drawn"')
     leads = _render(
         "leads",
+        terms=TERMS,
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),
         overview=Markup(overview),
@@ -315,7 +317,7 @@ def render_claims(
     comparisons
         Of all claims.
     reference
-        Verdicts of the reference run, shown beside; None: they are not shown.
+        Verdicts of the reference run, shown where they differ; None: they are not shown.
     """
     # A line per claim, by verdict.
     notes = claim_lines.number_notes(comparisons, claims)
@@ -345,6 +347,7 @@ def render_claims(
         axis=ratios.most_common(1)[0][0] if ratios else "",
         differs=len(ratios) > 1,
         ticks=ticks,
+        terms=TERMS,
         reference=in_reference,
     )
 

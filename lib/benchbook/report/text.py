@@ -99,10 +99,16 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     evidence = [
         claim.words,
         f"99 % interval {interval[0].strip('()')}" if interval else "",
-        f"printed {line.printed}" if line.printed else "the paper prints no ratio",
+        line.paper or "the paper prints no such numbers",
+        line.size,
         line.measured,
         line.place,
     ]
+    if merged.reference:
+        reference = write_line(exhibits.judge_headline(merged.reference, study))
+        place = f" at {reference.place}" if reference.place != line.place else ""
+        if reference.here:
+            evidence.append(f"in the reference run {reference.here}{place}")
     return replace(
         headline,
         before=before,
@@ -162,6 +168,15 @@ def describe_cells(merged: MergedRun) -> str:
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
     text = f"Profile `{merged.profile}`: {cells}; {table['Values'].sum():,} values. "
+    if merged.is_reference:
+        text = (
+            f"**{done:,} cells** of the profile `{merged.profile}` were measured: "
+            f"{table['Values'].sum():,} values. It plans {total:,}, and adds a block only where a "
+            "claim is undecided: what is decided is not measured again. Several versions of the "
+            "code measured them. A cell has the version number of all that times it, and blocks of "
+            "different numbers count together only where `grid/pooled.yaml` says why the same is "
+            "timed. "
+        )
     if merged.beyond:
         verb = "is" if merged.beyond == 1 else "are"
         cells = format_count(merged.beyond, "finished cell")

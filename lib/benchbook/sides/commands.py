@@ -19,10 +19,14 @@ from typing import Any, Final
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import processes
 from benchbook.sides import launcher
-from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
-
-TIMEOUT_S: Final = 600.0
-"""Seconds after which a run is given up."""
+from benchbook.sides.question import (
+    LETTERS,
+    TIMEOUT_S,
+    SideRun,
+    SidesError,
+    SidesQuestion,
+    digest_values,
+)
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
 """What a run of a command has."""
@@ -38,10 +42,10 @@ class CommandRunner:
     ----------
     commands
         One text per side, split into words as a shell does, but run without one.
-    environment
-        The user's variables.
     setup
         A command that runs once before each block, untimed.
+    prepare
+        A command that runs before each run, untimed.
     check
         Whether all sides must print the same.
     timeout_s
@@ -53,15 +57,15 @@ class CommandRunner:
     def __init__(
         self,
         commands: Sequence[str],
-        environment: Mapping[str, str],
         *,
         setup: str | None = None,
+        prepare: str | None = None,
         check: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._words = [split_command(command) for command in commands]
-        self._setup = split_command(setup) if setup else None
-        self._environment = environment
+        self._setup = split_command(setup) if setup else []
+        self._prepare = split_command(prepare) if prepare else []
         self._check = check
         self._timeout_s = timeout_s
 
@@ -73,7 +77,7 @@ class CommandRunner:
                 process = processes.spawn(
                     # Without the module `site` it is smaller.
                     [*processes.PYTHON, "-S", str(launcher.__file__)],
-                    env=self._environment,
+                    env=dict(os.environ),
                     stdin=-1,
                     stdout=-1,
                     stderr=log,
@@ -81,7 +85,9 @@ class CommandRunner:
                 )
             try:
                 output = folder / "printed" if self._check else None
-                block = CommandBlock(process, self._words, folder, output, self._timeout_s)
+                block = CommandBlock(
+                    process, self._words, self._prepare, folder, output, self._timeout_s
+                )
                 if self._setup:
                     block.run_words("the setup", self._setup)
                 yield block.run_side
@@ -96,12 +102,14 @@ class CommandBlock:
         self,
         process: Any,
         words: Sequence[Sequence[str]],
+        prepare: Sequence[str],
         folder: Path,
         output: Path | None,
         timeout_s: float,
     ) -> None:
         self._process = process
         self._words = words
+        self._prepare = prepare
         self._errors = folder / "errors"
         # The file with what a command prints; None: it is not read.
         self._output = output
@@ -110,6 +118,8 @@ class CommandBlock:
 
     def run_side(self, side: int) -> SideRun:
         """Run a command; raises `SidesError` when it fails, hangs or prints something else."""
+        if self._prepare:
+            self.run_words("what prepares a run", self._prepare)
         reply = self.run_words(LETTERS[side], self._words[side])
         if self._output:
             self._compare_printed(side, self._output)
@@ -165,14 +175,17 @@ def split_command(command: str) -> list[str]:
     return words
 
 
-def describe_commands(commands: Sequence[str], setup: str | None = None) -> SidesQuestion:
+def describe_commands(
+    commands: Sequence[str], setup: str | None = None, prepare: str | None = None
+) -> SidesQuestion:
     """Return commands as a question, which their digest names.
 
     The digest includes the working folder, and the programs and files that commands name.
     """
-    split = [split_command(command) for command in [*commands, *([setup] if setup else [])]]
+    untimed = [command for command in (setup, prepare) if command]
+    split = [split_command(command) for command in [*commands, *untimed]]
     programs = [shutil.which(words[0]) for words in split]
     files = [word for word in chain.from_iterable(split) if Path(word).is_file()]
     contents = [digest_file(Path(word)) for word in files]
-    digest = digest_values(commands, setup, str(Path.cwd()), programs, contents)
+    digest = digest_values(commands, setup, prepare, str(Path.cwd()), programs, contents)
     return SidesQuestion(f"commands-{digest[:8]}", commands, digest)
