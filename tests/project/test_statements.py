@@ -43,7 +43,7 @@ MOST_STATEMENTS = {
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
     # or one that hangs: `--prepare` and a time limit.
-    "sides": 727,
+    "sides": 724,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
     # answer. Who waits for a notebook: the time left.
