@@ -310,6 +310,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "1 machine-day",
         "between 1 and 2, such as 1.10 for ten percent",
         "hits one of the two",
+        "write the bodies of all three",
         "with 1 and the margin",
         "If blocks vary by 5 %",
         "lines: 99 % intervals",

@@ -386,22 +386,22 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
         frame = figure.locator("[role=group]")
         assert tip.is_hidden()
 
-        # The pointer at the mark of the last printed number of JSON.
+        # The pointer at the mark of the last printed number of JSON, where another may lie on it.
         frame.hover()
         printed = figure.locator("[data-series=JSON][data-source=published][data-points*=' '] use")
         index = points.query("series == 'JSON' and source == 'published'").index[-1]
         group = figure.locator(f"[data-points$=' {index}']")
         assert group.get_attribute("data-series") == "JSON"
-        group.locator("use").last.hover()
+        group.locator("use").last.hover(force=True)
         row = points.loc[index]
         place, value = tip.inner_text().split("\n")
         assert place == f"{row.panel}, {row.level}, JSON"
         assert value == f"published {format_estimate(row.value, row.low, row.high, row.unit)}"
-        here = points.query("source == 'here'").index[0]
-        figure.locator(f"[data-points^='{here} '], [data-points='{here}']").locator(
-            "use"
-        ).first.hover()
-        assert re.search(r"\nhere .+ block", tip.inner_text())
+        measured = figure.locator("[data-source=here]:not([data-points=''])").first
+        here = points.loc[int(measured.get_attribute("data-points").split()[0])]
+        measured.locator("use").first.hover(force=True)
+        assert here.source == "here"
+        assert tip.inner_text().endswith(f", {format_count(int(here.blocks), 'block')}")
 
         # An entry of the legend hides all that is drawn of its series, and shows it again.
         entry = figure.locator("[data-points=key][data-series=JSON]").last
@@ -733,7 +733,11 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
     }
     about = {
         "title": hostile,
+        "result": hostile,
+        "after": hostile,
         "notes": [hostile],
+        "profile": hostile,
+        "reference": False,
         "measured": [hostile],
         "blocks": [0],
         "drawn_by": hostile,
@@ -742,8 +746,8 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
         json.dumps(about | {"host_cpu": hostile, "measured_by": hostile})
     )
     (tmp_path / "verdicts.csv").write_text(
-        "panel,level,series,source,value,low,high,unit\n"
-        f'"",{hostile.replace(chr(34), "")},x,here,1,,,ms\n'
+        "panel,level,series,source,value,low,high,blocks,unit\n"
+        f'"",{hostile.replace(chr(34), "")},x,here,1,,,5,ms\n'
     )
     (tmp_path / "verdicts.svg").write_text("<svg/>")
     for shown in (

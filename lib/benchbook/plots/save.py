@@ -39,7 +39,7 @@ def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
             case Bars():
                 figure = draw_bars(exhibit, layout)
             case None:
-                raise ValueError(f"{exhibit.title} is a table: it has no drawing")
+                raise ValueError(f"{exhibit.name} is a table: it has no drawing")
         fix_layout(figure)
     return figure
 
@@ -70,15 +70,17 @@ def save_exhibit(
     # The digest of the data ties drawings and tables to their numbers.
     data = format_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
-    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
+    said = {"title": exhibit.name, "result": exhibit.result, "after": exhibit.after}
+    said = {name: text for name, text in said.items() if text}
+    about = {**said, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
     contents: dict[str, str | bytes] = {"csv": data}
     if "tex" in formats:
-        texts: dict[str, Any] = {"notes": exhibit.notes, "name": stem.name, "about": about}
+        texts: dict[str, Any] = {"name": stem.name, "about": about}
         if exhibit.drawing is None:
-            contents["tex"] = latex.write_table(exhibit.frame, exhibit.title, **texts)
+            contents["tex"] = latex.write_table(exhibit.frame, exhibit.caption, **texts)
         else:
             size: dict[str, Any] = {"width": layout.width, "wide": not layout.narrow}
-            contents["tex"] = latex.write_figure(exhibit.title, **texts, **size)
+            contents["tex"] = latex.write_figure(exhibit.caption, **texts, **size)
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)

@@ -16,6 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.offsetbox import TextArea
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
@@ -54,17 +55,20 @@ def start_sheet(
     """
     size, title_size = layout.rc["legend.fontsize"], layout.rc["figure.titlesize"]
     width = layout.width - 2 * _MARGIN_INCHES
-    title = notes = ""
+    title = subtitle = notes = ""
     if layout.titled:
-        title = wrap_text(exhibit.title, width, title_size, "bold")
-        sentences = ". ".join(note[0].upper() + note[1:] for note in exhibit.notes if note)
+        title = wrap_text(exhibit.result or exhibit.name, width, title_size, "bold")
+        if exhibit.result:
+            subtitle = wrap_text(exhibit.name, width, size)
+        parts = [*exhibit.notes, exhibit.after]
+        sentences = ". ".join(part[0].upper() + part[1:].rstrip(".") for part in parts if part)
         notes = wrap_text(f"{sentences}.", width, layout.small) if sentences else ""
     columns = _count_columns([str(handle.get_label()) for handle in handles], width, size)
 
     # The figure is as high as its panels and the texts above and below them.
     rows = math.ceil(len(handles) / columns)
     legend_inches = rows * 1.3 * _LINE_HEIGHT * size / 72
-    title_inches = estimate_height(title, title_size)
+    title_inches = estimate_height(title, title_size) + estimate_height(subtitle, size)
     texts = title_inches + legend_inches + estimate_height(notes, layout.small)
     figure = Figure(figsize=(layout.width, height + texts + 0.2), layout="constrained")
     legend = figure.legend(
@@ -80,12 +84,19 @@ def start_sheet(
         borderaxespad=0.3,
     )
     legend.get_title().set_linespacing(_LINE_HEIGHT)
+    if subtitle:
+        # Between the legend's title and its entries.
+        about = {"fontsize": size, "linespacing": _LINE_HEIGHT}
+        line = TextArea(subtitle, textprops=about)
+        line.set_figure(figure)
+        packed = legend.get_children()[0]
+        packed.get_children().insert(1, line)
     for handle, mark, text in zip(handles, legend.legend_handles, legend.get_texts(), strict=True):
         text.set_gid(handle.get_gid())
         if mark:
             mark.set_gid(handle.get_gid())
     if notes:
-        about: dict[str, Any] = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
+        about = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
         left = _MARGIN_INCHES / layout.width
         figure.supxlabel(notes, x=left, ha="left", color=style.FAINT, **about)
     return figure

@@ -396,7 +396,8 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
 
     missing = {column: [""] for column in ("value", "low", "high")}
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=missing)
-    sentences = ". ".join(note[0].upper() + note[1:] for note in notes if note)
+    notes.append(about.get("after", ""))
+    sentences = ". ".join(note[0].upper() + note[1:].rstrip(".") for note in notes if note)
 
     # A drawing for each layout of the page. The committed run has one of each figure.
     page = folder / exhibits.PAGE_FOLDER
@@ -410,6 +411,7 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
         "figure",
         name=name,
         title=about["title"],
+        result=about.get("result", ""),
         half="_" in name and not exhibits.VERDICT_FIGURE.search(name),
         values=list_point_values(points),
         most=_MAX_VALUES,

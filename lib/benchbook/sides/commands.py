@@ -63,11 +63,11 @@ class CommandRunner:
         check: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self._words = [split_command(command) for command in commands]
-        self._setup = split_command(setup) if setup else []
-        self._prepare = split_command(prepare) if prepare else []
-        self._check = check
-        self._timeout_s = timeout_s
+        self.words = [split_command(command) for command in commands]
+        self.setup = split_command(setup) if setup else []
+        self.prepare = split_command(prepare) if prepare else []
+        self.check = check
+        self.timeout_s = timeout_s
 
     @contextmanager
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
@@ -84,12 +84,9 @@ class CommandRunner:
                     death_signal=signal.SIGTERM,
                 )
             try:
-                output = folder / "printed" if self._check else None
-                block = CommandBlock(
-                    process, self._words, self._prepare, folder, output, self._timeout_s
-                )
-                if self._setup:
-                    block.run_words("the setup", self._setup)
+                block = CommandBlock(self, process, folder)
+                if self.setup:
+                    block.run_words("the setup", self.setup)
                 yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)
@@ -98,29 +95,19 @@ class CommandRunner:
 class CommandBlock:
     """Runs the commands of one block, one after the other, by its launcher."""
 
-    def __init__(
-        self,
-        process: Any,
-        words: Sequence[Sequence[str]],
-        prepare: Sequence[str],
-        folder: Path,
-        output: Path | None,
-        timeout_s: float,
-    ) -> None:
+    def __init__(self, runner: CommandRunner, process: Any, folder: Path) -> None:
+        self._runner = runner
         self._process = process
-        self._words = words
-        self._prepare = prepare
         self._errors = folder / "errors"
         # The file with what a command prints; None: it is not read.
-        self._output = output
-        self._timeout_s = timeout_s
+        self._output = folder / "printed" if runner.check else None
         self._printed: dict[str, int] = {}
 
     def run_side(self, side: int) -> SideRun:
         """Run a command; raises `SidesError` when it fails, hangs or prints something else."""
-        if self._prepare:
-            self.run_words("what prepares a run", self._prepare)
-        reply = self.run_words(LETTERS[side], self._words[side])
+        if self._runner.prepare:
+            self.run_words("what prepares a run", self._runner.prepare)
+        reply = self.run_words(LETTERS[side], self._runner.words[side])
         if self._output:
             self._compare_printed(side, self._output)
         values = {metric: float(reply[metric]) for metric in METRICS}
@@ -129,7 +116,7 @@ class CommandBlock:
     def run_words(self, name: str, words: Sequence[str]) -> Mapping[str, Any]:
         """Run a command and return the launcher's reply; raises `SidesError` when it fails."""
         files = {"output": str(self._output or os.devnull), "errors": str(self._errors)}
-        request = {"words": words, "timeout_s": self._timeout_s, **files}
+        request = {"words": words, "timeout_s": self._runner.timeout_s, **files}
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
@@ -142,7 +129,7 @@ class CommandBlock:
 
     def _describe_failure(self, reply: Mapping[str, Any]) -> str:
         if reply["status"] is None:
-            return f"did not end within {self._timeout_s:g} s: it was killed"
+            return f"did not end within {self._runner.timeout_s:g} s: it was killed"
         lines = self._errors.read_text(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         status = reply["status"]
