@@ -33,7 +33,7 @@ class Asker:
     computed: int = 0
 
     def ask(self, *more: str, written: tuple[Path, ...] = ()) -> str:
-        """Return what is printed on stdout and stderr."""
+        """Return the text on stdout and stderr."""
         kept = KeptAnswer([*ARGUMENTS, *more])
         if not kept.repeat():
             self.computed += 1
@@ -212,7 +212,7 @@ def test_a_damaged_answer_is_computed_and_written_anew(asker: Asker, damage: sli
     (file,) = paths.kept_answers().iterdir()
     file.write_text(file.read_text()[damage])
     assert asker.ask().endswith("answer 2\n")
-    # A number that changed on the disk is no answer either.
+    # Nor is a number printed that changed on the disk.
     file.write_text(file.read_text().replace("0.58", "0.85"))
     assert asker.ask() == "here µ 0.58\nanswer 3\n"
     assert asker.ask() == "here µ 0.58\nanswer 3\n"

@@ -191,7 +191,8 @@ def hash_inputs(arguments: Sequence[str]) -> str:
     # The code, its data, and the reference run.
     files: list[Path] = [paths.papers(), *paths.notebooks().glob("*.ipynb")]
     folders = [Path(paths.__file__).parent, paths.harness(""), paths.grids(), paths.reference()]
-    for folder in (*folders, paths.claims(), paths.findings(), paths.published_numbers()):
+    folders += [paths.claims(), paths.findings(), paths.published_numbers()]
+    for folder in (*folders, paths.released_verdicts()):
         files += _list_sources(folder)
 
     # The results here and in folders that the arguments name.
@@ -221,7 +222,7 @@ def _list_paths(arguments: Sequence[str]) -> list[Path]:
 
 
 def _list_sources(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder, at any depth, but for generated ones."""
+    """Yield the files in a folder, at any depth, without generated ones."""
     for parent, names, files in os.walk(folder):
         names[:] = {*names} - GENERATED_FOLDERS
         yield from (Path(parent, file) for file in files)
