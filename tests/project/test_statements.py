@@ -12,9 +12,9 @@ LIBRARY = Path(__file__).parents[2] / "lib" / "benchbook"
 MOST_STATEMENTS = {
     "analysis": 2816,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
-    # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. A CI job
-    # that must fail when a time grew, who cited a verdict of a release, and who sends a machine-day:
-    # `compare --fail-above`, `claims --since` and `results check`.
+    # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
+    # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
+    # machine-day: `compare --fail-above`, `claims --since`, `results check`.
     "cli": 3147,
     "cluster": 461,
     "codecs": 806,
