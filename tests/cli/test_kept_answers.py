@@ -239,8 +239,9 @@ def test_the_oldest_answers_are_removed(asker: Asker, monkeypatch: pytest.Monkey
     assert asker.ask("--one").endswith("answer 4\n")
 
 
-def test_a_query_is_answered_anew_each_time() -> None:
+def test_a_query_is_answered_anew_each_time_and_so_is_help() -> None:
     assert is_kept(["results"]) and not is_kept(["results", "--sql", "SELECT random()"])
+    assert is_kept(["claims"]) and not is_kept(["claims", "--help"])
 
 
 def test_the_command_repeats_its_answer_until_the_published_number_changes(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ class _Recorder(io.BufferedIOBase):
     """A stream that passes what is written on to another, and records it."""
 
     def __init__(self, stream: TextIO, printed: list[tuple[bool, str]], *, is_error: bool) -> None:
-        self.name = stream.name
+        self.name = "recorded"
         self._stream = stream
         self._printed = printed
         self._is_error = is_error
@@ -170,9 +170,10 @@ def _wrap(stream: TextIO, recorder: _Recorder) -> io.TextIOWrapper:
 def is_kept(arguments: Sequence[str]) -> bool:
     """Return whether the answer to a command line is kept.
 
-    A query with ``--sql`` may answer differently each time.
+    A query with ``--sql`` may answer differently each time, and help needs no working folder.
     """
-    return [*arguments] == ["results"] or bool({*arguments[:1]} & KEPT_COMMANDS)
+    is_help = bool({"-h", "--help"} & {*arguments})
+    return [*arguments] == ["results"] or (not is_help and bool({*arguments[:1]} & KEPT_COMMANDS))
 
 
 def hash_inputs(arguments: Sequence[str]) -> str:
