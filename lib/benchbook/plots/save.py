@@ -39,7 +39,7 @@ def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
             case Bars():
                 figure = draw_bars(exhibit, layout)
             case None:
-                raise ValueError(f"{exhibit.title} is a table: it has no drawing")
+                raise ValueError(f"{exhibit.name} is a table: it has no drawing")
         fix_layout(figure)
     return figure
 
@@ -70,18 +70,23 @@ def save_exhibit(
     # The digest of the data ties drawings and tables to their numbers.
     data = format_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
-    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
+    said = {"title": exhibit.name, "result": exhibit.result, "after": exhibit.after}
+    said = {name: text for name, text in said.items() if text}
+    about = {**said, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
     contents: dict[str, str | bytes] = {"csv": data}
     if "tex" in formats:
-        texts: dict[str, Any] = {"notes": exhibit.notes, "name": stem.name, "about": about}
+        texts: dict[str, Any] = {"name": stem.name, "about": about}
         if exhibit.drawing is None:
-            contents["tex"] = latex.write_table(exhibit.frame, exhibit.title, **texts)
+            contents["tex"] = latex.write_table(exhibit.frame, exhibit.caption, **texts)
         else:
             size: dict[str, Any] = {"width": layout.width, "wide": not layout.narrow}
-            contents["tex"] = latex.write_figure(exhibit.title, **texts, **size)
+            contents["tex"] = latex.write_figure(exhibit.caption, **texts, **size)
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)
+        # Only the report's page reads the artists' identifiers.
+        for artist in figure.findobj():
+            artist.set_gid(None)
         for kind in drawings:
             file = BytesIO()
             with style.use_style(layout):
@@ -109,8 +114,14 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
         figure = draw_exhibit(exhibit, layout)
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
-        svg = shrink_svg(file.getvalue().decode())
+        svg = shrink_svg(_name_marks(file.getvalue().decode()))
         suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
+
+
+def _name_marks(svg: str) -> str:
+    """Turn the identifiers of `sheet.write_gid` into attributes, which need not be unique."""
+    named = r'data-series="\1" data-source="\2" data-points="\3"'
+    return re.sub(r'id="([^"|]*)\|([^"|]*)\|([^"]*)"', named, svg)
 
 
 def shrink_svg(svg: str) -> str:
