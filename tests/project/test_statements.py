@@ -55,7 +55,8 @@ MOST_STATEMENTS = {
     # Who reads two pages: one thing would have two names on them.
     # Who reads a title with one name in its list.
     "text": 269,
-    # Who compares two functions in a notebook: `benchbook.versus`. The folder of kept answers.
+    # Who compares two functions in a notebook: `benchbook.versus`. The folders of
+    # kept answers and of released verdicts.
     "top": 226,
 }
 """The most statements (`ast.stmt`) of each package, ``top`` for the modules beside them.
