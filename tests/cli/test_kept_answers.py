@@ -174,12 +174,16 @@ def test_a_file_that_an_argument_names_is_read_again(asker: Asker, option: str) 
     assert asker.ask(*arguments).endswith("answer 2\n")
 
 
-def test_results_that_an_argument_names_are_read_again(asker: Asker) -> None:
-    other = asker.folder / "other"
-    (other / "crud").mkdir(parents=True)
-    asker.ask(str(other))
-    (other / "crud" / "0a.0.parquet").touch()
-    assert asker.ask(str(other)).endswith("answer 2\n")
+@pytest.mark.parametrize("name", [".", "../other", "crud/.."])
+def test_results_that_an_argument_names_are_read_again(
+    asker: Asker, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (asker.folder / "other" / "crud").mkdir(parents=True)
+    monkeypatch.chdir(asker.folder / "other")
+    asker.ask(name)
+    assert asker.ask(name).endswith("answer 1\n")
+    Path("crud/0a.0.parquet").touch()
+    assert asker.ask(name).endswith("answer 2\n")
 
 
 def test_a_written_file_that_was_changed_is_written_again(asker: Asker) -> None:

@@ -219,7 +219,7 @@ def hash_inputs(arguments: Sequence[str]) -> str:
 def _list_paths(arguments: Sequence[str]) -> list[Path]:
     """Return the arguments, and the values of options, that are paths of something."""
     named = [Path(argument.rpartition("=")[2]) for argument in arguments]
-    return [path for path in named if path.name and stamp_file(path)]
+    return [path for path in named if stamp_file(path)]
 
 
 def _list_sources(folder: Path) -> Iterator[Path]:
