@@ -7,7 +7,7 @@ const make = (name, attributes = {}, ...children) => {
 };
 const bodies = [...document.querySelectorAll("article tbody")].filter(body => body.querySelector("a[id]"));
 const rows = bodies.flatMap(body => [...body.rows]);
-const claims = [...rows, ...document.querySelectorAll("article li:has(> a[id])")];
+const claims = [...rows, ...document.querySelectorAll("article details li:has(a[id])")];
 const folds = new Set(claims.map(claim => claim.closest("details")).filter(Boolean));
 const verdictOf = claim => claim.querySelector(".verdict")?.textContent ?? claim.closest("details").dataset.verdict;
 for (const fold of folds) fold.dataset.verdict = fold.querySelector("summary").textContent.split(":")[0].toLowerCase();
