@@ -176,7 +176,7 @@ def test_building_a_report_prints_each_step(built: Path):
         for step in steps[len(drawn) :]
         if step.startswith("notebook: ")
     ]
-    assert len(drawn) + len(titles) == len(steps) and titles[-1].startswith("t-tests")
+    assert len(drawn) + len(titles) == len(steps) and titles[-2].startswith("t-tests")
     assert [title.partition(":")[0] for title in titles if title.startswith(SLUGS)] == list(SLUGS)
 
 
