@@ -174,9 +174,9 @@ def describe_cells(merged: MergedRun) -> str:
         text = (
             f"**{done:,} cells** of the profile `{merged.profile}` were measured: {values}. It "
             f"plans {total:,}, and adds a block only where a claim is undecided: what is decided "
-            "is not measured again. Several versions of the code measured them. A cell has the version "
-            "number of all that times it, and blocks of different numbers count together only "
-            "where `grid/pooled.yaml` says why the same is timed. "
+            "is not measured again. Several versions of the code measured them. A cell has the "
+            "version number of all that times it, and blocks of different numbers count together "
+            "only where `grid/pooled.yaml` says why the same is timed. "
         )
     else:
         cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
