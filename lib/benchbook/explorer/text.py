@@ -177,6 +177,8 @@ def write_sentence(operation: str, rows: Sequence[Comparison]) -> str:
 def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
     """Describe the blocks that would decide a comparison, as a sentence without its full stop.
 
+    It fits a terminal and a notebook: it names no option.
+
     Parameters
     ----------
     need
@@ -190,14 +192,14 @@ def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
         return NEAR_PARITY.capitalize()
     if need.interval:
         missing = format_count(need.blocks, "more block")
-        return f"An interval needs {missing}: --blocks {MIN_BLOCKS}"
+        return f"An interval needs {missing}: {MIN_BLOCKS} in all"
     if need.blocks:
         missing = format_count(need.blocks, "more block")
-        return f"About {missing} would settle it: --blocks {blocks + need.blocks}"
+        return f"About {missing} would settle it: {blocks + need.blocks} in all"
     if need.days:
         days = "another day" if need.days == 1 else f"each of {need.days} other days"
         missing = f"{MIN_BLOCKS} more blocks on {days}"
-        return f"About {missing} would settle it: --blocks {blocks + MIN_BLOCKS}"
+        return f"About {missing} would settle it: {blocks + MIN_BLOCKS} in all"
     return "More blocks will hardly settle it" + (" while other programs are busy" if noisy else "")
 
 
@@ -215,7 +217,7 @@ def describe_scope(measured: int, known: FileDescription, blocks: int) -> str:
     """
     records = known.records
     if not known.is_whole or measured < records:
-        scope = f"the first {format_count(measured, 'record')} of your file (more: --records)"
+        scope = f"the first {format_count(measured, 'record')} of your file"
     elif measured == records:
         scope = f"all {format_count(records, 'record')}"
     else:

@@ -215,7 +215,7 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
     elif study in analysis.studies:
         nothing = f"{study}: no claim was judged"
     notes = _write_notes(rows, left_out=len(of_study) - len(drawn)) if rows else [nothing]
-    title = f"{study}: {describe_decided(of_study)}{number}"
+    title = f"{describe_decided(of_study)}{number}"
     return Exhibit(title, _make_points(rows), tuple(notes), ClaimSheet(rows, nothing))
 
 

@@ -99,7 +99,7 @@ class RatioFigure:
     def __call__(self, analysis: Analysis) -> Exhibit:
         """Return the figure, with the published ratios that the comparisons have."""
         rows, notes = self._choose_rows(analysis)
-        title, axis = f"{self.study}: {self.title}", self.axis
+        title, axis = self.title, self.axis
         if self.one_n and rows:
             title += f", {describe_n(rows[0])}"
         points = self._make_points(analysis, rows)

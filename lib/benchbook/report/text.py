@@ -50,9 +50,6 @@ _FINDING_KINDS: Final = {
     "misprint": "misprints",
 }
 
-_MAX_POINTS: Final = 100
-"""Points of a figure that are written out; the data has them all."""
-
 
 def escape_markdown(text: str) -> str:
     """Return a text for a sentence in Markdown, where each of its signs means itself."""
@@ -369,17 +366,20 @@ def write_provenance(about: Mapping[str, Any]) -> str:
     return f"{line} {left_out[:1].upper()}{left_out[1:]}." if left_out else line
 
 
-def write_point_values(points: pd.DataFrame) -> str:
-    """Return the values that a figure shows, each of this machine with its interval."""
+def list_point_values(points: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return each point of a figure in words: where it is, and its value.
+
+    This machine's has its interval and its blocks.
+    """
     texts = []
-    for row in iterate_rows(points.head(_MAX_POINTS)):
+    for row in iterate_rows(points):
         where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
         unit = "" if row.unit == "ratio" else str(row.unit)
         if isnan(row.value):
             value = f"bounds ({format_bounds(row.low, row.high)}) {unit}".rstrip()
         else:
             value = format_estimate(row.value, row.low, row.high, unit)
-        texts.append(f"{where}: {row.source} {value}")
-    if len(points) > _MAX_POINTS:
-        texts.append(f"and {len(points) - _MAX_POINTS} more, in the data")
-    return "; ".join(texts)
+        if row.blocks:
+            value = f"{value}, {format_count(int(row.blocks), 'block')}"
+        texts.append((where, f"{row.source} {value}"))
+    return texts

@@ -119,4 +119,5 @@ def phrase_verdict(verdict: str) -> str:
 
 def join_names(names: Sequence[str], last: str) -> str:
     """Return names as a list: ``a, b or c``."""
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+    *first, final = names
+    return f"{', '.join(first)} {last} {final}" if first else final
