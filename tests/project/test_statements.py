@@ -35,8 +35,9 @@ MOST_STATEMENTS = {
     "plots": 1896,
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     "registry": 236,
-    # Who wants a figure of the report in a manuscript: it has the command.
-    "report": 1631,
+    # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
+    # the same comparison of the reference run stands beside.
+    "report": 1632,
     # Who compares a folder: its checks of servers are read without an environment variable.
     # Who checks a file before it is imported: `results check`.
     "results": 985,
@@ -54,7 +55,7 @@ MOST_STATEMENTS = {
     "studies": 2491,
     # Who reads two pages: one thing would have two names on them.
     # Who reads a title with one name in its list.
-    "text": 269,
+    "text": 270,
     # Who compares two functions in a notebook: `benchbook.versus`. The folders of
     # kept answers and of released verdicts.
     "top": 226,
