@@ -54,7 +54,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "are two quantities",
         "One runs a nightly batch over ten million objects",
         "The command runs a million times",
-        "Let it make 5,000 repetitions",
+        "Let each of its two processes make 5,000 repetitions",
         "repetitions 51 to 100",
         # Measured once, by the code of the star: an example.
         "Four fresh processes with 5,000 repetitions each gave ratios of 2.8 to 3.6. The last 50 of"

@@ -352,14 +352,26 @@ def check_1(interleaved: Any) -> Iterator[Part]:
     yield grade(fair, "each arm goes first as often.", off)
 
 
+def _draw_samples() -> Iterator[NDArray[np.float64]]:
+    """Yield four samples of 200 rows of twelve.
+
+    Half of the second's rows differ much from the first's. The fourth differs little from the
+    third, pair by pair, and both are noisy.
+    """
+    random = np.random.Generator(np.random.PCG64(5))
+    a = 100 + random.standard_normal((200, 12))
+    yield a
+    shifts = np.repeat([50.0, 0.0], 100)[:, np.newaxis]
+    yield a + shifts + random.standard_normal((200, 12))
+    noisy = a + 30 * random.standard_normal((200, 12))
+    yield noisy
+    yield noisy + 2 + 0.5 * random.standard_normal((200, 12))
+
+
 @check(4)
 def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
     """Check a function that counts false alarms, of Welch's test and of the paired test."""
-    random = np.random.Generator(np.random.PCG64(5))
-    a = 100 + random.standard_normal((200, 12))
-    far = a + np.repeat([50.0, 0.0], 100)[:, np.newaxis] + random.standard_normal((200, 12))
-    noisy = a + 30 * random.standard_normal((200, 12))
-    shifted = noisy + 2 + 0.5 * random.standard_normal((200, 12))
+    a, far, noisy, shifted = _draw_samples()
     values = simulate_machines(600, 60)
 
     def find_large() -> Iterator[Part]:
