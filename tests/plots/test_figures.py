@@ -28,6 +28,7 @@ from benchbook.plots.repetitions import draw_repetitions
 from benchbook.plots.save import draw_exhibit, save_exhibit
 from benchbook.plots.sheet import list_log_ticks
 from benchbook.registry import products
+from benchbook.registry.papers import PAPERS
 from benchbook.results.views import quote_formula
 from benchbook.servers import processes
 from benchbook.text import number_format
@@ -35,7 +36,7 @@ from benchbook.text.names import name_level
 from benchbook.version import describe_version
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
-STUDIES = ("bookstore", "tcp", "drivers", "crud", "replication")
+STUDIES = tuple(PAPERS)
 
 
 @pytest.fixture(scope="module")
@@ -734,16 +735,10 @@ def test_ticks_have_short_labels():
 
 @pytest.mark.parametrize("all_of_them", [True, False])
 def test_repetitions_without_a_finite_value_are_left_out(all_of_them: bool):
-    window = {"row": "receive", "side": "JSON"}
-    rows = [
-        {"panel": "ms", "repetition": number, "value": number + 1.0, **window}
-        for number in range(3)
-    ]
+    window = {"row": "receive", "side": "JSON", "source": "here"}
+    rows = [{"panel": "ms", "value": value, **window} for value in (1.0, 2.0, 3.0)]
     shares = (np.nan, np.inf, np.inf if all_of_them else 50.0)
-    rows += [
-        {"panel": "CPU, %", "repetition": number, "value": value, **window}
-        for number, value in enumerate(shares)
-    ]
-    _, share, _ = draw_repetitions(pd.DataFrame(rows), title="", order=True).axes
+    rows += [{"panel": "CPU, %", "value": value, **window} for value in shares]
+    _, share, _ = draw_repetitions(pd.DataFrame(rows), in_order=True).axes
     assert [text.get_text() for text in share.texts] == ["not measured"] * all_of_them
     assert sum(len(dots.get_offsets()) for dots in share.collections) == (not all_of_them)

@@ -62,7 +62,7 @@ SMALL = {
 }
 """What the lessons' parameters are in tests."""
 
-ORDER = [1, 2, 4, 3, 5, 6, 8, 7]
+ORDER = [1, 2, 4, 3, 5, 6, 8, 9, 7]
 """The lessons as a class takes them."""
 
 PAGE = (ROOT / "docs" / "teaching.md").read_text()
@@ -252,14 +252,19 @@ def test_a_lessons_minutes_are_the_same_on_all_pages():
     span = f"{min(minutes.values())} to {max(minutes.values())} minutes"
     for page in ("README.md", "docs/teaching.md", "notebooks/00_start_here.ipynb"):
         said = (ROOT / page).read_text()
-        assert re.findall(r"[Ee]ight lessons\b.{0,30}? of (.*? minutes)", said) == [span], page
+        assert re.findall(r"[Nn]ine lessons\b.{0,30}? of (.*? minutes)", said) == [span], page
     rows = re.findall(r"^\| \[?(\d) ?.*?\| (\d+) \|(.*)\|$", PAGE, re.MULTILINE)
     in_order = [(number, minutes[number]) for number in ORDER]
-    assert [(int(number), int(planned)) for number, planned, _ in rows] == in_order * 2
+    # The ninth lesson has two days in the timetable.
+    at = ORDER.index(9)
+    days = [*in_order[:at], in_order[at], *in_order[at:]]
+    assert [(int(number), int(planned)) for number, planned, _ in rows] == in_order + days
     needed = {}
     for number, planned, parts in rows[len(minutes) :]:
-        *planned_parts, needed[int(number)] = map(int, parts.split("|"))
-        assert sum(planned_parts) == int(planned)
+        *planned_parts, slow = parts.split("|")
+        assert sum(map(int, planned_parts)) == int(planned)
+        if number != "9":
+            needed[int(number)] = int(slow)
     slots = re.findall(r"(\d+):(\d+) to (\d+):(\d+) \| lesson (\d)", PAGE)
     lasting = {
         int(number): (int(h) - int(g)) * 60 + int(n) - int(m) for g, m, h, n, number in slots
@@ -294,7 +299,7 @@ def test_an_answer_that_a_cell_left_undefined_is_open_in_its_check(teacher: Path
             defined |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 
 
-@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+@pytest.mark.parametrize("teacher", TEACHERS[:8], ids=LESSONS[:8])
 def test_each_lesson_has_one_task_for_the_quick_and_its_answer(teacher: Path):
     text = "\n".join(cell.source for cell in nbformat.read(teacher, 4).cells)
     assert text.count("**★ For the quick.**") == text.count("- *Star.*") == 1
@@ -313,6 +318,8 @@ def test_cells_have_nbgraders_metadata(teacher: Path):
         )
         assert ("points" in about) == about.grade
         assert about.locked != about.solution
+        # nbgrader refuses a text that a student writes and nobody grades.
+        assert about.grade or not (about.solution and cell.cell_type == "markdown")
         assert ("BEGIN SOLUTION" in cell.source) == about.solution
     text = "\n".join(cell.source for cell in notebook.cells)
     for promised in (

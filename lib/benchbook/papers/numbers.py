@@ -18,7 +18,7 @@ means the same when other cells have run.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,13 +69,21 @@ class KeyedNumber:
         return format_parts(self.value, self.low, self.high)
 
 
-def list_numbers(analysis: Analysis) -> dict[str, KeyedNumber]:
-    """Return every number by its key, the claims' before the figures' and the papers'."""
+def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[str, KeyedNumber]:
+    """Return every number by its key, the claims' before the figures' and the papers'.
+
+    Parameters
+    ----------
+    prefixes
+        Numbers whose key begins with one of them are returned; only their figures are made.
+    """
     numbers = _list_judged(analysis)
     for figure in exhibits.FIGURES:
-        if not exhibits.VERDICT_FIGURE.search(figure):
+        is_wanted = any(figure.startswith(one) or one.startswith(figure) for one in prefixes)
+        if is_wanted and not exhibits.VERDICT_FIGURE.search(figure):
             numbers += _list_marks(analysis, figure)
-    return _index_by_key([*numbers, *list_printed()])
+    keyed = _index_by_key([*numbers, *list_printed()])
+    return {key: keyed[key] for key in keyed if key.startswith(tuple(prefixes))}
 
 
 def find_number(analysis: Analysis, key: str) -> KeyedNumber | None:

@@ -29,6 +29,7 @@ from benchbook.plots.sheet import (
     set_log_scale,
     start_sheet,
     wrap_text,
+    write_gid,
     write_panel_title,
 )
 from benchbook.plots.style import Layout
@@ -156,18 +157,21 @@ def _draw_panel(
 
 def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
     look = style.get_series_style(point.series)
+    gid = write_gid(point.series, point.source, [point.Index])
     if point.source == "published":
         hollow = look if point.series else style.SeriesStyle(style.INK, look.marker)
-        draw_marks(axes, point.value, y, hollow, size, hollow=True)
+        draw_marks(axes, point.value, y, hollow, size, hollow=True, gid=gid)
         return
     if pd.notna(point.low):
-        bar: dict[str, Any] = {"color": look.colour, "zorder": 3}
+        line_gid = write_gid(point.series, point.source)
+        bar: dict[str, Any] = {"color": look.colour, "zorder": 3, "gid": line_gid}
         ends = [point.low, point.high]
         axes.plot(ends, [y, y], linewidth=1.6 * size, solid_capstyle="butt", **bar)
         axes.plot(ends, [y, y], "|", markersize=6 * size, **bar)
     shape = ">" if point.timed_out else look.marker
     is_noisy = point.source == NOISY
-    draw_marks(axes, point.value, y, style.SeriesStyle(look.colour, shape), size, hollow=is_noisy)
+    drawn = style.SeriesStyle(look.colour, shape)
+    draw_marks(axes, point.value, y, drawn, size, hollow=is_noisy, gid=gid)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
@@ -226,7 +230,7 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
         axes.set_title(write_panel_title(lines.titles.get(panel, panel), inches, layout, ran=ran))
         for name in series:
             of_series = in_panel[in_panel["series"] == name].sort_values("level")
-            _draw_series(axes, of_series, style.get_series_style(name), layout.marks)
+            _draw_series(axes, of_series, name, layout.marks)
         _scale_x(axes, levels, lines.log[0], inches, layout)
         _scale_y(axes, in_row if lines.shared_scale else in_panel, lines.log[1], lines.limits)
         _draw_bounds(axes, in_panel, layout.small)
@@ -275,18 +279,22 @@ def _draw_bounds(axes: Axes, points: pd.DataFrame, size: float) -> None:
             axes.text(x, below, label, ha=side, va="top", **about)
 
 
-def _draw_series(axes: Axes, points: pd.DataFrame, look: style.SeriesStyle, size: float) -> None:
+def _draw_series(axes: Axes, points: pd.DataFrame, name: str, size: float) -> None:
     """Draw one series: its printed values, over them this machine's with their intervals."""
+    look = style.get_series_style(name)
     printed = points[(points["source"] == "published") & points["value"].notna()]
     x, y = printed["level"], printed["value"]
-    axes.plot(x, y, look.dash, color=look.colour, linewidth=0.7, alpha=0.7, zorder=2)
-    draw_marks(axes, x, y, look, size, hollow=True)
-    here = points[points["source"] == "here"]
+    line: dict[str, Any] = {"color": look.colour, "gid": write_gid(name, "published")}
+    axes.plot(x, y, look.dash, linewidth=0.7, alpha=0.7, zorder=2, **line)
+    gid = write_gid(name, "published", printed.index)
+    draw_marks(axes, x, y, look, size, hollow=True, gid=gid)
+    here = points[(points["source"] == "here") & points["value"].notna()]
     x, low, high = here["level"], here["low"], here["high"]
-    axes.plot(x, here["value"], look.dash, color=look.colour, zorder=2.5)
-    draw_marks(axes, x, here["value"], look, size)
-    axes.vlines(x, low, high, color=look.colour, linewidth=1.6 * size, zorder=3)
-    axes.plot(x, low, "_", x, high, "_", color=look.colour, zorder=3)
+    line["gid"] = write_gid(name, "here")
+    axes.plot(x, here["value"], look.dash, zorder=2.5, **line)
+    draw_marks(axes, x, here["value"], look, size, gid=write_gid(name, "here", here.index))
+    axes.vlines(x, low, high, linewidth=1.6 * size, zorder=3, **line)
+    axes.plot(x, low, "_", x, high, "_", zorder=3, **line)
 
 
 def _scale_x(axes: Axes, levels: Sequence[float], log: bool, inches: float, layout: Layout) -> None:
