@@ -281,7 +281,8 @@ def test_each_lesson_leads_to_the_next_of_the_page_s_order():
         assert f"Next: [Lesson {following}, " in text
 
 
-@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+# The ninth lesson's answers are a plan and measurements, and it is open to the quick as it is.
+@pytest.mark.parametrize("teacher", TEACHERS[:8], ids=LESSONS[:8])
 def test_an_answer_that_a_cell_left_undefined_is_open_in_its_check(teacher: Path):
     cells = [cell for cell in nbformat.read(teacher, 4).cells if cell.cell_type == "code"]
     # A function's cell has its name even if the body is wrong.
