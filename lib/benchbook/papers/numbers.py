@@ -220,7 +220,7 @@ def _list_measured(
 
 def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
     """Yield the marks of one figure."""
-    figure = exhibits.FIGURES[name](analysis)
+    figure = exhibits.make_exhibit(analysis, name)
     studies = exhibits.find_studies(name)
     for row in iterate_rows(figure.frame):
         if pd.isna(row.value):
@@ -233,7 +233,7 @@ def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
         number = KeyedNumber(
             key=".".join(filter(None, (name, _join_key(*places)))),
             value=row.value,
-            says=f"{figure.title}: {', '.join(texts)}",
+            says=f"{figure.name}: {', '.join(texts)}",
             studies=studies,
             unit="" if row.unit in ("ratio", "claims") else row.unit,
             blocks=int(row.blocks or 0),
