@@ -146,7 +146,7 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
     published, by_language, notes = collect_points(analysis, case)
     title = f"bookstore, case {case}: time and size over the number of books"
-    points, panels = split_panels_by_language(published, by_language, ("time", "size"))
+    points, panels = split_panels_by_language("bookstore", published, by_language, ("time", "size"))
     # Panels are "time" and "size", with several languages "time, Java" and so on.
     quantities = {"time": "Time in µs", "size": "Size in bytes"}
     titles = {}

@@ -73,7 +73,8 @@ def list_numbers(analysis: Analysis) -> dict[str, KeyedNumber]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
     numbers = _list_judged(analysis)
     for figure in exhibits.FIGURES:
-        if not exhibits.VERDICT_FIGURE.search(figure):
+        # A grid's numbers are those of the figures that it shows.
+        if not exhibits.VERDICT_FIGURE.search(figure) and figure not in exhibits.GRIDS:
             numbers += _list_marks(analysis, figure)
     return _index_by_key([*numbers, *list_printed()])
 
