@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchbook.registry.papers import PAPERS
 from benchbook.results.additions import LATER_LEVELS
 from benchbook.results.files import build_table, infer_schema
 from benchbook.results.schema import (
@@ -38,7 +39,7 @@ Quantity = tuple[str, str, str, float]  # operation, role, metric, mean
 
 
 def observations(
-    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"),
+    studies: Iterable[str] = tuple(PAPERS),
     blocks: int = 5,
 ) -> pd.DataFrame:
     """Return rows of some studies, the same on every call."""

@@ -29,6 +29,7 @@ from benchbook.analysis.runs import Analysis, load_reference_means
 from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import describe_provenance
+from benchbook.registry.papers import PAPERS
 from benchbook.results import files, folder
 from benchbook.results.additions import LATER_COLUMNS
 from benchbook.results.folder import find_lost_cells, locate_file, write_cell
@@ -215,7 +216,7 @@ def test_what_follows_is_the_same_from_stored_means_as_from_every_row(
         same(*(one.sort_values(keys, ignore_index=True) for one in (found, expected)))
 
 
-@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
+@pytest.mark.parametrize("study", PAPERS)
 def test_figures_draw_the_same_from_stored_means_as_from_every_row(
     study: str, of_each: tuple[Analysis, Analysis]
 ):

@@ -23,6 +23,7 @@ import psycopg
 import pymongo
 import pymysql
 import pytest
+from bson import Int64, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.monitoring import CommandListener, CommandStartedEvent
@@ -811,6 +812,21 @@ def test_after_every_wait_the_replica_has_the_last_write(adapter: Adapter) -> No
         adapter.insert(record)
         assert adapter.wait_for(adapter.position(), PATIENCE_S)
         assert len(adapter.read_all("replica")) == number
+
+
+@pytest.mark.parametrize("case", [("mongodb", "replicated")], ids=str)
+def test_a_replica_without_the_key_of_a_time_is_asked_again(deployed: Deployed, case: Case) -> None:
+    skip_without("mongodb")
+    with catalogue.open_adapter(case[0], deployed(*case)) as adapter:
+        fill(adapter, COMMENTS)
+        operation_time, cluster_time = adapter.position()
+        signature = cluster_time["signature"]
+        unknown = {**signature, "keyId": Int64(1)}
+        # The server refuses it with "No keys found for HMAC".
+        later = Timestamp(operation_time.time + 60, 1)
+        position = operation_time, {"clusterTime": later, "signature": unknown}
+        assert adapter.wait_for(position, 0.2) is False
+        assert adapter.wait_for((operation_time, cluster_time), PATIENCE_S)
 
 
 @given(page=st.integers(0, 2**40), length=st.integers(1, 8152))

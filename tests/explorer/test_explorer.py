@@ -22,6 +22,7 @@ from benchbook.explorer.questions import Answer, Answers
 from benchbook.explorer.text import describe_comparison, label_control, label_option
 from benchbook.papers import exhibits
 from benchbook.registry import products
+from benchbook.registry.papers import PAPERS
 from browser import WatchedPage, needs_browser, start_browser
 from waiting import comes_true
 
@@ -55,7 +56,7 @@ def test_an_answer_equals_its_row_in_the_table_of_comparisons(committed: Analysi
     assert row.low < row.estimate < row.high
 
 
-@pytest.mark.parametrize("study", ["bookstore", "crud", "drivers", "replication", "tcp"])
+@pytest.mark.parametrize("study", PAPERS)
 def test_no_two_quantities_have_the_same_label_or_ratios_and_no_choice_two_answers(
     committed: Analysis, study: str
 ):

@@ -32,6 +32,7 @@ from benchbook.plots.repetitions import draw_repetitions
 from benchbook.plots.save import draw_exhibit, save_exhibit
 from benchbook.plots.sheet import list_log_ticks
 from benchbook.registry import products
+from benchbook.registry.papers import PAPERS
 from benchbook.registry.products import name_database
 from benchbook.results.views import quote_formula
 from benchbook.servers import processes
@@ -40,7 +41,7 @@ from benchbook.text.names import name_level
 from benchbook.version import describe_version
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
-STUDIES = ("bookstore", "tcp", "drivers", "crud", "replication")
+STUDIES = tuple(PAPERS)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.registry import products
+from benchbook.registry.papers import PAPERS
 from benchbook.registry.products import name_package_manager
 from checkout import ROOT
 
@@ -40,7 +41,7 @@ def test_the_doctor_says_what_a_mac_does_not_tell(tmp_path: Path) -> None:
     assert "memory_pss is left out" in printed and "Ready: all studies can run" in printed
 
 
-@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
+@pytest.mark.parametrize("study", PAPERS)
 def test_a_plan_is_made_on_a_mac(study: str, tmp_path: Path) -> None:
     printed = run_on_mac(tmp_path, "plan", study, "--profile", "smoke", "--cells")
     assert f"\n{study} " in printed

@@ -16,7 +16,8 @@ MOST_STATEMENTS = {
     "cli": 2766,
     "cluster": 461,
     "codecs": 806,
-    "databases": 3018,
+    # Who measures replication seconds after MongoDB's set began: the cell would fail.
+    "databases": 3021,
     "datasets": 339,
     "explorer": 1063,
     "files": 392,

@@ -12,7 +12,9 @@ import pytest
 
 import benchbook
 from benchbook.databases import catalogue
+from benchbook.papers import exhibits
 from benchbook.registry import products
+from benchbook.registry.papers import PAPERS
 from checkout import ROOT
 
 ADAPTER = """
@@ -117,6 +119,11 @@ print(json.dumps([sorted(compared), products.name_database("newcomer")]))
 
 def test_stores_are_all_databases_without_mappers_and_noop() -> None:
     assert set(catalogue.DATABASE_NAMES) - set(products.STORES) == {"mongodb+mongoengine", "noop"}
+
+
+def test_a_papers_name_is_one_word_because_names_of_figures_begin_with_it() -> None:
+    assert all(name.isalnum() and name.islower() for name in PAPERS)
+    assert {name.partition("_")[0] for name in exhibits.FIGURES} >= {*PAPERS}
 
 
 def test_each_product_of_the_librarys_own_was_tested_and_no_plug_ins_was() -> None:

@@ -30,6 +30,7 @@ from benchbook.explorer.documents import request_cells
 from benchbook.explorer.replies import answer_questions
 from benchbook.papers import exhibits, findings, numbers
 from benchbook.plots.provenance import describe_suites
+from benchbook.registry.papers import PAPERS
 from benchbook.report import build, merged_run, sections, tables, text
 from benchbook.report.tables import MAX_WHOLE_ROWS
 from benchbook.report.text import describe_durability
@@ -348,7 +349,7 @@ def test_the_page_works_in_a_browser_in_the_dark_on_a_phone_and_on_paper(
         address = built.as_uri()
         desk = WatchedPage(browser, "file:", "data:")
         desk.page.goto(address)
-        assert desk.page.locator(".leads li:visible").count() == 5
+        assert desk.page.locator(".leads li:visible").count() == len(PAPERS)
         assert desk.page.locator(".view:visible").count() == 1
         assert desk.page.evaluate("document.documentElement.scrollHeight") <= 25 * 800
         desk.page.get_by_role("link", name="bookstore", exact=True).first.click()

@@ -1,8 +1,9 @@
 """The table of papers, which every other list of papers reads.
 
 A paper's study is the module of its name in `benchbook.studies`, and its figures and tables are in
-that of `benchbook.papers`. Both are imported when they are used. To add a paper, add a line here;
-CONTRIBUTING.md says what else it needs.
+that of `benchbook.papers`. Both are imported when they are used. A paper's name is one word: names
+of figures begin with it and an underscore. To add a paper, add a line here; CONTRIBUTING.md says
+what else it needs.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The table of databases: each one's name and adapter, and the facts about its product.
 
 A product's facts are in its folder, `benchbook.databases.<folder>`, with its adapters and servers.
-To add a database, add its folder there, a line here and a unit in `benchbook.grid.units`. Folders
-are imported when they are used, and no fact changes what is measured.
+CONTRIBUTING.md says how a database is added. Folders are imported when they are used, and no fact
+changes what is measured.
 
 An installed package may announce more databases (`benchbook.registry.plugins`, group
 ``benchbook.databases``): then its package has the facts.

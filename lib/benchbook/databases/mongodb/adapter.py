@@ -75,13 +75,17 @@ def _is_answered(replica: Client, session: ClientSession, timeout_s: float) -> b
             raise
         return False
     except PyMongoError as error:
-        if not error.timeout:
+        if isinstance(error, OperationFailure) and error.code == _KEY_NOT_FOUND:
+            # In the first seconds of a set, its replica may not have the key of the time yet.
+            time.sleep(0.01)
+        elif not error.timeout:
             raise
         return False
     return True
 
 
 _DUPLICATE: Final = 11000
+_KEY_NOT_FOUND: Final = 211
 
 
 class _LiteralCollection(Collection[Any]):
