@@ -61,6 +61,7 @@ FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TAB
 
 _SIZE: Final = "n = {:,}"
 OPERATIONS: Final = ("insert", "update", "select", "delete")
+_LOOP_NOTE: Final = "the loop alone is beyond the scale: its times are beside an arrow"
 
 
 def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -134,7 +135,7 @@ def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
     points, panels, notes = collect_points(analysis, source)
     title = _write_title(f"Fig. {FIGURE_NUMBERS[source]}", *TIME_TABLES[source])
-    notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
+    notes = [*describe_points(points, {panel: panel for panel in panels}), _LOOP_NOTE, *notes]
     return Exhibit(title, points, tuple(notes), _draw_databases(points, panels))
 
 
@@ -158,7 +159,8 @@ def draw_grid(analysis: Analysis, *, topology: str) -> Exhibit:
         parts.append(points.assign(panel=operation, series=points["panel"]))
         notes |= dict.fromkeys(level_notes)
     points, operations = join_points(*parts), [*of_topology.values()]
-    all_notes = (*describe_points(points, {name: name for name in operations}), *notes)
+    levels = {operation: operation for operation in operations}
+    all_notes = (*describe_points(points, levels), _LOOP_NOTE, *notes)
     figures = ", ".join(str(FIGURE_NUMBERS[source]) for source in of_topology)
     title = _write_title(f"Figs. {figures}", "time of each operation", topology)
     return Exhibit(title, points, all_notes, _draw_databases(points, operations, whole=True))

@@ -203,7 +203,7 @@ def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
             marks = np.append(_list_positive(points[["value"]]), dots.reference or [])
             low, high = find_mark_limits(marks, _list_positive(points[["low", "high"]]))
             # Space for a mark at either end.
-            margin = max((high / low) ** max(0.06, gap / 4), 1.08)
+            margin = max((high / low) ** max(0.06, 0.3 * gap), 1.08)
             set_log_scale(axes, "x", low / margin, high * margin, gap)
         axes.grid(visible=True, which="major", axis="x")
     elif not dots.log:
