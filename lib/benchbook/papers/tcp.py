@@ -108,7 +108,7 @@ def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) ->
         list(TRIALS.values()),
         panels,
         log=(False, False),
-        limits=(-2, 102),
+        limits=(0, 102),
         height=1.4,
     )
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
