@@ -87,8 +87,10 @@ def list_marks(figure: Figure) -> list[tuple[float, float, float, float]]:
 
 def covering(figure: Figure) -> list[str]:
     """Return the texts that lie over a mark or a line."""
+    # Drawn first: it places the marks, too.
+    texts = boxes(figure)
     marks, faults = list_marks(figure), []
-    for text, box in boxes(figure):
+    for text, box in texts:
         left, bottom, right, top = box.extents
         for x0, y0, x1, y1 in marks:
             if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:

@@ -159,8 +159,7 @@ def draw_grid(analysis: Analysis, *, topology: str) -> Exhibit:
         parts.append(points.assign(panel=operation, series=points["panel"]))
         notes |= dict.fromkeys(level_notes)
     points, operations = join_points(*parts), [*of_topology.values()]
-    levels = {operation: operation for operation in operations}
-    all_notes = (*describe_points(points, levels), _LOOP_NOTE, *notes)
+    all_notes = (*describe_points(points, {name: name for name in operations}), _LOOP_NOTE, *notes)
     figures = ", ".join(str(FIGURE_NUMBERS[source]) for source in of_topology)
     title = _write_title(f"Figs. {figures}", "time of each operation", topology)
     return Exhibit(title, points, all_notes, _draw_databases(points, operations, whole=True))
