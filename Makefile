@@ -2,7 +2,7 @@
 # make test   run all tests
 # make check  check style, types and layers; runs nothing
 # make lab    open JupyterLab on this machine, with a token
-# make lessons    open JupyterLab at the lessons; installs only what those without a server need (seven of eight)
+# make lessons    open JupyterLab at the lessons; installs only what those without a server need (eight of nine)
 # make setup  install what `make run` and `make lab` need
 # make dev    install all: what tests, types, docs/, releases and several machines need, too
 # make kernel install a kernel named benchbook for every Jupyter of your account (nbgrader marks lessons with it)

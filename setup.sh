@@ -132,6 +132,9 @@ saving=$env/etc/jupyter/jupyter_server_config.json
 mkdir -p "$env/etc/jupyter"
 [ -e "$saving" ] ||
     echo '{"FileContentsManager": {"pre_save_hook": "benchbook.cli.lab.remove_outputs_of_checkout"}}' >"$saving"
+# Kernels of this environment's JupyterLab and nbconvert are encrypted: other accounts of the machine could listen.
+kernels=$env/etc/jupyter/jupyter_config.json
+[ -e "$kernels" ] || echo '{"KernelManager": {"transport_encryption": "auto"}}' >"$kernels"
 "$env/bin/python" -I -S tools/path_file.py "$env"/lib/python3*/site-packages/_benchbook.pth
 
 # The MongoDB wheel links against the system's libcurl and OpenSSL 3.

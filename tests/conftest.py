@@ -18,7 +18,7 @@ from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.measure import meters
-from benchbook.papers.exhibits import FIGURES, TABLES
+from benchbook.papers.exhibits import FIGURES, TABLES, make_exhibit
 from benchbook.papers.numbers import KeyedNumber, list_numbers
 from benchbook.plots.exhibit import Exhibit
 from benchbook.runner import batch
@@ -163,7 +163,7 @@ def committed(reference_run: Run) -> Analysis:
 @pytest.fixture(scope="session")
 def committed_exhibits(committed: Analysis) -> dict[str, Exhibit]:
     """All figures and tables of the committed run by their names: no test changes them."""
-    return {name: make(committed) for name, make in (FIGURES | TABLES).items()}
+    return {name: make_exhibit(committed, name) for name in (*FIGURES, *TABLES)}
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What the lessons' data, the papers, the code and the notebooks give for the numbers in texts."""
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from scipy import stats
 from benchbook.analysis.intervals import CONFIDENCE, compute_interval
 from benchbook.analysis.published import find_published_value, load_published_numbers
 from benchbook.analysis.steadiness import find_steady_state
-from benchbook_lessons import critique, documents, drift, effects, t_tests, warm_up
+from benchbook_lessons import critique, defence, documents, drift, effects, t_tests, warm_up
 from checkout import ROOT
 from tools import lessons
 
@@ -415,6 +416,39 @@ def compute_size_ratio(packed: bool = False) -> float:
     pack: Callable[[bytes], bytes] = partial(gzip.compress, mtime=0) if packed else bytes
     json, xml = (len(pack(documents.encode_bookstore(1_000, name))) for name in ("json", "xml"))
     return xml / json
+
+
+# Lesson 9
+
+
+@cache
+def read_example(name: str) -> str:
+    """Return the lines of the example pair, ``ours``, or of its attackers, ``theirs``."""
+    (text,) = re.findall(rf'^{name} = """\n(.*?)"""', read_code(9), re.DOTALL | re.MULTILINE)
+    return text
+
+
+@cache
+def read_example_plan() -> dict[str, Any]:
+    """Return the example pair's plan."""
+    plan: dict[str, Any] = ast.literal_eval(
+        re.findall(r"^plan = (\{.*?^\})", read_code(9), re.DOTALL | re.MULTILINE)[-1]
+    )
+    return plan
+
+
+def compute_example(name: str, over: str = "b") -> tuple[float, float, float]:
+    return defence.compute_sides(defence.read_lines(read_example(name)), over)
+
+
+def judge_example(name: str, over: str = "b") -> str:
+    """Return the verdict of the example's lines by its plan."""
+    _, low, high = compute_example(name, over)
+    return effects.judge_interval(low, high, read_example_plan()["margin"])
+
+
+def count_planned_days() -> int:
+    return read_example_plan()["days"] * read_example_plan()["laptops"]
 
 
 # Lessons 7 and 8

@@ -21,6 +21,7 @@ from benchbook.studies.catalogue import SLUGS
 from benchbook_lessons import (
     clocks,
     critique,
+    defence,
     documents,
     drift,
     effects,
@@ -39,6 +40,7 @@ from lesson_facts import (
     are_blocks_slow,
     are_ratios_near_one,
     are_some_never_steady,
+    compute_example,
     compute_false_alarms,
     compute_half_widths,
     compute_independent_interval,
@@ -61,6 +63,7 @@ from lesson_facts import (
     count_largest_day,
     count_looks,
     count_marshallings,
+    count_planned_days,
     count_printed_objects,
     count_read_values,
     do_times_still_fall,
@@ -87,12 +90,15 @@ from lesson_facts import (
     is_it_the_order,
     is_memory_alike,
     is_model_claim_undecided,
+    judge_example,
     list_minutes,
     list_stars,
     load_case,
     load_sample,
     percent,
     read_default,
+    read_example,
+    read_example_plan,
     read_margin,
     read_minutes,
     sum_points,
@@ -468,6 +474,38 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
         ("ratio with {} interval", lambda: PERCENT),
         ("{:.2f} is too small for few blocks", lambda: stats.norm.ppf(0.5 + CONFIDENCE / 2)),
     ],
+    "9_defend_it": [
+        ("About {} minutes, twice", partial(read_minutes, 9)),
+        ("prints a digest: {} letters and digits", lambda: word(defence.DIGEST_LENGTH)),
+        (
+            "worked during all {} blocks",
+            lambda: word(int(defence.read_lines(read_example("ours"))["noisy"].sum())),
+        ),
+        (
+            "leaves {:.3f} to {:.3f} open",
+            lambda: compute_example("ours", "a_again")[1:],
+        ),
+        (
+            "Our plan has {} blocks of {} machine-days. We measured {} of one",
+            lambda: (
+                read_example_plan()["blocks"] * count_planned_days(),
+                count_planned_days(),
+                len(defence.read_lines(read_example("ours"))),
+            ),
+        ),
+        ("took {:.3f} times as long as `a` ({:.3f} to {:.3f})", partial(compute_example, "ours")),
+        ("attack found {:.3f} ({:.3f} to {:.3f})", partial(compute_example, "theirs")),
+        (
+            "*open*, so our claim does not stand",
+            lambda: judge_example("ours") == judge_example("ours", "a_again") == "open",
+        ),
+        ("which is *{}*, with", partial(judge_example, "theirs")),
+        (
+            "Whether it takes longer by a tenth is open",
+            lambda: 1 < compute_example("theirs")[1] < 1.1,
+        ),
+        ("gave an interval below {:.2f}", lambda: read_example_plan()["margin"]),
+    ],
     "t_tests.py": [
         ("With p = {:.2f}, JSON and XML use the same", lambda: compute_p("User CPU")),
         ("about {} of such tests", lambda: percent(compute_p("User CPU"))),
@@ -517,8 +555,16 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             for number, path in enumerate(TEACHERS, 1)
         ),
         ("say what a mean of {} repetitions holds", count_java_repetitions),
-        ("Ten and a quarter hours in all", lambda: sum(list_minutes()) == 10.25 * 60),
-        ("one lesson per week, for {} weeks", lambda: word(len(TEACHERS))),
+        (
+            "Thirteen and a quarter hours in all",
+            lambda: sum(list_minutes()) + read_minutes(9) == 13.25 * 60,
+        ),
+        ("one lesson per week, for {} weeks", lambda: word(len(TEACHERS) + 1)),
+        (
+            "the {} points a check gives {}: plan 3, A/A check 2, interval and verdict 3.",
+            lambda: (sum_points(9, "code") + sum_points(9, "markdown"), sum_points(9, "code")),
+        ),
+        ("the ninth takes {} minutes twice", partial(read_minutes, 9)),
         ("in a slot of {} minutes", lambda: max(list_minutes())),
         (
             "Of the {} points of Lesson 4 a right copy gets {}. You give the other {}",

@@ -40,7 +40,7 @@ from benchbook.report.text import describe_aa_checks, describe_hosts, describe_n
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect, format_csv
 from benchbook.studies.catalogue import SLUGS
-from benchbook.text.sentences import VERDICT_MEANINGS
+from benchbook.text.sentences import TERMS, VERDICT_MEANINGS
 from tools import crate
 
 PAGE: Final = "verdicts.md"
@@ -209,12 +209,13 @@ class StudyLines:
         for claim in claim_lines.sort_by_verdict(claims):
             line = claim_lines.write_line(claim, notes.values())
             numbers = ", ".join(map(str, line.notes))
+            says = f'{line.says}. <a id="{claim.id}" href="#{claim.id}">#</a>'
             if line.verdict == "not run":
-                absent.append((line.says, line.why))
+                absent.append((says, line.why))
             elif line.verdict == "not comparable":
                 apart.append(
                     [
-                        line.says,
+                        says,
                         line.here,
                         _describe_ratio(line),
                         _describe_published(line),
@@ -228,7 +229,7 @@ class StudyLines:
                 judged.append(
                     [
                         verdict,
-                        line.says,
+                        says,
                         line.here,
                         _describe_ratio(line),
                         _describe_published(line),
@@ -248,7 +249,7 @@ def _describe_ratio(line: ClaimLine) -> str:
 
 def _describe_published(line: ClaimLine) -> str:
     """Return the paper's ratio, and whether ours is larger."""
-    return ", ".join(filter(None, [line.printed, line.size]))
+    return ", ".join(filter(None, [line.published, line.size]))
 
 
 def render_page(
@@ -259,7 +260,10 @@ def render_page(
     unfinished: pd.DataFrame,
 ) -> str:
     """Return a profile's verdicts as a page of Markdown."""
-    counts = claim_lines.count_verdicts(verdicts)[["study", "claims", *VERDICTS]]
+    counted = claim_lines.count_verdicts(verdicts)
+    # A verdict that no claim has needs no column.
+    given = [verdict for verdict in VERDICTS if counted[verdict].any()]
+    counts = counted[["study", "claims", *given]]
     failed = [
         (claim.study, claim_lines.write_line(claim)) for claim in claim_lines.list_failed(verdicts)
     ]
@@ -269,6 +273,7 @@ def render_page(
         "counts": [list(counts), *counts.replace(0, "–").to_numpy().tolist()],
         "failed": failed,
         "findings": len({claim.finding for claim in claim_lines.list_failed(verdicts)}),
+        "terms": TERMS,
         "meanings": list(VERDICT_MEANINGS.items()),
         "studies": [
             StudyLines.of(study, verdicts, comparisons)

@@ -24,6 +24,8 @@ def versus(
     check: bool | Callable[[Any, Any], object] = False,
     blocks: int = 9,
     smallest: float = 0.05,
+    prepare: str | None = None,
+    timeout: float = 600.0,
     waits: bool = True,
 ) -> SidesAnswer:
     """Compare any two or more sides: each takes so many times as long as the first one.
@@ -47,6 +49,10 @@ def versus(
         How many blocks to measure; an interval needs five.
     smallest
         The smallest difference that matters: 0.05 for 5 %.
+    prepare
+        A command that runs before each run of a command, untimed.
+    timeout
+        Seconds after which a run is given up.
     waits
         Whether to wait for a quiet machine.
 
@@ -69,5 +75,7 @@ def versus(
         check=check,
         blocks=blocks,
         smallest=smallest,
+        prepare=prepare,
+        timeout_s=timeout,
         waits=waits,
     )

@@ -151,6 +151,11 @@ def judged_tables() -> Path:
     return root() / ".cache" / "judged"
 
 
+def kept_answers() -> Path:
+    """Return the folder of the answers of commands, a cache that is not in git."""
+    return root() / ".cache" / "answers"
+
+
 def servers() -> Path:
     """Return the folder of fetched servers (MySQL 8.0), which is not in git."""
     return root() / ".cache" / "servers"

@@ -17,7 +17,7 @@ from benchbook.analysis import run_diff
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
 from benchbook.cli import compare
-from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
+from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
 from benchbook.results import files
 
 
@@ -112,6 +112,33 @@ def test_the_command_says_in_words_what_changed_and_writes_every_row(
     rows = json.loads(capsys.readouterr().out)
     assert {row["compared"] for row in rows} == {"ratio", "value"}
     assert len(rows) == len(pd.read_csv(tmp_path / "rows.csv"))
+
+
+def test_a_time_that_grew_by_more_than_a_factor_fails_the_command(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compare, "_load_analysis", cache(compare._load_analysis))
+    assert cli.main(["compare", *folders, "--fail-above", "1.1"]) == FAILED
+    first, *times = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"Above 1\.1: 1 of \d+ times with an interval\.", first)
+    (grown,) = times
+    assert grown.startswith("  5.00 times slower (99 % interval ")
+    assert "bookstore round trip time of the client" in grown and "case 2" in grown
+    # Above the factor that it grew by, in the other order, and as JSON.
+    assert cli.main(["compare", *folders, "--fail-above", "50"]) == DONE
+    assert cli.main(["compare", *reversed(folders), "--fail-above", "1.1"]) == DONE
+    assert cli.main(["compare", *folders, "--json", "--fail-above", "1.1"]) == FAILED
+    assert cli.main(["compare", *folders, "--fail-above", "0.9"]) == USAGE
+    assert "must be at least 1" in capsys.readouterr().err
+
+
+def test_a_check_of_times_that_could_test_none_is_not_passed(
+    folders: list[str], means: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = means[means["block"] < 2].drop(columns=["begun", "machine_day"])
+    files.write_table(Path(folders[1]) / MEANS_FILE, pa.Table.from_pandas(few))
+    assert cli.main(["compare", *folders, "--fail-above", "1.1"]) == NOTHING_RUNS
+    assert "needs five blocks" in capsys.readouterr().err
 
 
 def test_verdicts_that_changed_come_first_with_what_they_were(

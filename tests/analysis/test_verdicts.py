@@ -35,6 +35,7 @@ from benchbook.cli.command import DONE, USAGE
 from benchbook.results.folder import write_cell
 from benchbook.runner import batch
 from benchbook.studies.catalogue import load_study
+from benchbook.text.sentences import NEAR_PARITY
 from checkout import ROOT
 from constructed import observations
 
@@ -564,7 +565,7 @@ def test_a_ratio_near_no_difference_is_decided_against_its_claim_where_days_suff
 
 
 def test_what_no_affordable_number_of_days_decides_says_so() -> None:
-    assert judge(compare_blocks(1.01, 1.0)).needs == "will not be decided: parity within 5 %"
+    assert judge(compare_blocks(1.01, 1.0)).needs == NEAR_PARITY
     assert judge(compare_blocks(1.3, 3.0)).needs == (
         "needs more than 20 machine-days of 3 blocks, if the estimate stays"
     )

@@ -602,7 +602,7 @@ DATABASES = "database=mongodb,postgresql+jsonb,postgresql+relational,noop"
 MB = 2**20
 
 
-NO_TEXT = "an update changes a text field, and no field but the keys holds text"
+NOT_UPDATED = "an update changes a text or a number, and no field but the keys holds one"
 REFUSED = ":1: lxml does not take this record: "
 
 
@@ -613,8 +613,9 @@ REFUSED = ":1: lxml does not take this record: "
         ({"a": "x\1"}, "bookstore tcp", [f"{REFUSED}field 'a': All strings"], 1),
         ({"a": "x" * (10 * MB + 1)}, "bookstore", [f"{REFUSED}not a flat record"], 1),
         ({"a": "x" * (MB + 1)}, "tcp", [f"{REFUSED}a document of 1,048"], 0),
-        ({"a": 1}, "crud", [NO_TEXT], 0),
-        ({}, "crud drivers", [NO_TEXT], 0),
+        ({"a": 1}, "crud", [], 4),
+        ({"a": True}, "crud", [NOT_UPDATED], 0),
+        ({}, "crud drivers", [NOT_UPDATED], 0),
         ({}, "bookstore replication", [], 6),
     ],
     ids=lambda one: None if isinstance(one, int) else str(one)[:24],

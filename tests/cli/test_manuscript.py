@@ -60,6 +60,19 @@ def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp
     assert capsys.readouterr().out == "54.9 ms\n"
 
 
+def test_only_numbers_with_a_prefix_are_written(judged_once, keyed, tmp_path, capsys):
+    file = tmp_path / "numbers.tex"
+    prefixes = ["tcp_fig3_json.python", "crud.headline"]
+    asked = ["number", "--latex-macros", str(file), "--reference", "--only"]
+    assert cli.main([*asked, *prefixes]) == DONE
+    written = re.findall(r"^\\benchbook@set{(.*?)}", file.read_text(), re.MULTILINE)
+    assert written == [key for key in keyed if key.startswith(tuple(prefixes))]
+    assert {key.partition(".")[0] for key in written} == {"tcp_fig3_json", "crud"}
+    assert cli.main([*asked, "crudd"]) == USAGE
+    assert "no key begins with crudd" in capsys.readouterr().err
+    assert cli.main(["number", "claims.all", "--only", "crud"]) == USAGE
+
+
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
     judged_once, keyed, capsys
 ):
@@ -92,7 +105,7 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
 def test_numbers_are_found_by_words_of_their_key_or_description(
     judged_once, keyed, capsys, monkeypatch
 ):
-    monkeypatch.setattr(numbers, "list_numbers", lambda analysis: keyed)
+    monkeypatch.setattr(numbers, "list_numbers", lambda analysis, prefixes: keyed)
     assert cli.main(["number", "--find", "mongodb", "INSERT", "--reference"]) == DONE
     _, *found = capsys.readouterr().out.splitlines()
     assert 0 < len(found) < len(keyed) / 4

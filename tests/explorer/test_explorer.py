@@ -217,7 +217,7 @@ def test_the_page_opens_with_the_headline_and_a_claim_leads_to_its_comparison(
         headline.verdict,
         headline.counts,
         headline.says,
-        f"printed {headline.printed}",
+        headline.paper,
         headline.measured,
     ]
     assert [part for part in shown if part not in first] == []

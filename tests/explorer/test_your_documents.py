@@ -4,6 +4,7 @@ import asyncio
 import csv
 import html
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +27,7 @@ from benchbook.explorer.text import classify_level, describe_need, describe_scop
 from benchbook.own_data.own_records import describe_file
 from benchbook.runner.batch import lock_results
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
+from benchbook.text.sentences import NEAR_PARITY
 from browser import WatchedPage, needs_browser, start_browser
 from checkout import ROOT
 from user_files import write_export
@@ -79,12 +81,12 @@ def test_an_answer_of_few_blocks_says_how_many_are_missing_and_how_to_add_them()
         == "S2 took 1.02 times as long to read as S1, in 3 blocks: no interval."
     )
     need = find_hardest_need(rows)
-    assert need and describe_need(need, 3) == "An interval needs 2 more blocks: --blocks 5"
+    assert need and describe_need(need, 3) == "An interval needs 2 more blocks: 5 in all"
 
 
 def test_levels_at_parity_are_not_decided_by_more_blocks():
     parity = find_hardest_need(make_comparisons((0.8, 1.3)))
-    assert parity and describe_need(parity, 5) == "Will not be decided: parity within 5 %"
+    assert parity and describe_need(parity, 5) == NEAR_PARITY.capitalize()
     assert find_hardest_need(make_comparisons((1.01, 1.03), (0.95, 1.06))) is None
 
 
@@ -114,7 +116,7 @@ def test_the_advised_number_of_blocks_decides_a_comparison_and_one_fewer_does_no
 def test_a_comparison_that_one_day_cannot_decide_asks_for_other_days_or_gives_up():
     other_days = estimate_need(spread_over(0.8, 5))
     assert not other_days.blocks and other_days.days
-    assert "--blocks 10" in describe_need(other_days, 5)
+    assert "10 in all" in describe_need(other_days, 5)
     hopeless = estimate_need(spread_over(0.1, 5))
     assert describe_need(hopeless, 5) == "More blocks will hardly settle it"
 
@@ -130,7 +132,7 @@ def test_one_line_says_how_much_of_a_file_is_measured(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1}\n' * 40)
     known = describe_file(path, 30)
-    first = "Measured: the first 30 records of your file (more: --records), "
+    first = "Measured: the first 30 records of your file, "
     assert describe_scope(30, known, 5) == f"{first}in 5 blocks (the least for an interval)."
     for count, said in [(40, "all 40 records"), (50, "your 40 records, repeated up to 50")]:
         known = describe_file(path, count)
@@ -214,25 +216,40 @@ def test_an_answer_has_a_bar_per_level_its_sizes_and_a_mark_for_noisy_blocks(mea
     kept = load_latest_inquiry()
     assert kept and kept.asked == (AskedQuestion("json-or-xml", 40, 5),)
     (reply,) = answer_questions(["json-or-xml"], kept.request_cells())
-    *times, size = reply.answers
+    times, sizes = reply.answers[:3], reply.answers[3:]
     assert [finding.operation for finding in reply.answers] == [
         "to write",
         "to read",
         "to write and read back",
         "size",
+        "size, gzip",
+        "size, zstd",
     ]
     for finding in reply.answers:
         assert max(bar.share for bar in finding.bars) == 1 and len(finding.bars) == 2
-    assert {bar.unit for bar in size.bars} == {"B"} and size.bars[1].ratio > 1 and not size.noisy
+    for size in sizes:
+        assert {bar.unit for bar in size.bars} == {"B"} and size.bars[1].ratio > 1
+        assert not size.noisy
+    # What is packed has fewer bytes, and the formats differ by less.
+    plain, *packed = sizes
+    for size in packed:
+        assert all(
+            small.value < large.value for small, large in zip(size.bars, plain.bars, strict=True)
+        )
+        assert size.bars[1].ratio < plain.bars[1].ratio
     # Noisy blocks count and are marked, in the sentence's line too.
     for finding in times:
+        first, *others = finding.bars
+        for bar in others:
+            assert bar.value / first.value == pytest.approx(bar.ratio)
+            assert bar.share / first.share == pytest.approx(bar.ratio)
         most = max(bar.noisy for bar in finding.bars)
         assert finding.noisy == (f"noisy: {most} of 5 blocks" if most else "")
         assert finding.noisy in finding.line
     table = [*csv.DictReader(io.StringIO(your_documents.write_csv([reply])))]
-    assert [row["value"] for row in table if row["unit"] == "B"] == [
-        f"{bar.value:.6g}" for bar in size.bars
-    ]
+    written = [row["value"] for row in table if row["unit"] == "B"]
+    bars = itertools.chain.from_iterable(size.bars for size in sizes)
+    assert written == [f"{bar.value:.6g}" for bar in bars]
     assert [row["level"] for row in table][:2] == [bar.level for bar in times[0].bars]
     # A level of imported results may be a formula to a spreadsheet.
     imported = replace(times[0], bars=[replace(bar, level="=1+1") for bar in times[0].bars])
@@ -262,11 +279,14 @@ def test_noisy_answers_stay_until_a_run_that_waits_has_measured_them_again(
     Others(*[1.5] * 5).install(monkeypatch)
     said = ask()
     assert said.count("[noisy: 5 of 5 blocks]") == 3
-    assert "5 of 5 cells ran while other programs were busy: --wait measures them again." in said
+    assert (
+        "5 of 5 cells ran while other programs were busy; a quiet machine measures better." in said
+    )
     shown = page.read_text(encoding="utf-8")
     # Two bars in each of three operations.
     assert shown.count('<span class="bb-hollow"') == 6
-    assert "--records 40 --blocks 5 --wait" in shown
+    again = "--records 40 --blocks 5 --wait"
+    assert again in shown and f"{again}: measures noisy cells again" in said
 
     # The machine does not become quiet, with the same records and with fewer.
     def give_up(*_: object) -> None:
@@ -383,6 +403,8 @@ def test_the_widgets_describe_a_file_measure_it_and_show_the_page(measured: Path
     asyncio.run(await_answers(widgets))
     assert re.search(TOLD, read_page(widgets)) and "all 40 records" in read_page(widgets)
     assert "Answers below" in widgets._status.value and "Download CSV" in read_page(widgets)
+    # The boxes are there, so the page names no options.
+    assert "--" not in re.sub(r"<style>.*?</style>|<!--.*?-->", "", read_page(widgets), flags=re.S)
     # Of a store, too, whose servers end with the thread that started them.
     widgets._questions["json-or-xml"].value = False
     widgets._questions["which-driver"].value = True
@@ -423,4 +445,4 @@ async def await_answers(widgets: your_documents.YourDocuments) -> None:
     assert widgets._measure.disabled and not widgets._stop.disabled
     await widgets._task
     assert not widgets._measure.disabled and widgets._stop.disabled
-    assert "Measuring." in statuses[0]
+    assert re.search(r"Measuring, \d+ s so far\.", statuses[0])

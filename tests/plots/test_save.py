@@ -3,7 +3,9 @@
 import json
 import re
 from itertools import combinations
+from pathlib import Path
 
+import lxml.etree
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -12,8 +14,8 @@ from matplotlib.transforms import Bbox
 
 from benchbook.papers import exhibits
 from benchbook.plots import latex
-from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.save import draw_exhibit, fit_layout, save_exhibit
+from benchbook.plots.exhibit import Dots, Exhibit, Lines
+from benchbook.plots.save import draw_exhibit, fit_layout, save_exhibit, save_for_page
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_WIDTH, Layout
 
 PAGE_WIDTHS = {"wide": (563, 960), "narrow": (358, 358)}
@@ -184,11 +186,52 @@ def test_files_embed_their_fonts_and_name_the_source_of_their_numbers(committed,
     assert pdf == again
 
 
+@pytest.mark.parametrize("screen", PAGE_LAYOUTS)
+def test_each_point_of_a_page_s_figure_has_one_mark_and_files_have_no_names_of_points(
+    screen: str, committed_exhibits: dict[str, Exhibit], tmp_path: Path
+):
+    for name in exhibits.FIGURES:
+        exhibit = committed_exhibits[name]
+        if exhibit.frame.empty or not isinstance(exhibit.drawing, Dots | Lines):
+            continue
+        save_for_page(exhibit, tmp_path, name)
+        svg = (tmp_path / f"{name}.{screen}.svg").read_text()
+        marked = []
+        for group in lxml.etree.fromstring(svg).xpath(
+            "//*[@data-points!='' and @data-points!='key']"
+        ):
+            points = [int(point) for point in group.get("data-points").split()]
+            series = {exhibit.frame["series"][point] for point in points}
+            assert series == {group.get("data-series")}, name
+            assert len(group.xpath(".//*[local-name()='use']")) == len(points), name
+            marked += points
+        drawn = exhibit.frame.index[exhibit.frame["value"].notna()]
+        assert sorted(marked) == sorted(drawn), name
+    written = save_exhibit(committed_exhibits["tcp_ratios"], tmp_path / "file", {})
+    ids = lxml.etree.fromstring(written[1].read_bytes()).xpath("//@id")
+    assert len(ids) == len(set(ids)) and not [one for one in ids if "|" in one]
+
+
+def test_a_caption_begins_with_its_source_and_a_figure_s_title_with_what_came_out(
+    committed_exhibits: dict[str, Exhibit], tmp_path: Path
+):
+    for name in ("crud_fig4_update_single", "drivers_fig2_time", "crud_table1_versions"):
+        made = committed_exhibits[name]
+        written = save_exhibit(made, tmp_path / name, {}, ("tex",))[0].read_text()
+        caption = re.search(r"\\caption{(.+)}", written)[1]
+        paper = latex.escape_text(exhibits.load_citation(made.study).short.rstrip("."))
+        assert caption.startswith(f"After {made.source} of {paper}. "), name
+        assert latex.escape_text(made.result) in caption
+    figure = draw_exhibit(committed_exhibits["crud_fig4_update_single"])
+    title, *_ = (text.replace("\n", " ") for text, _ in boxes(figure) if "faster" in text)
+    assert title == committed_exhibits["crud_fig4_update_single"].result
+    foot = figure.get_supxlabel()
+    assert foot.replace("\n", " ").endswith("After Fig. 4 of Truică et al. (2015).")
+
+
 def test_a_table_is_valid_latex_for_booktabs(committed):
     made = exhibits.make_exhibit(committed, "crud_table2_insert_single")
-    text = latex.write_table(
-        made.frame, title=made.title, notes=made.notes, name="t", about={"commit": "abc"}
-    )
+    text = latex.write_table(made.frame, made.caption, name="t", about={"commit": "abc"})
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
     counts = {
         line.count("&") + sum(int(many) - 1 for many in re.findall(r"multicolumn{(\d)}", line))
@@ -206,7 +249,5 @@ def test_a_table_is_valid_latex_for_booktabs(committed):
 def test_every_table_has_no_letter_that_latex_cannot_print(committed_exhibits: dict[str, Exhibit]):
     for name in exhibits.TABLES:
         made = committed_exhibits[name]
-        text = latex.write_table(
-            made.frame, title=made.title, notes=made.notes, name=name, about={}
-        )
+        text = latex.write_table(made.frame, made.caption, name=name, about={})
         assert not re.findall(r"[^\x00-\xff]", text), name

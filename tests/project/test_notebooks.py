@@ -14,10 +14,15 @@ import pytest
 from papermill.exceptions import PapermillExecutionError
 
 import dialect
+from benchbook.analysis import claim_files
+from benchbook.analysis.intervals import compute_interval
+from benchbook.analysis.published import load_published_numbers
+from benchbook.analysis.quantities import DERIVED
 from benchbook.cli import lab
 from benchbook.files.inputs import InputError
-from benchbook.plots import save
+from benchbook.plots import repetitions, save
 from benchbook.report import notebooks
+from benchbook.results.schema import METRIC_UNITS
 from benchbook.studies import bookstore
 from benchbook.studies.cell import NOISE_ATTRIBUTE
 from checkout import ROOT
@@ -26,6 +31,8 @@ PROSE = [
     *sorted((ROOT / "notebooks").glob("0*.ipynb")),
     ROOT / "contrib/examples/study/benchbook_my_example/my_example.ipynb",
 ]
+IN_MS = {"ms": 1, "µs": 1000}
+"""How many of a unit a millisecond has: the drawn unit depends on the machine's speed."""
 SMALL: dict[str, Any] = {**bookstore.Parameters().model_dump(), "n": 10, "repetitions": 5}
 
 
@@ -121,6 +128,101 @@ def test_only_names_of_the_newest_cells_of_parameters_are_looked_at():
     for history in ([f"{cell}\nrepetitons = 5"], [cell, "# Parameters\nrepetitons = 5\n"]):
         # Once it is mended, the wrong name of before is not held against the user.
         bookstore.Parameters.of({**SMALL, "repetitons": 5, "In": [*history, cell]})
+
+
+def read_code(notebook: Path, until: str) -> list[str]:
+    """Return the lines of code of the cells that draw, up to a cell."""
+    lines: list[str] = []
+    for cell in json.loads(notebook.read_text())["cells"]:
+        if "draw" in cell["metadata"].get("tags", ()):
+            lines += [line for line in cell["source"] if line.strip() and line[0] != "#"]
+        if cell["id"] == until:
+            return lines
+    raise AssertionError(f"{notebook.name} has no cell {until}")
+
+
+@pytest.mark.parametrize("notebook", PROSE[1:6], ids=lambda path: path.stem)
+def test_from_the_question_to_the_figure_there_are_at_most_ten_lines_that_draw(notebook: Path):
+    lines = read_code(notebook, "figure")
+    assert len(lines) <= 10, lines
+    assert any("draw_beside_paper(" in line for line in lines)
+
+
+def list_drawn(axes: Any) -> set[tuple[float, float]]:
+    """Return the places of a panel's hollow marks; the legend's entries have none."""
+    places = np.concatenate([line.get_xydata() for line in axes.lines])
+    return {(round(x, 6), y) for x, y in places}
+
+
+def test_repetitions_are_drawn_with_the_papers_numbers_in_the_same_unit(observations: pd.DataFrame):
+    figure = notebooks.draw_beside_paper(bookstore.STUDY, observations, SMALL, in_order=True)
+    time, size, order = figure.axes
+    (quantity, unit), (of_size, size_unit) = (
+        axes.get_title("left").split(", ") for axes in (time, size)
+    )
+    assert (quantity, of_size, size_unit) == ("time", "size", "KB")
+    rows = [tick.get_text() for tick in time.get_yticklabels()]
+    assert rows == ["round trip", "marshal", "unmarshal"]
+    assert list_drawn(time) == {(0.77 * IN_MS[unit], 0), (1.32 * IN_MS[unit], 0)}
+    assert list_drawn(size) == {(1, 1), (2, 1)}
+    trips = observations[observations["operation"] == "round_trip"]
+    times = trips.loc[trips["metric"] == "wall_time", "value"].to_numpy() / 1e6
+    drawn = np.concatenate([line.get_ydata() for line in order.lines])
+    assert np.sort(drawn) == pytest.approx(np.sort(times) * IN_MS[unit])
+
+
+def test_a_table_has_the_means_of_a_run_and_the_papers_numbers(observations: pd.DataFrame):
+    table = notebooks.show_beside_paper(bookstore.STUDY, observations, SMALL).data
+    row = table[table["of"] == "round trip"].iloc[0]
+    trips = observations[observations["operation"] == "round_trip"]
+    times = trips[(trips["metric"] == "wall_time") & (trips["format"] == "xml")]["value"]
+    scale = IN_MS[row["quantity"].removeprefix("time, ")]
+    assert row["XML, mean"] == pytest.approx(times.mean() / 1e6 * scale)
+    assert row["XML, the paper"] == pytest.approx(1.32 * scale)
+
+
+def test_rows_of_two_runs_are_named_by_what_differs(observations: pd.DataFrame):
+    other = notebooks.measure_other(bookstore.STUDY, SMALL, case=2)
+    table = notebooks.show_beside_paper(bookstore.STUDY, observations, SMALL, other).data
+    assert {"round trip, case = 1", "round trip, case = 2"} < {*table["of"]}
+
+
+def test_no_number_of_a_paper_stands_beside_a_users_records(tmp_path: Path):
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps([{"name": f"name {number}"} for number in range(10)]))
+    own = {**SMALL, "dataset_file": str(file)}
+    run = notebooks.measure_other(bookstore.STUDY, own)
+    table = notebooks.show_beside_paper(bookstore.STUDY, run.rows, own).data
+    assert {*table} == {"quantity", "of", "JSON, mean", "XML, mean"}
+
+
+@pytest.mark.parametrize("study", ["bookstore", "crud", "replication", "tcp"])
+def test_the_unit_of_each_printed_number_is_known_in_the_unit_of_its_quantity(study: str):
+    """`drivers` prints bounds only."""
+    ours = METRIC_UNITS | {derived.metric: derived.unit for derived in DERIVED}
+    numbers = load_published_numbers(study)
+    pairs, *_ = claim_files.load_paper_comparisons(study)
+    for place in pairs.places:
+        for metric in place.metric:
+            called = pairs.called.get("metric", {}).get(metric, metric)
+            rows = numbers
+            for column, part in zip(("source", "row", "column"), place.key, strict=True):
+                pattern = re.escape(part.replace("{metric}", called))
+                pattern = re.sub(r"\\{\w+\\}", ".+", pattern)
+                rows = rows[rows[column].str.fullmatch(pattern)]
+            assert len(rows), (place, metric)
+            for unit in {*rows["unit"]} - {ours[metric]}:
+                assert (unit, ours[metric]) in repetitions.PRINTED_UNITS, (place, metric)
+
+
+def test_the_code_that_is_timed_is_shown_with_links_to_its_files(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT / "notebooks")
+    text = notebooks.show_code(bookstore.RoundTrip.measure, compute_interval).data
+    first, second = re.findall(r"^\[`([\w.]+)`\]\((\S+)\), line (\d+):$", text, re.MULTILINE)
+    assert first[0] == "benchbook.studies.bookstore.RoundTrip.measure"
+    for _, file, line in (first, second):
+        code = (ROOT / "notebooks" / file).read_text().splitlines()[int(line) - 1].strip()
+        assert f"\n{code}\n" in text
 
 
 def test_sizes_are_drawn_with_all_sizes_of_the_paper(monkeypatch: pytest.MonkeyPatch):

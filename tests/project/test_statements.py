@@ -11,28 +11,32 @@ LIBRARY = Path(__file__).parents[2] / "lib" / "benchbook"
 
 MOST_STATEMENTS = {
     # Who reads a share of processors: no interval goes beyond 100 %.
-    "analysis": 2827,
-    # Who compares two commands: `benchbook versus`.
-    "cli": 2766,
+    "analysis": 2834,
+    # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
+    # `figure`, `claims` and `explore` would judge all again, each for seconds of processor.
+    "cli": 2959,
     "cluster": 461,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
     "databases": 3021,
     "datasets": 339,
-    "explorer": 1063,
+    "explorer": 1098,
     "files": 392,
     # Who asks about a file whose name has commas: levels are passed as they are.
     "grid": 1129,
     "measure": 457,
     "own_data": 1576,
-    # Who compares databases: one figure per topology shows all operations.
-    "papers": 1221,
-    # Who reads a figure on a page or telephone: its text has 12 pixels, and covers no mark.
-    "plots": 1781,
+    # Who skims figures: titles say what came out, and captions begin with their source. Who
+    # compares databases: one figure per topology shows all operations.
+    "papers": 1246,
+    # Who looks closer at a figure of the report: its marks know their points. Who skims figures:
+    # titles say what came out. Who reads it on a telephone: its text has 12 pixels.
+    "plots": 1945,
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     "registry": 236,
-    # Who opens the page of `crud`: its seven single figures are one click away.
-    "report": 1585,
+    # Who wants a figure of the report in a manuscript: it has the command. Who opens `crud`: its
+    # seven single figures are one click away.
+    "report": 1637,
     # Who compares a folder: its checks of servers are read without an environment variable.
     "results": 982,
     # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
@@ -40,15 +44,18 @@ MOST_STATEMENTS = {
     "runner": 1389,
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
-    # Who compares any two commands or functions: nothing else here answers.
-    "sides": 707,
+    # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
+    # or one that hangs: `--prepare` and a time limit.
+    "sides": 724,
     "sockets": 458,
-    # Who adds a study: mypy checks it against `Study`.
-    "studies": 2457,
+    # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
+    # answer. Who waits for a notebook: the time left.
+    "studies": 2491,
     # Who reads two pages: one thing would have two names on them.
-    "text": 258,
-    # Who compares two functions in a notebook: `benchbook.versus`.
-    "top": 220,
+    # Who reads a title with one name in its list.
+    "text": 269,
+    # Who compares two functions in a notebook: `benchbook.versus`. The folder of kept answers.
+    "top": 223,
 }
 """The most statements (`ast.stmt`) of each package, ``top`` for the modules beside them.
 

@@ -198,6 +198,11 @@ def test_a_plug_ins_adapter_is_checked_on_its_server_and_a_wrong_one_is_not(
     assert f"{recorded['failed'][0]}\n" in ran.stdout and "checked;" not in ran.stdout
 
 
+def test_a_new_package_in_the_checkout_leaves_git_status_clean():
+    ignored = ["git", "check-ignore", "--quiet", "benchbook-mine/README.md"]
+    assert subprocess.run(ignored, cwd=ROOT, check=False).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -100,7 +100,7 @@ def test_the_readme_has_each_study_s_headline_and_the_verdict_on_its_claim(
     notebook, _, here, paper, verdict = row
     line = write_line(exhibits.judge_headline(committed, study))
     assert study in notebook and f" {line.here} " in here
-    assert paper == (line.printed or "no number")
+    assert paper == (line.published or "no number")
     assert verdict == line.verdict
 
 

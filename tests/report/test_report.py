@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html
+from PIL import Image
 from test_reference import absolute_paths
 
 import constructed
@@ -38,7 +39,7 @@ from benchbook.results import files
 from benchbook.results import folder as results_folder
 from benchbook.results.folder import write_cell
 from benchbook.studies.catalogue import SLUGS, load_study
-from benchbook.text.number_format import format_count
+from benchbook.text.number_format import format_count, format_estimate
 from browser import (
     WatchedPage,
     find_refused_scripts,
@@ -177,7 +178,7 @@ def test_building_a_report_prints_each_step(built: Path):
         for step in steps[len(drawn) :]
         if step.startswith("notebook: ")
     ]
-    assert len(drawn) + len(titles) == len(steps) and titles[0].startswith("t-tests")
+    assert len(drawn) + len(titles) == len(steps) and titles[-1].startswith("t-tests")
     assert [title.partition(":")[0] for title in titles if title.startswith(SLUGS)] == list(SLUGS)
 
 
@@ -372,6 +373,65 @@ def test_the_page_works_in_a_browser_in_the_dark_on_a_phone_and_on_paper(
         browserless = browser.new_context(java_script_enabled=False).new_page()
         browserless.goto(f"{address}#method")
         assert browserless.locator(".view:visible").get_attribute("id") == "method"
+
+
+@needs_browser
+def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_path: Path):
+    points = pd.read_csv(built.parent / "bookstore_case1.csv")
+    with start_browser() as browser:
+        watched = WatchedPage(browser, "file:", "data:")
+        page = watched.page
+        page.goto(f"{built.as_uri()}#bookstore_case1")
+        figure, tip = page.locator("figure#bookstore_case1"), page.locator("output.tip")
+        frame = figure.locator("[role=group]")
+        assert tip.is_hidden()
+
+        # The pointer at the mark of the last printed number of JSON, where another may lie on it.
+        frame.hover()
+        printed = figure.locator("[data-series=JSON][data-source=published][data-points*=' '] use")
+        index = points.query("series == 'JSON' and source == 'published'").index[-1]
+        group = figure.locator(f"[data-points$=' {index}']")
+        assert group.get_attribute("data-series") == "JSON"
+        group.locator("use").last.hover(force=True)
+        row = points.loc[index]
+        place, value = tip.inner_text().split("\n")
+        assert place == f"{row.panel}, {row.level}, JSON"
+        assert value == f"published {format_estimate(row.value, row.low, row.high, row.unit)}"
+        measured = figure.locator("[data-source=here]:not([data-points=''])").first
+        here = points.loc[int(measured.get_attribute("data-points").split()[0])]
+        measured.locator("use").first.hover(force=True)
+        assert here.source == "here"
+        assert tip.inner_text().endswith(f", {format_count(int(here.blocks), 'block')}")
+
+        # An entry of the legend hides all that is drawn of its series, and shows it again.
+        entry = figure.locator("[data-points=key][data-series=JSON]").last
+        of_xml = figure.locator("[data-series=XML]:not([data-points=key]) use")
+        for visible in (False, True):
+            entry.click()
+            assert [one.is_visible() for one in printed.all()] == [visible] * printed.count()
+            assert all(one.is_visible() for one in of_xml.all())
+        assert printed.count() and of_xml.count()
+
+        # By keys.
+        frame.focus()
+        page.keyboard.press("ArrowRight")
+        assert tip.inner_text().startswith("hide: ")
+        page.keyboard.press("Enter")
+        assert tip.inner_text().startswith("show: ")
+        page.keyboard.press("Escape")
+        assert tip.is_hidden()
+
+        # As a picture.
+        figure.get_by_text("Data", exact=True).click()
+        with page.expect_download() as download:
+            figure.get_by_role("button", name="picture").click()
+        assert download.value.suggested_filename == "bookstore_case1.png"
+        download.value.save_as(tmp_path / "saved.png")
+        assert Image.open(tmp_path / "saved.png").width > 2000
+        assert (
+            figure.get_by_role("link", name="Address").get_attribute("href") == "#bookstore_case1"
+        )
+        assert watched.complaints == [] and watched.find_faults() == []
 
 
 @needs_browser
@@ -673,7 +733,11 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
     }
     about = {
         "title": hostile,
+        "result": hostile,
+        "after": hostile,
         "notes": [hostile],
+        "profile": hostile,
+        "reference": False,
         "measured": [hostile],
         "blocks": [0],
         "drawn_by": hostile,
@@ -682,8 +746,8 @@ def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
         json.dumps(about | {"host_cpu": hostile, "measured_by": hostile})
     )
     (tmp_path / "verdicts.csv").write_text(
-        "panel,level,series,source,value,low,high,unit\n"
-        f'"",{hostile.replace(chr(34), "")},x,here,1,,,ms\n'
+        "panel,level,series,source,value,low,high,blocks,unit\n"
+        f'"",{hostile.replace(chr(34), "")},x,here,1,,,5,ms\n'
     )
     (tmp_path / "verdicts.svg").write_text("<svg/>")
     for shown in (

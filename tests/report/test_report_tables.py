@@ -93,7 +93,7 @@ def test_a_claim_has_one_line_and_folds_the_rest():
     assert verdict == "holds 2 of 3 for, 1 not run"
     assert (
         here == "2.0 (1.5 to 2.7)"
-        and printed == "printed 1.20 here larger"
+        and printed == "from the paper's numbers: 1.20 ours is larger"
         and measured == "8 blocks of 1 machine-day"
     )
     (fold,) = row.xpath(".//details")
@@ -138,7 +138,7 @@ def test_claims_that_are_not_judged_are_folded_and_share_their_notes():
     assert document.text_content().count("another <disk>; a disk") == 1
     for claim in (two, three):
         (line,) = document.xpath(f"//li[@id='{claim.id}']")
-        assert "Here 2.0 (1.5 to 2.7), printed 1.20" in line.text_content()
+        assert "Here 2.0 (1.5 to 2.7), from the paper's numbers: 1.20" in line.text_content()
         assert line.xpath("./a/@href") == ["#crud-note-1"]
     assert "no C" in document.xpath("//li[@id='crud.five']")[0].text_content()
     assert "judges none of the 1 claims" in shown_claims(NOT_RUN).text_content()
@@ -163,8 +163,9 @@ def test_a_noisy_claim_has_a_hollow_mark_and_its_own_count():
     assert table.loc["crud", ["undecided", "noisy", "not run"]].tolist() == [1, 1, 1]
 
 
-def test_the_reference_run_is_shown_only_beside_another_run():
+def test_the_reference_run_is_shown_only_where_its_verdict_differs():
     assert "reference run" not in shown_claims(HOLDS, NOT_RUN).text_content()
+    assert "reference run" not in shown_claims(HOLDS, reference=[HOLDS]).text_content()
     shown = shown_claims(HOLDS, NOT_RUN, reference=[replace(HOLDS, verdict="mixed"), NOT_RUN])
     assert [row[-1].text_content() for row in shown.xpath("//tbody/tr")] == [
         "8 blocks of 1 machine-dayreference run: mixed"
@@ -193,7 +194,7 @@ def test_each_failed_claim_is_a_sentence_and_the_papers_numbers_are_a_line(commi
     failed = [line.text_content() for line in document.xpath("//ul[@class='failed']/li")]
     claims = list_failed(committed.verdicts)
     for claim, line in zip(claims, failed, strict=True):
-        assert "Here" in line and ("printed" in line) == bool(write_line(claim).printed)
+        assert "Here" in line and ("from the paper's" in line) == bool(write_line(claim).paper)
     checks = findings.load_checks()
     wanted = f"{(~checks['agrees'].astype(bool)).sum()} of {len(checks)} disagree"
     (line,) = document.xpath("//p[@class='own']")

@@ -185,7 +185,7 @@ def test_peak_memory_is_that_of_the_command():
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
         (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
         (["name", "--smallest", "2%"], USAGE, "--smallest is chosen before blocks are measured"),
-        (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: the names are none yet"),
+        (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: nothing was compared yet"),
     ],
 )
 def test_what_goes_wrong_is_said_in_one_line_and_leaves_nothing(sides, status, said, capsys):
@@ -195,6 +195,52 @@ def test_what_goes_wrong_is_said_in_one_line_and_leaves_nothing(sides, status, s
     assert said in printed.err
     assert len(printed.err.strip().splitlines()) == 1
     assert not [one for one in psutil.Process().children(recursive=True) if one.name() == "sleep"]
+
+
+def test_a_command_is_prepared_before_each_of_its_runs_untimed(tmp_path):
+    log = tmp_path / "log"
+    prepare = f"sh -c 'echo prepare >> {log}; sleep 0.05'"
+    sides = [f"sh -c 'echo {side} >> {log}'" for side in "AB"]
+    found = benchbook.versus(*sides, prepare=prepare, check=True, blocks=1, waits=False)
+    done = log.read_text().split()
+    assert {*done[::2]} == {"prepare"}
+    assert {*done[1::2]} == {"A", "B"}
+    assert found.comparisons[0].mean_a < 0.05e9
+    other = describe_commands(sides, prepare="true")
+    assert len({other.digest, describe_commands(sides).digest}) == 2
+
+
+@pytest.mark.parametrize(("given", "seen"), [({}, ""), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_command_has_the_users_variables_and_not_those_of_benchbook(given, seen, tmp_path):
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    script = tmp_path / "a.sh"
+    script.write_text(f'printf "$OPENBLAS_NUM_THREADS" > {tmp_path}/seen')
+    words = ["versus", "--noisy", "--blocks", "1", f"sh {script}", "true"]
+    command = [sys.executable, "-m", "benchbook.cli", *words]
+    subprocess.run(command, env=kept | given, check=True, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "seen").read_text() == seen
+
+
+def test_numpy_starts_no_threads_in_a_command():
+    code = "import numpy, threading, os; print(len(os.listdir('/proc/self/task')))"
+    before = "import sys; sys.argv[1:] = ['--version']; from benchbook import cli\n"
+    run = before + "try:\n    cli.main()\nexcept SystemExit:\n    pass\n" + code
+    ran = subprocess.run([sys.executable, "-I", "-c", run], capture_output=True, text=True)
+    assert ran.stdout.split()[-1] == "1", ran.stderr
+
+
+def test_a_side_with_many_slow_runs_is_named(question):
+    turns = []
+    for number in range(20):
+        for side in (0, 1):
+            value = 3e8 if side and number % 5 == 0 else 1e8
+            run = SideRun(side, 0, {"wall_time": value})
+            turns.append(_Turn(run, "ab"[number % 2], number, side + 1))
+    _write_block(question, "run", 1, turns, QUIET, time.time())
+    notes = answer.read_answer("mine").notes
+    assert notes == (
+        "B: 20 % of the runs take over 1.5 times as long as the median of their block.",
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -238,12 +284,26 @@ def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_
         (lambda: 2, {"check": True}, "B does not return the same as A"),
         (lambda: 1 / 0, {}, "B raised ZeroDivisionError: division by zero"),
         (lambda: os._exit(1), {}, "the process that called the functions was killed"),
+        (lambda: time.sleep(60), {"timeout": 0.5}, "a first call did not end within 0.5 s: it was"),
+        (lambda: 1, {"prepare": "true"}, "prepare is for commands"),
         (lambda: 1, {"setup": lambda: 1 / 0}, "the functions cannot be called: ZeroDivisionError"),
     ],
 )
 def test_a_function_that_fails_is_named(function, options, said):
-    with pytest.raises(SidesError, match=said):
+    with pytest.raises((SidesError, ValueError), match=said):
         benchbook.versus(lambda: 1, function, blocks=1, waits=False, **options)
+
+
+def test_a_call_that_hangs_later_is_named_and_leaves_no_process():
+    def hang_later(calls):
+        calls.append(1)
+        time.sleep(0.01 if len(calls) <= 2 else 60)
+
+    with pytest.raises(SidesError, match="B did not end within 1 s: it was killed"):
+        benchbook.versus(
+            lambda _: time.sleep(0.01), hang_later, setup=list, timeout=1, blocks=1, waits=False
+        )
+    assert not psutil.Process().children()
 
 
 def test_the_commands_for_figures_numbers_and_rows_know_the_question(question, tmp_path, capsys):

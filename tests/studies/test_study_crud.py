@@ -19,7 +19,13 @@ from benchbook.schema import Field, Schema, UnfitError
 from benchbook.servers.launcher import name_product
 from benchbook.studies import crud
 from benchbook.studies.cell_database import WrongContentsError
-from benchbook.studies.update import find_text_path, make_change
+from benchbook.studies.update import (
+    UpdateCheck,
+    UpdatedField,
+    change_value,
+    find_updated_field,
+    make_change,
+)
 from cases import MET, PAIRED
 from shared_servers import (
     Announce,
@@ -489,13 +495,43 @@ def test_the_changed_text_is_the_nearest_that_all_records_have():
     text, many = Field("t", "string"), Field("m", "array", fields=(Field("item", "string"),))
     key = Field("_id", "string")
     inner = Field("d", "document", fields=(replace(text, optional=True), Field("u", "string")))
-    assert find_text_path(Schema("s", (key, inner, replace(text, optional=True)))) == ("t",)
-    assert find_text_path(Schema("s", (key, many, inner))) == ("d", "u")
-    with pytest.raises(UnfitError, match=r"holds text; m\[\] is inside an array"):
-        find_text_path(Schema("s", (key, many)))
+    sometimes = replace(text, optional=True)
+    assert find_updated_field(Schema("s", (key, inner, sometimes))) == UpdatedField(("t",), str)
+    assert find_updated_field(Schema("s", (key, many, inner))) == UpdatedField(("d", "u"), str)
+    with pytest.raises(UnfitError, match=r"holds one; m\[\] is inside an array"):
+        find_updated_field(Schema("s", (key, many)))
     records = [{"_id": "a", "d": {"u": "x"}}, {"_id": "b", "d": {"u": "y", "t": "z"}}]
     assert make_change(Schema("s", (key, inner)), records) == {"d": {"u": "new u", "t": "z"}}
     assert records[0] == {"_id": "a", "d": {"u": "x"}}
+
+
+def test_without_a_text_a_number_is_changed_always_to_another_of_its_type():
+    whole, part = Field("i", "integer", optional=True), Field("f", "float")
+    key = Field("_id", "string")
+    number = find_updated_field(Schema("s", (key, whole, part)))
+    assert number == UpdatedField(("f",), float)
+    assert number.write({"_id": "a"}, change_value(number.read({"_id": "a"}))) == {"f": 1.0}
+    assert find_updated_field(Schema("s", (key, whole))) == UpdatedField(("i",), int)
+    inner = Field("d", "document", fields=(Field("n", "integer"), Field("t", "string")))
+    assert find_updated_field(Schema("s", (key, part, inner))) == UpdatedField(("d", "t"), str)
+    UpdateCheck("python").check_records(Schema("s", (key, whole)), [])
+    with pytest.raises(UnfitError, match=r"in Node\.js an update changes a text"):
+        UpdateCheck("node").check_records(Schema("s", (key, whole)), [])
+    for value in (0, -1, 2**63 - 1, -(2**63), 0.0, -0.5, 1e300, 2.0**52):
+        changed = change_value(value)
+        assert changed != value and type(changed) is type(value)
+        assert isinstance(changed, float) or -(2**63) <= changed < 2**63
+
+
+@pytest.mark.parametrize("calls", ["single", "bulk"])
+@pytest.mark.parametrize("database", [*STORES, "mongodb+mongoengine"])
+def test_a_file_of_numbers_is_updated(
+    database: Any, calls: Any, tmp_path: Path, announce: Announce
+):
+    file = tmp_path / "numbers.csv"
+    file.write_text("a,b\n1,2.5\n3,4.5\n5,6.5\n")
+    levels = {"database": database, "calls": calls, "dataset_file": str(file), "n": 3}
+    assert set(ran(announce, **levels, repetitions=1)["count"]) == {3}
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])

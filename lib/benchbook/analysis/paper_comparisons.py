@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchbook.analysis import claim_files
 from benchbook.analysis.block_means import BlockMeans
-from benchbook.analysis.claims import PaperComparisons
+from benchbook.analysis.claims import PaperComparisons, PublishedPlace
 from benchbook.analysis.comparisons import (
     A_OVER_B,
     Comparison,
@@ -188,14 +188,27 @@ def _find_published_ratio(
     keys = {}
     notes: dict[str, None] = {}
     for name, of_term in settings.items():
-        known = {**of_term, **dict(zip(QUANTITY_COLUMNS, quantity, strict=True))}
-        known[pairs.by] = levels[name]
-        places = [place for place in pairs.places if place.holds(quantity, known)]
-        if places and not known.get("dataset_file"):
-            keys[name] = fill_key(places[0].key, pairs.called, known)
-            if places[0].note:
-                notes[places[0].note] = None
+        place = find_published_place(pairs, quantity, of_term, levels[name])
+        if place:
+            keys[name] = place.key
+            notes[place.note] = None
     paper = compute_published_ratio(pairs.study, A_OVER_B, keys)
     if not paper.source:
         return paper
-    return replace(paper, source=", ".join([paper.source, *notes]))
+    return replace(paper, source=", ".join(filter(None, [paper.source, *notes])))
+
+
+def find_published_place(
+    pairs: PaperComparisons, quantity: QuantityKey, settings: CellSettings, level: str
+) -> PublishedPlace | None:
+    """Return where the paper prints a quantity of one side, with the levels in its key filled in.
+
+    A paper prints nothing of a user's records.
+    """
+    known = {**settings, **dict(zip(QUANTITY_COLUMNS, quantity, strict=True)), pairs.by: level}
+    if known.get("dataset_file"):
+        return None
+    for place in pairs.places:
+        if place.holds(quantity, known):
+            return place.model_copy(update={"key": fill_key(place.key, pairs.called, known)})
+    return None

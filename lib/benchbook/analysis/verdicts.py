@@ -25,7 +25,6 @@ from benchbook.analysis.comparisons import Comparison, Outcome, TableRow
 from benchbook.analysis.forecast import (
     BLOCKS_PER_DAY,
     MAX_FORECAST_DAYS,
-    PARITY_WITHIN,
     are_alike,
     forecast_outcomes,
 )
@@ -33,6 +32,7 @@ from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import format_level
 from benchbook.registry.papers import find_language
 from benchbook.text.number_format import format_count
+from benchbook.text.sentences import NEAR_PARITY
 
 Verdict: TypeAlias = Literal[
     "holds", "mostly holds", "does not hold", "mixed", "undecided", "not comparable", "not run"
@@ -347,10 +347,10 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
             return float(days), f"needs about {format_count(days, 'more machine-day')}"
     limit = f"{MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks, if the estimate stays"
-    # Parity would decide a claim of likeness.
+    # A ratio near 1 would decide a claim of likeness.
     is_of_likeness = any(row.claimed == "equal" for row in ran)
     if are_alike(ran) and not is_of_likeness:
-        return inf, f"will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
+        return inf, NEAR_PARITY
     if is_of_likeness:
         return inf, f"its intervals are too wide: needs more than {limit}"
     return inf, f"needs more than {limit}"

@@ -23,8 +23,10 @@ def main(argv: list[str] | None = None) -> int:
         _isolate()
         # To look for cycles among what was just imported and read takes a sixth of a short command.
         gc.set_threshold(100_000)
-        # Otherwise numpy starts threads on each processor, which wait actively.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # Otherwise numpy starts threads on each processor, which wait actively. `os.environ` does
+        # not get it, so that commands of the user, which `versus` runs, have the user's variables.
+        if "OPENBLAS_NUM_THREADS" not in os.environ:
+            os.putenv("OPENBLAS_NUM_THREADS", "1")
     # Here, because a module of PYTHONPATH may hide one of the standard library's.
     from benchbook.cli import command
 

@@ -29,7 +29,7 @@ from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdi
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import format_count
-from benchbook.text.sentences import VERDICT_MEANINGS, write_printed, write_ratio
+from benchbook.text.sentences import VERDICT_MEANINGS, write_published, write_ratio
 from benchbook.text.suggestions import suggest_from_many
 
 INTERVAL_COLUMN: Final = "here (99 % interval)"
@@ -225,7 +225,7 @@ def _print_lines(console: Console, verdicts: Sequence[ClaimVerdict]) -> None:
         numbers = {
             "ratio of": line.divided if line.here else "",
             INTERVAL_COLUMN: line.here,
-            "printed": line.printed,
+            "the paper's": line.published,
             "size": line.size,
         }
         rows.append({**about, **numbers, "measured": line.measured, "id": verdict.id})
@@ -235,9 +235,8 @@ def _print_lines(console: Console, verdicts: Sequence[ClaimVerdict]) -> None:
 def _print_claim(console: Console, verdict: ClaimVerdict) -> None:
     """Print a claim: its verdict in colour, its sentence, and below it its numbers and its id."""
     line = write_line(verdict)
-    printed = f"printed {line.printed}" if line.printed else ""
     here = f"{line.divided}: {line.here}" if line.here and line.divided else line.here
-    numbers = [part for part in (line.counts, here, printed, line.size, line.measured) if part]
+    numbers = [part for part in (line.counts, here, line.paper, line.size, line.measured) if part]
     width = console.width - INDENT
     texts = [*textwrap.wrap(line.says, width), *_join_parts(numbers, width)]
     if len(texts[-1]) + len(BAR) + len(verdict.id) > width:
@@ -266,10 +265,11 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
     for verdict in judged.verdicts:
         _print_claim(console, verdict)
         claimed = f" Claimed: {verdict.claimed}." if verdict.claimed else ""
-        printed = f"Printed in {verdict.published_source}." if verdict.published_source else ""
+        source = verdict.published_source
+        paper = f"The paper's numbers: {source}." if source else ""
         texts = [
             f"In the paper: {verdict.where}.{claimed}",
-            f"The numbers are of {write_terms(verdict.headline)}. {printed}"
+            f"The numbers are of {write_terms(verdict.headline)}. {paper}"
             if verdict.blocks
             else "",
             f"Other languages: {write_terms(verdict.others)}." if verdict.others else "",
@@ -310,7 +310,7 @@ def _to_table_row(row: Comparison) -> dict[str, object]:
         ),
         "stands": row.stands,
         INTERVAL_COLUMN: row.words,
-        "printed": write_printed(row.published),
+        "the paper's": write_published(row.published),
         "blocks": row.blocks or "",
         "days": row.machine_days or "",
         "why": row.reason,

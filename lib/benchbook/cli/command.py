@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from errno import EACCES, EAGAIN, EDQUOT, EMFILE, ENOSPC, EROFS
 from typing import Final, TypeAlias
@@ -13,6 +14,7 @@ from typing import Final, TypeAlias
 from typing_extensions import override
 
 from benchbook import version
+from benchbook.cli.kept_answers import KeptAnswer, is_kept
 from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import FolderError
@@ -134,14 +136,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
+        # Only of a process of its own: a caller in this one may have changed anything.
+        kept = KeptAnswer(arguments) if argv is None and is_kept(arguments) else None
+        if kept and kept.repeat():
+            return DONE
         options = build_parser(arguments).parse_args(arguments)
         # A command may start its own process again, with these arguments.
         options.arguments = sys.argv[1:] if argv is None else None
-        with raise_on_stop_signals():
-            _, answer = COMMANDS[options.command].load()
+        options.written = []
+        _, answer = COMMANDS[options.command].load()
+        with raise_on_stop_signals(), kept.record() if kept else nullcontext():
             status = answer(options)
             sys.stdout.flush()  # now, while a full disk can still be reported
-            return status
+        if kept and status == DONE:
+            kept.keep(options.written)
+        return status
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         if isinstance(error.code, int):
             return error.code

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from benchbook.analysis import run_diff
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.cli import output, selection
-from benchbook.cli.command import DONE, NoResultsError, UsageError
+from benchbook.cli.command import DONE, FAILED, NoResultsError, UsageError
 from benchbook.plots import provenance
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import STUDIES
@@ -45,12 +45,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=text)
     text = "print all rows as one array of objects, and nothing else"
     parser.add_argument("--json", action="store_true", help=text)
+    text = "end with status 1 when a time grew by more than this factor, such as 1.10"
+    parser.add_argument("--fail-above", type=parse_factor, metavar="F", help=text)
     text = "write all rows to a file, too"
     parser.add_argument("--output", type=Path, metavar="FILE.csv", help=text)
 
 
+def parse_factor(text: str) -> float:
+    """Return a factor by which a time may grow, of a number from 1 on."""
+    factor = float(text)
+    if not 1 <= factor < inf:
+        raise argparse.ArgumentTypeError(f"must be at least 1, such as 1.10 (got {text})")
+    return factor
+
+
 def main(options: argparse.Namespace) -> int:
-    """Compare what both runs have, and print the changes, verdicts first."""
+    """Compare what both runs have, and print the changes, verdicts first.
+
+    Raises `benchbook.cli.command.NoResultsError` when ``--fail-above`` can test no time.
+    """
     # What both have.
     output.report_damage(values=True)
     names = (options.before, options.after or str(paths.results()))
@@ -72,9 +85,10 @@ def main(options: argparse.Namespace) -> int:
         print(f"benchbook: {line}", file=sys.stderr)
     if options.output:
         options.output.write_text(format_csv(rows), encoding="utf-8")
+        options.written.append(options.output)
     if options.json:
         print(output.format_json(json.loads(rows.to_json(orient="records"))))
-        return DONE
+        return _check_times(values, options.fail_above) if options.fail_above else DONE
 
     # Verdicts, then ratios, then times and sizes.
     most = len(rows) if options.all else MAX_LISTED
@@ -90,7 +104,28 @@ def main(options: argparse.Namespace) -> int:
     print()
     print(f"Before: {names[0]}: {_describe_run(before.means)}")
     print(f"After: {names[1]}: {_describe_run(after.means)}")
-    return DONE
+    return _check_times(values, options.fail_above) if options.fail_above else DONE
+
+
+def _check_times(values: Sequence[Comparison], factor: float) -> int:
+    """Print on stderr which times grew by more than a factor, and return the exit status.
+
+    Such a time has its whole interval above the factor.
+    """
+    times = [row for row in values if row.metric in DURATION_METRICS]
+    # The end of an interval that does not exist is NaN, which is not above 0.
+    tested = [row for row in times if row.low > 0]
+    if not tested:
+        reason = "no time has an interval, which needs five blocks in both runs"
+        raise NoResultsError(f"--fail-above {factor:g}: {reason}")
+    slower = [row for row in tested if row.low > factor]
+    count = format_count(len(tested), "time")
+    print(f"Above {factor:g}: {len(slower)} of {count} with an interval.", file=sys.stderr)
+    for row in slower:
+        estimate, about = _describe_change(row)
+        interval = f"99 % interval {format_number(row.low)} to {format_number(row.high)}"
+        print(f"  {estimate} ({interval})  {about}", file=sys.stderr)
+    return FAILED if slower else DONE
 
 
 def _load_analysis(name: str) -> Analysis:

@@ -13,11 +13,13 @@ from benchbook import paths
 from benchbook.analysis.runs import Run
 from benchbook.cli import command, execution, output, own_files
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE, UsageError
+from benchbook.cli.kept_answers import KeptAnswer
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
     QUESTIONS,
     AskedQuestion,
+    Inquiry,
     Request,
     request_cells,
 )
@@ -43,7 +45,7 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
         "export.csv#delimiter=semicolon+decimal=comma says how a CSV file is written"
     )
     parser.add_argument("file", metavar="FILE", help=text)
-    text = "one or several of json-or-xml (the default), which-store, which-driver, replica, arrays"
+    text = f"one or several of {', '.join(QUESTIONS)} (default: {DEFAULT_QUESTION})"
     parser.add_argument("question", nargs="*", type=_parse_question, metavar="QUESTION", help=text)
     text = "how many records are used (default: all, at most 200)"
     parser.add_argument("--records", type=_parse_count, metavar="N", help=text)
@@ -111,7 +113,7 @@ def ask_about_file(
         if replies:
             status = f"Measuring: {QUESTIONS[name].text} Answers so far below."
             page.write(replies, status, measuring=True)
-        interrupt = _measure_cells(request, limits)
+        interrupt = _measure_cells(name, request, limits)
         replies += answer_questions([name], [request])
         if interrupt:
             status = "Stopped: the same command goes on from here."
@@ -120,18 +122,21 @@ def ask_about_file(
 
     # The answers.
     print(escape_controls(f"\n{your_documents.write_text(replies)}"))
+    commands = your_documents.suggest_commands(Inquiry(path, tuple(asked)), replies)
+    print(escape_controls("\n".join(["\nNext:", *(f"  {one}: {why}" for one, why in commands)])))
     page.write(replies, "Measured. Answers below.", measuring=False)
     print(escape_controls(f"\nAs a page, with bars, text to copy and CSV: {page.path}"))
     return DONE if any(reply.answers for reply in replies) else NOTHING_RUNS
 
 
-def _measure_cells(request: Request, limits: Limits) -> KeyboardInterrupt | None:
-    """Measure the cells of a request that are not done; return the interrupt that stopped it.
+def _measure_cells(name: str, request: Request, limits: Limits) -> KeyboardInterrupt | None:
+    """Measure the cells of a question that are not done; return the interrupt that stopped it.
 
     Progress is printed on stderr, because it is not part of the answer. After an error the
     question is answered by the cells that are done.
     """
     sys.stdout.flush()
+    _print_step(f"Measuring: {QUESTIONS[name].text}")
     try:
         plan = execution.prepare_plan(request.plan(), limits)
         output.report_damage(values=False)
@@ -188,6 +193,13 @@ def explore_results(options: argparse.Namespace) -> int:
     if not ran and not any(paths.reference().glob("*.parquet")):
         raise _make_no_run_error()
     folder = paths.figures("explorer")
+    documents = your_documents.list_pages()
+    # All answers are written already, where nothing changed since.
+    linked = [str(folder / link.href) for link in documents]
+    kept = KeptAnswer(["explore", str(folder), *linked]) if options.arguments is not None else None
+    if kept and kept.repeat():
+        _show_page(folder / "index.html", opens)
+        return DONE
     _show_page(write_explorer_page(folder), opens)
     _print_step("reading this machine's results ...")
     output.report_damage(values=True)
@@ -199,8 +211,10 @@ def explore_results(options: argparse.Namespace) -> int:
     if not runs:
         raise _make_no_run_error()
     _print_step("comparing; the page fills meanwhile ...")
-    for _ in write_answers(folder / ANSWERS, runs, documents=your_documents.list_pages()):
+    for _ in write_answers(folder / ANSWERS, runs, documents=documents):
         pass
+    if kept:
+        kept.keep(file for file in folder.rglob("*") if file.is_file())
     _print_step("all answers are written")
     return DONE
 

@@ -10,15 +10,17 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from benchbook.grid.cells import SkippedCells
 from benchbook.registry import products
 from benchbook.results import folder
 from benchbook.servers.address import name_url_variables
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_number
 from benchbook.text.suggestions import suggest_name
+
+if TYPE_CHECKING:
+    from benchbook.grid.cells import SkippedCells
 
 TableRows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -39,7 +41,8 @@ def show_activity(text: str) -> Iterator[None]:
     # Here, because it is slow to import, and scripts do without.
     from rich.console import Console
 
-    with Console(stderr=True).status(text):
+    # Past a recorded stream: what moves is no part of the answer.
+    with Console(file=sys.__stderr__).status(text):
         yield
 
 
@@ -119,7 +122,7 @@ def _format_value(value: object) -> str:
 
 def print_absences(
     reasons: Iterable[str],
-    absent: Iterable[SkippedCells],
+    absent: "Iterable[SkippedCells]",
     *,
     in_full: bool = True,
     out: TextIO | None = None,

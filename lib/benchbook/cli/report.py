@@ -22,7 +22,7 @@ from benchbook.grid.grid_file import load_grid
 from benchbook.papers import exhibits, numbers
 from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots import latex
-from benchbook.plots.save import DATA_FORMATS, DRAWING_FORMATS, save_exhibit
+from benchbook.plots.exhibit import DATA_FORMATS, DRAWING_FORMATS
 from benchbook.plots.style import Layout
 from benchbook.report.build import PAGE, EmptyReportError, ReportError, build_report
 from benchbook.sides import answer
@@ -127,6 +127,9 @@ def write_figures(options: argparse.Namespace) -> int:
             rows.append({"name": name, "kind": kind, "title": _read_title(name)})
         print(output.format_table(rows))
         return DONE
+    # Here, because matplotlib is slow to import, and numbers do without.
+    from benchbook.plots.save import save_exhibit
+
     # The named ones, each in the formats that it can have.
     layout = Layout(options.width, titled=not options.no_title)
     run = None
@@ -144,8 +147,9 @@ def write_figures(options: argparse.Namespace) -> int:
         if is_table and not {*formats} & {*DATA_FORMATS}:
             raise UsageError(f"{name} is a table: --format takes {', '.join(DATA_FORMATS)}")
         stem = options.output / (make_key_part(name) if name in own else name)
-        for path in save_exhibit(exhibit, stem, about, formats, layout):
-            print(path)
+        written = save_exhibit(exhibit, stem, about, formats, layout)
+        options.written += written
+        print(*written, sep="\n")
     return DONE
 
 
@@ -184,6 +188,8 @@ def add_number_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", nargs="*", metavar="KEY", help=text)
     text = "list the keys that have all of these words, such as: --find mongodb insert"
     parser.add_argument("--find", nargs="+", metavar="WORD", default=[], help=text)
+    text = "list or write only the keys that begin with one of these, such as: --only crud tcp_fig3"
+    parser.add_argument("--only", nargs="+", metavar="PREFIX", default=[], help=text)
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--latex", action="store_true", help="print them as LaTeX takes them")
     text = "print an array of objects with provenance, and nothing else"
@@ -195,8 +201,8 @@ def add_number_options(parser: argparse.ArgumentParser) -> None:
 
 def print_numbers(options: argparse.Namespace) -> int:
     """Print the named numbers, one per line, and on stderr what each is; or list all keys."""
-    if options.key and options.find:
-        raise UsageError("--find lists keys: give it words, or give keys without it")
+    if options.key and (options.find or options.only):
+        raise UsageError("--find and --only list keys: give keys without them")
 
     # The papers' own numbers, and the user's questions, need no cells of a profile.
     printed = {number.key: number for number in numbers.list_printed()}
@@ -207,8 +213,9 @@ def print_numbers(options: argparse.Namespace) -> int:
     analysis = run.analysis
     if options.latex_macros:
         about = exhibits.get_provenance(analysis, SLUGS, run.name)
-        macros = numbers.write_macros(numbers.list_numbers(analysis), about)
+        macros = numbers.write_macros(_list_numbers(analysis, options.only), about)
         suite_files.write_file(options.latex_macros, macros)
+        options.written.append(options.latex_macros)
         print(options.latex_macros)
         return DONE
 
@@ -216,7 +223,8 @@ def print_numbers(options: argparse.Namespace) -> int:
     if options.key:
         selected = [printed.get(key) or _find_number(analysis, key) for key in options.key]
     else:
-        selected = _search_numbers(numbers.list_numbers(analysis).values(), options.find)
+        known = _list_numbers(analysis, options.only)
+        selected = _search_numbers(known.values(), options.find)
     if options.json:
         described = [numbers.describe_number(analysis, number, run.name) for number in selected]
         print(output.format_json(described))
@@ -234,6 +242,18 @@ def print_numbers(options: argparse.Namespace) -> int:
             print(number.text)
             print(f"{number.key}: {number.says}", file=sys.stderr)
     return DONE
+
+
+def _list_numbers(analysis: Analysis, prefixes: Sequence[str]) -> Mapping[str, KeyedNumber]:
+    """Return the numbers whose keys begin with one of the prefixes; without one, all.
+
+    Raises `benchbook.cli.command.UsageError` when there is none.
+    """
+    known = numbers.list_numbers(analysis, prefixes or [""])
+    if not known:
+        reason = f"--only: no key begins with {' or '.join(prefixes)}"
+        raise UsageError(f"{reason}; benchbook number lists all keys")
+    return known
 
 
 def _search_numbers(known: Iterable[KeyedNumber], words: Sequence[str]) -> list[KeyedNumber]:

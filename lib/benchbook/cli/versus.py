@@ -1,11 +1,7 @@
 """`benchbook versus`: compare any two commands."""
 
 import argparse
-import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from rich.console import Console
 
@@ -13,9 +9,8 @@ from benchbook.cli import output
 from benchbook.cli.command import DONE, FAILED, NoResultsError, UsageError
 from benchbook.results.folder import BusyError
 from benchbook.sides.answer import NoBlocksError, read_answer
-from benchbook.sides.commands import TIMEOUT_S
 from benchbook.sides.measurement import BLOCKS
-from benchbook.sides.question import SMALLEST, SidesError
+from benchbook.sides.question import SMALLEST, TIMEOUT_S, SidesError
 from benchbook.sides.versus import compare_sides
 
 
@@ -27,6 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "a command that runs once before each block, untimed"
     parser.add_argument("--setup", metavar="COMMAND", help=text)
+    text = "a command that runs before each run, untimed"
+    parser.add_argument("--prepare", metavar="COMMAND", help=text)
     text = "all commands must print the same"
     parser.add_argument("--check", action="store_true", help=text)
     text = f"blocks to measure (default: {BLOCKS}; an interval needs 5)"
@@ -67,12 +64,12 @@ def compare_commands(options: argparse.Namespace) -> int:
                     options.side,
                     name=options.name,
                     setup=options.setup,
+                    prepare=options.prepare,
                     check=options.check,
                     blocks=options.blocks,
                     smallest=options.smallest or SMALLEST,
                     timeout_s=options.timeout,
                     waits=not options.noisy,
-                    environment=_restore_environment(),
                     show=status.update,
                 )
     except ValueError as error:
@@ -84,13 +81,3 @@ def compare_commands(options: argparse.Namespace) -> int:
         return FAILED
     print(output.format_json(answer.to_json()) if options.json else answer)
     return DONE
-
-
-def _restore_environment() -> Mapping[str, str]:
-    """Return the user's variables, without the one that the command sets for itself."""
-    variables = dict(os.environ)
-    with suppress(OSError):  # of systems without it
-        given = Path("/proc/self/environ").read_bytes().split(b"\0")
-        if not any(entry.startswith(b"OPENBLAS_NUM_THREADS=") for entry in given):
-            variables.pop("OPENBLAS_NUM_THREADS", None)
-    return variables

@@ -4,17 +4,19 @@ Begin with `answer_questions`: a `Reply` per question, with an `OperationAnswer`
 which has a `Bar` per level. `benchbook.explorer.your_documents` shows them.
 """
 
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from benchbook import grid
+from benchbook import codecs, grid
 from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.comparisons import (
     A_OVER_B,
@@ -23,7 +25,7 @@ from benchbook.analysis.comparisons import (
     compare_means,
 )
 from benchbook.analysis.forecast import Need, estimate_need
-from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.analysis.quantities import name_elapsed_times
 from benchbook.analysis.runs import Run
 from benchbook.analysis.study_means import StudyMeans, select_first_arms
@@ -39,6 +41,7 @@ from benchbook.explorer.text import (
 from benchbook.grid.cells import list_result_keys
 from benchbook.plots import labels
 from benchbook.registry.products import name_database, name_level, parse_name
+from benchbook.studies import bookstore
 from benchbook.studies.cell import CellParameters
 from benchbook.text.number_format import (
     format_count,
@@ -52,6 +55,14 @@ _CELL_STATES: Final = {
     "todo": "its cell has not run yet",
     "failed": "its cell failed; the run's lines above say why",
 }
+
+
+_PACKINGS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "": bytes,
+    "gzip": partial(gzip.compress, compresslevel=6),
+    "zstd": partial(pa.Codec("zstd", compression_level=3).compress, asbytes=True),
+}
+"""How a document's bytes can be packed, at the levels that both programs take by themselves."""
 
 
 @dataclass(frozen=True)
@@ -128,15 +139,18 @@ class Reply:
     def small_print(self) -> list[str]:
         """How it was measured, in sentences."""
         sentences = []
+        if self.answers:
+            sentences.append(f"It holds for {self.question.holds_for}.")
         if self.records:
             records = format_count(self.records, "record")
             sentences.append(f"Each time is of {records}, handled {self.question.conditions}.")
+            sentences.append("A bar is the geometric mean of its blocks, as the ratios are.")
         if self.answers and self.question.by != "format":
             sentences.append("Bytes are not measured here, only times.")
         if self.noisy:
             cells = format_count(self.measured, "cell")
             is_counted = any(answer.noisy for answer in self.answers)
-            advice = ": --wait measures them again" if is_counted else ", and are left out"
+            advice = "; a quiet machine measures better" if is_counted else ", and are left out"
             sentences.append(f"{self.noisy} of {cells} ran while other programs were busy{advice}.")
         if self.libraries:
             sentences.append(f"Measured through {', '.join(self.libraries)}.")
@@ -159,7 +173,7 @@ def _answer_question(name: str, request: Request) -> Reply:
     # The times, then the sizes.
     answers = _compare_times(question, means)
     if question.by == "format":
-        answers += _compare_sizes(means)
+        answers += _compare_sizes(request)
     ran = means.drop_duplicates(["cell_id", "block"])
     return Reply(
         name,
@@ -223,8 +237,12 @@ def _compare_with_fastest(
             ran[level] = counted
     if len(ran) < 2:
         return None
-    # Each other level over the fastest.
-    fastest, *others = sorted(ran, key=lambda level: float(np.log(ran[level].values).mean()))
+    # Each other level over the fastest. Ratios are of logarithms, so a bar is a geometric mean.
+    means = {
+        level: compute_geometric_interval(side.values, measured.machine_days[side.blocks]).estimate
+        for level, side in ran.items()
+    }
+    fastest, *others = sorted(means, key=means.__getitem__)
     rows = []
     for level in others:
         terms = add_noisy_blocks({"a": sides[level], "b": sides[fastest]})
@@ -240,25 +258,24 @@ def _compare_with_fastest(
             **compare_means(A_OVER_B, terms, measured.machine_days),
         )
         rows.append(row)
-    bars = _make_bars([ran[level] for level in (fastest, *others)], rows)
+    bars = _make_bars([(means[level], ran[level]) for level in (fastest, *others)], rows)
     return _summarise(question.operations[about["operation"]], rows, bars)
 
 
-def _make_bars(means: Sequence[BlockMeans], rows: Sequence[Comparison]) -> list[Bar]:
+def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Comparison]) -> list[Bar]:
     """Return a bar per level, the fastest first.
 
     Parameters
     ----------
-    means
-        What counts of each level, the fastest first.
+    sides
+        The mean of each level and its blocks that count, the fastest first.
     rows
         The other levels over the fastest, in the same order.
     """
     # The values, as shares of the largest.
-    largest = max(float(side.values.mean()) for side in means)
+    largest = max(mean for mean, _ in sides)
     bars = []
-    for level, side in zip((rows[0].b, *(row.a for row in rows)), means, strict=True):
-        mean = float(side.values.mean())
+    for level, (mean, side) in zip((rows[0].b, *(row.a for row in rows)), sides, strict=True):
         bar = Bar(
             level,
             mean,
@@ -313,24 +330,38 @@ def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
     return max(needs, key=rank, default=None)
 
 
-def _compare_sizes(means: pd.DataFrame) -> list[OperationAnswer]:
-    """Return how many bytes each format's document has; sizes are exact."""
-    rows = means[(means["operation"] == "marshal") & (means["metric"] == "size")]
-    sizes = rows.groupby("format")["value"].mean().sort_values()
-    if len(sizes) < 2:
-        return []
-    smallest, largest = float(sizes.iloc[0]), float(sizes.iloc[-1])
-    bars: list[Bar] = []
-    for level, size in sizes.items():
-        state: State = "larger" if bars else "smallest"
-        value = float(size)
-        share, ratio = value / largest, value / smallest
-        bars.append(Bar(name_level("format", level), value, "B", share, state, ratio))
-    most, least = bars[-1], bars[0]
-    times = format_number(largest / smallest)
-    compared = write_comparison(most.level, least.level, "ratio", "size", times)
-    sentence = f"{compared}: {most.value_text}, {least.value_text}."
-    return [OperationAnswer("size", "", sentence, "", 0, tuple(bars), "")]
+def _compare_sizes(request: Request) -> list[OperationAnswer]:
+    """Return how many bytes each format's document has, plain and packed; sizes are exact."""
+    documents = _encode_documents(request)
+    answers = []
+    for packing, pack in _PACKINGS.items():
+        sizes = {name: float(len(pack(data))) for name, data in documents.items()}
+        (least, smallest), (most, largest) = sorted(sizes.items(), key=lambda item: item[1])
+        ratio = largest / smallest
+        bars = (
+            Bar(name_level("format", least), smallest, "B", smallest / largest, "smallest"),
+            Bar(name_level("format", most), largest, "B", 1.0, "larger", ratio),
+        )
+        compared = write_comparison(
+            bars[1].level, bars[0].level, "ratio", "size", format_number(ratio)
+        )
+        after = f", packed by {packing}" if packing else ""
+        sentence = f"{compared}{after}: {bars[1].value_text}, {bars[0].value_text}."
+        operation = f"size, {packing}" if packing else "size"
+        answers.append(OperationAnswer(operation, "", sentence, "", 0, bars, ""))
+    return answers
+
+
+def _encode_documents(request: Request) -> dict[str, bytes]:
+    """Return the document of each format, as the cells of a request write it."""
+    parameters = bookstore.Parameters.model_validate(request.settings)
+    document = bookstore.build_object(parameters)
+    records = document.build()
+    documents = {}
+    for name in parameters.codecs():
+        codec = codecs.load_codec(name)
+        documents[codec.format] = document.encoder(codec)(records)
+    return documents
 
 
 def _list_not_tried(
@@ -387,8 +418,8 @@ def _name_level(
         product, bracket, model = name.partition(" (")
         return f"{product} {versions[str(level)]}{bracket}{model}"
     if factor == "format":
-        codecs = {name_level("codec", side.settings["codec"]) for side in sides.values()}
-        return f"{name} ({' and '.join(sorted(codecs))})"
+        names = {str(side.settings["codec"]) for side in sides.values()}
+        return f"{name} ({' and '.join(sorted(names))})"
     return name
 
 

@@ -32,7 +32,7 @@ from benchbook.files import suite_files
 from benchbook.papers import exhibits
 from benchbook.plots import claim_lines
 from benchbook.plots.claim_lines import ClaimLine, write_line
-from benchbook.text.number_format import choose_unit, format_quantity
+from benchbook.text.number_format import choose_unit, format_number
 from benchbook.text.sentences import NOISY_NOTE
 
 ASSETS: Final = Path(__file__).parent / "assets"
@@ -249,7 +249,10 @@ def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
     if answer.noisy:
         texts["open"] = NOISY_ANSWER
     is_ratio = row.kind == "ratio"
-    unit, blocks = _encode_blocks(answer, measured)
+    size, unit, blocks = _encode_blocks(answer, measured)
+    shown_a, shown_b = (
+        f"{format_number(mean / size)} {unit}".strip() for mean in (row.mean_a, row.mean_b)
+    )
     return {
         "headline": texts,
         "noisy": answer.noisy,
@@ -261,23 +264,27 @@ def _encode_answer(answer: Answer, measured: StudyMeans) -> dict[str, Any]:
         "unit": unit,
         "mean_a": _round(row.mean_a),
         "mean_b": _round(row.mean_b),
-        "shown_a": format_quantity(row.mean_a, row.unit),
-        "shown_b": format_quantity(row.mean_b, row.unit),
+        "shown_a": shown_a,
+        "shown_b": shown_b,
         "blocks": blocks,
     }
 
 
-def _encode_blocks(answer: Answer, measured: StudyMeans) -> tuple[str, list[dict[str, Any]]]:
-    """Return the unit of an answer's blocks, and each block's day, two values and their ratio."""
+def _encode_blocks(answer: Answer, measured: StudyMeans) -> tuple[float, str, list[dict[str, Any]]]:
+    """Return an answer's unit as `choose_unit`, and each block's day, two values and ratio."""
     blocks = find_shared_blocks(answer.sides.values())
     a, b = (answer.sides[name].select_blocks(blocks).values for name in ("a", "b"))
     size, unit = choose_unit([*a, *b], answer.comparison.unit)
     ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
     _, days = np.unique(measured.machine_days[blocks], return_inverse=True)
-    return unit, [
-        {"day": int(day), "a": _round(of_a), "b": _round(of_b), "ratio": _round(ratio)}
-        for day, of_a, of_b, ratio in zip(days, a / size, b / size, ratios, strict=True)
-    ]
+    return (
+        size,
+        unit,
+        [
+            {"day": int(day), "a": _round(of_a), "b": _round(of_b), "ratio": _round(ratio)}
+            for day, of_a, of_b, ratio in zip(days, a / size, b / size, ratios, strict=True)
+        ],
+    )
 
 
 def _round(value: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from benchbook.analysis.claims import PaperComparisons
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.forecast import PARITY_WITHIN, Need, compute_detectable_ratio
+from benchbook.analysis.forecast import Need, compute_detectable_ratio
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.own_data.file_description import FileDescription
 from benchbook.registry.products import name_level
@@ -24,11 +24,12 @@ from benchbook.text.number_format import (
     format_parts,
 )
 from benchbook.text.sentences import (
+    NEAR_PARITY,
     count_blocks,
     join_names,
     write_comparison,
     write_interval,
-    write_printed,
+    write_paper_ratio,
 )
 
 _SELF_EXPLAINING: Final = {
@@ -176,6 +177,8 @@ def write_sentence(operation: str, rows: Sequence[Comparison]) -> str:
 def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
     """Describe the blocks that would decide a comparison, as a sentence without its full stop.
 
+    It fits a terminal and a notebook: it names no option.
+
     Parameters
     ----------
     need
@@ -186,17 +189,17 @@ def describe_need(need: Need, blocks: int, *, noisy: bool = False) -> str:
         Whether other programs were busy meanwhile.
     """
     if need.parity:
-        return f"Will not be decided: parity within {100 * (PARITY_WITHIN - 1):.0f} %"
+        return NEAR_PARITY.capitalize()
     if need.interval:
         missing = format_count(need.blocks, "more block")
-        return f"An interval needs {missing}: --blocks {MIN_BLOCKS}"
+        return f"An interval needs {missing}: {MIN_BLOCKS} in all"
     if need.blocks:
         missing = format_count(need.blocks, "more block")
-        return f"About {missing} would settle it: --blocks {blocks + need.blocks}"
+        return f"About {missing} would settle it: {blocks + need.blocks} in all"
     if need.days:
         days = "another day" if need.days == 1 else f"each of {need.days} other days"
         missing = f"{MIN_BLOCKS} more blocks on {days}"
-        return f"About {missing} would settle it: --blocks {blocks + MIN_BLOCKS}"
+        return f"About {missing} would settle it: {blocks + MIN_BLOCKS} in all"
     return "More blocks will hardly settle it" + (" while other programs are busy" if noisy else "")
 
 
@@ -214,7 +217,7 @@ def describe_scope(measured: int, known: FileDescription, blocks: int) -> str:
     """
     records = known.records
     if not known.is_whole or measured < records:
-        scope = f"the first {format_count(measured, 'record')} of your file (more: --records)"
+        scope = f"the first {format_count(measured, 'record')} of your file"
     elif measured == records:
         scope = f"all {format_count(records, 'record')}"
     else:
@@ -244,5 +247,5 @@ def write_result(row: Comparison) -> str:
     if row.reason:
         text += f"; {row.reason}"
     if not isnan(row.published):
-        text += f"; printed {write_printed(row.published)} ({row.published_source})"
+        text += f"; {write_paper_ratio(row.published, row.metric)} ({row.published_source})"
     return f"{text}."

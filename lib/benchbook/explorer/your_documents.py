@@ -11,7 +11,9 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
@@ -43,6 +45,7 @@ from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records
 from benchbook.results.views import format_csv
 from benchbook.servers import processes
+from benchbook.text.number_format import format_duration
 
 _PAGES: Final = "documents"
 """The folder of the pages, beside the explorer's."""
@@ -59,9 +62,7 @@ _CSV_COLUMNS: Final = [
     *("blocks", "machine_days", "noisy_blocks", "state"),
 ]
 
-_LARGE_FILES: Final = (
-    "More than 10 MB? Pick it under <code>make lab</code>; in another Jupyter write its path."
-)
+_LARGE_FILES: Final = "More than 10 MB? Pick it under <code>make lab</code>, or write its path."
 """Beside the button, because the page of a Jupyter with the usual limit shows no error."""
 
 _POLL_S: Final = 0.5
@@ -140,7 +141,12 @@ def list_pages() -> list[PageLink]:
 
 
 def render_answer_page(
-    inquiry: Inquiry, replies: Sequence[Reply], status: str, *, measuring: bool
+    inquiry: Inquiry,
+    replies: Sequence[Reply],
+    status: str,
+    *,
+    measuring: bool,
+    has_boxes: bool = False,
 ) -> str:
     """Return a file's page.
 
@@ -155,6 +161,8 @@ def render_answer_page(
         The first sentence of the page.
     measuring
         Whether answers are still to come: the page then reloads itself.
+    has_boxes
+        Whether it stands below the boxes of `YourDocuments`, and so needs no commands.
     """
     newest = inquiry.asked[0] if inquiry.asked else None
     known = own_records.describe_file(inquiry.file, newest.records if newest else DEFAULT_RECORDS)
@@ -170,7 +178,7 @@ def render_answer_page(
         scope=scope,
         text=write_text(shown),
         csv=write_csv(shown),
-        next=[] if measuring else _suggest_commands(inquiry, shown),
+        next=[] if measuring or has_boxes else suggest_commands(inquiry, shown),
         explorer=(paths.figures("explorer") / "index.html").is_file(),
         measuring=measuring,
     )
@@ -218,7 +226,7 @@ class AnswerPage:
         suite_files.write_file(self.path, page)
 
 
-def _suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
+def suggest_commands(inquiry: Inquiry, replies: Sequence[Reply]) -> list[tuple[str, str]]:
     """Return commands that would answer more, each with what it would answer."""
     file = shlex.quote(inquiry.file)
     commands = []
@@ -252,7 +260,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         self._pick = widgets.FileUpload(description="Pick a file")
         self._path = widgets.Text(
             placeholder="or its path, such as export.csv or export.csv#decimal=comma",
-            layout=widgets.Layout(width="32rem"),
+            layout=widgets.Layout(width="24rem"),
             continuous_update=False,
         )
         large_files = widgets.HTML(f'<div class="bb bb-small">{_LARGE_FILES}</div>')
@@ -265,6 +273,9 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         )
         self._blocks = widgets.BoundedIntText(
             DEFAULT_BLOCKS, 1, 100, description="blocks", layout=wide
+        )
+        self._waits = widgets.Checkbox(
+            description="wait for a quiet machine", indent=False, layout=wide
         )
 
         # Measuring, and the page.
@@ -281,7 +292,7 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
                 widgets.HTML(f"<style>{_STYLE}</style>"),
                 widgets.HBox([self._pick, self._path, large_files]),
                 widgets.HBox([*self._questions.values()]),
-                widgets.HBox([self._records, self._blocks, self._measure, self._stop]),
+                widgets.HBox([self._records, self._blocks, self._waits, self._measure, self._stop]),
                 self._status,
                 self._page,
             ]
@@ -323,17 +334,23 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         path = Path(self._path.value.strip())
         if not path.name:
             return
+        file = str(path.expanduser().resolve())
         try:
-            inquiry = load_inquiry(str(path.expanduser().resolve()))
-            known = own_records.describe_file(inquiry.file, DEFAULT_RECORDS)
-            names = [question.name for question in inquiry.asked]
-            replies = answer_questions(names, inquiry.request_cells())
+            known = own_records.describe_file(file, DEFAULT_RECORDS)
+            self._show_answers(file, "Measured before.")
         except InputError as error:
             self._status.value = _CARDS.refused(omit_folder(str(error), path))
             return
         self._records.value = min(DEFAULT_RECORDS, known.records)
-        status = "Measured before." if names else "Not measured yet: tick questions, and measure."
-        self._show_page(render_answer_page(inquiry, replies, status, measuring=False))
+
+    def _show_answers(self, file: str, status: str) -> None:
+        """Show the page of all answers about a file."""
+        inquiry = load_inquiry(file)
+        names = [question.name for question in inquiry.asked]
+        replies = answer_questions(names, inquiry.request_cells())
+        status = status if names else "Not measured yet: tick questions, and measure."
+        page = render_answer_page(inquiry, replies, status, measuring=False, has_boxes=True)
+        self._show_page(page)
 
     def _show_page(self, page: str) -> None:
         frame = f'<iframe class="bb-page" title="the answers" srcdoc="{escape(page)}"></iframe>'
@@ -353,16 +370,19 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
         file = str(Path(path).expanduser().resolve())
         command = [*processes.PYTHON, "-m", "benchbook.cli", "ask", file, *chosen]
         command += ["--records", str(self._records.value), "--blocks", str(self._blocks.value)]
+        if self._waits.value:
+            command.append("--wait")
         self._measure.disabled, self._stop.disabled = True, False
-        self._task = asyncio.ensure_future(self._run(command, locate_page(Inquiry(file, ()))))
+        self._task = asyncio.ensure_future(self._run(command, file))
 
     def _interrupt(self, _: object) -> None:
         """Stop as Ctrl-C does."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
 
-    async def _run(self, command: list[str], page: Path) -> None:
+    async def _run(self, command: list[str], file: str) -> None:
         """Measure in another process, and show what it prints and the page that it writes."""
+        page = locate_page(Inquiry(file, ()))
         # Jupyter tells its kernels to print colours, which a notebook would show as signs.
         environment = {
             name: value for name, value in os.environ.items() if name not in _COLOUR_VARIABLES
@@ -372,14 +392,19 @@ class YourDocuments(widgets.VBox):  # type: ignore[misc]
             self._process = processes.spawn(
                 command, env=environment, stdout=log, stderr=log, death_signal=signal.SIGTERM
             )
-            status = None
+            status, start = None, time.monotonic()
             while status is None:
                 await asyncio.sleep(_POLL_S)
                 status = self._process.poll()
                 # Without `seek`, because the process writes at the same position.
                 size = os.fstat(log.fileno()).st_size
                 printed = os.pread(log.fileno(), size, 0).decode(errors="replace").strip()
-                self._status.value = _CARDS.progress(status, printed)
+                so_far = format_duration(max(1, time.monotonic() - start))
+                self._status.value = _CARDS.progress(status, printed, so_far)
                 if page.is_file():
                     self._show_page(page.read_text(encoding="utf-8"))
+        # A file that is gone has no answers any more: what was printed says so.
+        with suppress(InputError):
+            ended = "Not all was measured." if status else "Measured."
+            self._show_answers(file, ended)
         self._measure.disabled, self._stop.disabled = False, True

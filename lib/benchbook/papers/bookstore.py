@@ -55,6 +55,7 @@ from benchbook.plots.ratio_plot import (
     index_comparisons,
     write_estimate,
 )
+from benchbook.plots.titles import write_result
 from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.names import FORMATS, LANGUAGES, name_level, name_metric, name_network
 from benchbook.text.number_format import format_estimate, format_number
@@ -73,6 +74,7 @@ LANGUAGE_LEVELS: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}
 
 COLUMN_HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
 UNITS: Final = {"time": "µs", "size": "B"}
+_SOURCE: Final = "the table of case {}"
 
 
 def collect_points(
@@ -137,15 +139,15 @@ def set_case_table(analysis: Analysis, *, case: int) -> Exhibit:
         columns=[f"{kind} {head}" for head, kind in heads],
         sources=sources,
     )
-    title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
+    title = "marshalling and unmarshalling, and size on disk"
     printed = select_printed(analysis, "bookstore", f"Case {case} table")
-    return Exhibit(title, frame, (*notes, *list_misprints(printed)))
+    notes = [*notes, *list_misprints(printed)]
+    return Exhibit(title, frame, tuple(notes), source=_SOURCE.format(case))
 
 
 def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
     published, by_language, notes = collect_points(analysis, case)
-    title = f"bookstore, case {case}: time and size over the number of books"
     points, panels = split_panels_by_language("bookstore", published, by_language, ("time", "size"))
     # Panels are "time" and "size", with several languages "time, Java" and so on.
     quantities = {"time": "Time in µs", "size": "Size in bytes"}
@@ -154,7 +156,22 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
         quantity, *language = panel.split(", ")
         titles[panel] = ", ".join([quantities[quantity], *language])
     drawing = Lines(("books", ""), N, panels, shared_scale=len(by_language) > 1, titles=titles)
-    return Exhibit(title, points, tuple(notes), drawing)
+    compared = [row for row in analysis.comparisons if row.name == HEADLINE.claim]
+    return Exhibit(
+        "time in µs and size in bytes over the number of books",
+        points,
+        tuple(notes),
+        drawing,
+        source=_SOURCE.format(case),
+        result=write_result(
+            filter(lambda row: row.settings.get("case") == case, compared),
+            lambda row: LANGUAGES[row.language],
+            subject="XML takes",
+            more="longer than JSON",
+            less="less time than JSON",
+            link="in",
+        ),
+    )
 
 
 NEAR_SHARE: Final = 0.3
@@ -203,7 +220,7 @@ def set_cold_ratios(analysis: Analysis) -> Exhibit:
         "the paper prints the sum of writing and reading alone",
         *notes,
     ]
-    title = "bookstore: XML over JSON, time from a cold start, ratios with their 99 % intervals"
+    title = "XML over JSON, time from a cold start, ratios with their 99 % intervals"
     return Exhibit(title, pd.DataFrame(columns), tuple(notes))
 
 
@@ -231,7 +248,7 @@ def draw_libraries(analysis: Analysis) -> Exhibit:
     levels = points.sort_values(["series", "value"], kind="stable")["level"]
     panels = [*cases] or ["case 1", "case 2"]
     drawing = Dots("time, times the fastest", levels.unique().tolist(), panels, reference=1.0)
-    title = "bookstore: what the choice of library is worth beside the choice of format"
+    title = "what the choice of library is worth beside the choice of format"
     return Exhibit(title, points, tuple(notes), drawing)
 
 
@@ -418,7 +435,7 @@ TABLES: Final[dict[str, Maker]] = {
         make_setup_table,
         study="bookstore",
         source="Section IV",
-        about="Section IV: the machine",
+        about="the machine",
         rows=("processor", "word length", "JVM", "Apache Maven"),
         facts={
             "word length": lambda cells: "64 bit" if "64" in join_distinct(cells, "kernel") else ""

@@ -31,6 +31,7 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import make_setup_table
 from benchbook.plots.ratio_plot import Headline, RatioFigure
+from benchbook.plots.titles import write_result
 from benchbook.registry.products import STORES, name_database
 from benchbook.text.names import LANGUAGES, sort_databases
 from benchbook.text.number_format import NOT_PRINTED
@@ -126,17 +127,34 @@ def _name_suffix(language: str) -> str:
     return "" if language == "python" else f", {LANGUAGES[language]}"
 
 
-def _write_title(exhibit: str, operation: str, topology: str) -> str:
+def _write_title(operation: str, topology: str) -> str:
     alone = "single instance" if topology == "single" else "until primary and replica hold the same"
-    return f"crud, {exhibit}: {operation}, {alone}"
+    return f"{operation}, {alone}: elapsed time, ms"
 
 
 def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
     points, panels, notes = collect_points(analysis, source)
-    title = _write_title(f"Fig. {FIGURE_NUMBERS[source]}", *TIME_TABLES[source])
     notes = [*describe_points(points, {panel: panel for panel in panels}), _LOOP_NOTE, *notes]
-    return Exhibit(title, points, tuple(notes), _draw_databases(points, panels))
+    operation, topology = TIME_TABLES[source]
+    about = f"{operation}-replicated" if topology == "replicated" else operation
+    claims = (f"crud.{about}.mongodb-before-relational", f"crud.{about}.mongodb-first")
+    compared = [row for row in analysis.comparisons if row.name in claims]
+    return Exhibit(
+        _write_title(operation, topology),
+        points,
+        tuple(notes),
+        _draw_databases(points, panels),
+        source=f"Fig. {FIGURE_NUMBERS[source]}",
+        result=write_result(
+            compared,
+            lambda row: row.b,
+            subject=f"MongoDB {operation}s",
+            more="more slowly",
+            less="faster",
+            link="than",
+        ),
+    )
 
 
 def _draw_databases(points: pd.DataFrame, panels: Sequence[str], *, whole: bool = False) -> Dots:
@@ -161,8 +179,13 @@ def draw_grid(analysis: Analysis, *, topology: str) -> Exhibit:
     points, operations = join_points(*parts), [*of_topology.values()]
     all_notes = (*describe_points(points, {name: name for name in operations}), _LOOP_NOTE, *notes)
     figures = ", ".join(str(FIGURE_NUMBERS[source]) for source in of_topology)
-    title = _write_title(f"Figs. {figures}", "time of each operation", topology)
-    return Exhibit(title, points, all_notes, _draw_databases(points, operations, whole=True))
+    return Exhibit(
+        _write_title("time of each operation", topology),
+        points,
+        all_notes,
+        _draw_databases(points, operations, whole=True),
+        source=f"Figs. {figures}",
+    )
 
 
 def set_times(analysis: Analysis, *, source: str) -> Exhibit:
@@ -171,9 +194,9 @@ def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     rows = sort_databases(points["level"])
     notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     frame = set_table(points, corner="Database", rows=rows, columns=panels)
-    title = f"{_write_title(source, *TIME_TABLES[source])}, ms"
+    title = _write_title(*TIME_TABLES[source])
     misprints = list_misprints(select_printed(analysis, "crud", source))
-    return Exhibit(title, frame, (*notes, *misprints))
+    return Exhibit(title, frame, (*notes, *misprints), source=source)
 
 
 def set_versions(analysis: Analysis) -> Exhibit:
@@ -190,7 +213,7 @@ def set_versions(analysis: Analysis) -> Exhibit:
         "Version, here": [measured.get(name, NOT_RUN) for name in databases],
     }
     notes = (*labels.list_caveats(means).values(), *list_misprints(rows))
-    return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
+    return Exhibit("database versions", pd.DataFrame(columns), notes, source="Table I")
 
 
 def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
@@ -278,7 +301,7 @@ TABLES: Final[dict[str, Maker]] = {
         make_setup_table,
         study="crud",
         source="Section IV",
-        about="Section IV: the virtual machines",
+        about="the virtual machines",
         rows=(
             "virtual machines",
             "VMware",

@@ -43,6 +43,7 @@ from benchbook.plots.ratio_plot import (
     name_a_over_b,
     write_estimate,
 )
+from benchbook.plots.titles import write_result
 from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_bounds, format_tick
@@ -79,6 +80,7 @@ class ResourceFigure:
     metric: str
     scale: float
     bounds: _Bounds
+    claims: str  # the word that its claims have in their ids
     log: bool = True
 
 
@@ -96,9 +98,9 @@ _MEMORY: Final[_Bounds] = {
     **dict.fromkeys(("update", "delete"), ("update and delete memory", "upper bound", None)),
 }
 RESOURCE_FIGURES: Final = {
-    2: ResourceFigure("ms", "wall_time", 1e-6, _TIME),
-    3: ResourceFigure("ms", "cpu_time", 1e3, _CPU),
-    4: ResourceFigure("MB", "memory_change_kb", 1e-3, _MEMORY, log=False),
+    2: ResourceFigure("ms", "wall_time", 1e-6, _TIME, "time"),
+    3: ResourceFigure("ms", "cpu_time", 1e3, _CPU, "cpu"),
+    4: ResourceFigure("MB", "memory_change_kb", 1e-3, _MEMORY, "memory", log=False),
 }
 
 
@@ -162,8 +164,22 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         shared_scale=several,
         titles=titles,
     )
+    claims = {f"drivers.{name}.{figure.claims}.mapper-more": name for name in OPERATIONS}
+    compared = [row for row in analysis.comparisons if row.name in claims]
     return Exhibit(
-        f"drivers, Fig. {number}: {quantity} of the client", points, tuple(notes), drawing
+        f"{quantity} of the client, {figure.unit}",
+        points,
+        tuple(notes),
+        drawing,
+        source=f"Fig. {number}",
+        result=write_result(
+            compared,
+            lambda row: claims[row.name],
+            subject="The mapper takes",
+            more=f"more {quantity}",
+            less=f"less {quantity}",
+            link="to",
+        ),
     )
 
 
@@ -195,7 +211,8 @@ def set_record_sets(analysis: Analysis) -> Exhibit:
         f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, "
         "in KB of 1,000 bytes"
     )
-    return Exhibit("drivers, Table 1: the record sets", frame, (note, *list_misprints(rows)))
+    notes = (note, *list_misprints(rows))
+    return Exhibit("the record sets", frame, notes, source="Table 1")
 
 
 MEMORY_METRICS: Final = ("memory_change_kb", "heap_change")
@@ -227,7 +244,7 @@ def set_pairs(analysis: Analysis) -> Exhibit:
         "new memory can be zero or negative, so it is a difference: mapper minus driver",
         *notes,
     ]
-    title = "drivers: mapper over native driver, ratios with their 99 % intervals"
+    title = "mapper over native driver, ratios with their 99 % intervals"
     return Exhibit(title, frame, tuple(notes))
 
 
@@ -306,7 +323,7 @@ TABLES: Final[dict[str, Maker]] = {
         make_setup_table,
         study="drivers",
         source="Section 3.2",
-        about="Section 3.2: the machine",
+        about="the machine",
         rows=("operating system", "processor", "memory", "heap"),
     ),
 }

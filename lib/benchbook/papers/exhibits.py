@@ -177,7 +177,12 @@ def make_exhibit(analysis: Analysis, name: str) -> Exhibit:
     """Return one figure or table, with a note where noisy cells were left out."""
     exhibit = (FIGURES | TABLES)[name](analysis)
     note = _describe_noisy(analysis, name)
-    return replace(exhibit, notes=(*exhibit.notes, note)) if note else exhibit
+    if note:
+        exhibit = replace(exhibit, notes=(*exhibit.notes, note))
+    if "_" not in name:
+        return exhibit
+    (study,) = find_studies(name)
+    return replace(exhibit, study=study, paper=load_citation(study).short)
 
 
 def _describe_noisy(analysis: Analysis, name: str) -> str:

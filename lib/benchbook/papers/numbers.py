@@ -18,7 +18,7 @@ means the same when other cells have run.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,14 +69,23 @@ class KeyedNumber:
         return format_parts(self.value, self.low, self.high)
 
 
-def list_numbers(analysis: Analysis) -> dict[str, KeyedNumber]:
-    """Return every number by its key, the claims' before the figures' and the papers'."""
+def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[str, KeyedNumber]:
+    """Return every number by its key, the claims' before the figures' and the papers'.
+
+    Parameters
+    ----------
+    prefixes
+        Numbers whose key begins with one of them are returned; only their figures are made.
+    """
     numbers = _list_judged(analysis)
     for figure in exhibits.FIGURES:
+        is_wanted = any(figure.startswith(one) or one.startswith(figure) for one in prefixes)
         # A grid's numbers are those of the figures that it shows.
-        if not exhibits.VERDICT_FIGURE.search(figure) and figure not in exhibits.GRIDS:
+        is_whole = figure in exhibits.GRIDS or exhibits.VERDICT_FIGURE.search(figure)
+        if is_wanted and not is_whole:
             numbers += _list_marks(analysis, figure)
-    return _index_by_key([*numbers, *list_printed()])
+    keyed = _index_by_key([*numbers, *list_printed()])
+    return {key: keyed[key] for key in keyed if key.startswith(tuple(prefixes))}
 
 
 def find_number(analysis: Analysis, key: str) -> KeyedNumber | None:

@@ -29,6 +29,7 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import MACHINE_FACTS, make_setup_table
 from benchbook.plots.ratio_plot import Headline, RatioFigure, describe_quantity, name_a_over_b
+from benchbook.plots.titles import write_result
 from benchbook.registry.products import name_database
 from benchbook.servers import networks
 from benchbook.text.names import name_level, name_metric, name_network, sort_databases
@@ -97,10 +98,26 @@ def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
         "the paper does not say which node it shows",
     ]
     quantity = f"{name_metric(figure.metric)}, {figure.unit}"
-    title = "; ".join([f"replication, Fig. {number}: {quantity}", *places])
     order = _order_rows(points, {*printed["row"], *databases})
     drawing = Dots(quantity, order, log=figure.log)
-    return Exhibit(title, points, tuple(notes), drawing)
+    claims = f"replication.{figure.name}."
+    compared = filter(lambda row: row.name.startswith(claims), analysis.comparisons)
+    of_metric = f"{name_metric(figure.metric)} than XML"
+    return Exhibit(
+        "; ".join([quantity, *places]),
+        points,
+        tuple(notes),
+        drawing,
+        source=f"Fig. {number}",
+        result=write_result(
+            compared,
+            lambda row: name_database(str(row.settings["database"])),
+            subject="JSON uses",
+            more=f"more {of_metric}",
+            less=f"less {of_metric}",
+            link="in",
+        ),
+    )
 
 
 def select_as_judged(
@@ -216,14 +233,14 @@ TABLES: Final[dict[str, Maker]] = {
     "replication_table1_setup": partial(
         _SETUP,
         source="Table I",
-        about="Table I: software",
+        about="software",
         facts={
             "operating system, Ubuntu": MACHINE_FACTS["operating system"],
             "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
         },
     ),
     "replication_table2_setup": partial(
-        _SETUP, source="Table II", about="Table II: hardware", hardware_only=True
+        _SETUP, source="Table II", about="hardware", hardware_only=True
     ),
 }
 HEADLINE: Final = Headline(

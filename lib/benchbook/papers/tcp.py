@@ -111,8 +111,8 @@ def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) ->
         limits=(0, 102),
         height=1.4,
     )
-    title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
-    return Exhibit(title, points, tuple(notes), drawing)
+    title = f"the server machine's resources, {' and '.join(formats)}, %"
+    return Exhibit(title, points, tuple(notes), drawing, source=f"Fig. {figure}")
 
 
 TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
@@ -151,9 +151,9 @@ def set_timing(analysis: Analysis, *, source: str) -> Exhibit:
         columns=PRINTED_FORMATS,
         sources=sources,
     )
-    title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
+    title = f"scenario {scenario}, time on the server's clock, ms"
     notes = _write_notes(parts, measured, sizes, notes)
-    return Exhibit(title, frame, (*notes, *list_misprints(rows)))
+    return Exhibit(title, frame, (*notes, *list_misprints(rows)), source=source)
 
 
 def set_resources(analysis: Analysis, *, number: int) -> Exhibit:
@@ -176,9 +176,9 @@ def set_resources(analysis: Analysis, *, number: int) -> Exhibit:
     printed = make_printed_points(rows, unit="%", level=rows["row"], panel=rows["column"])
     points, sources = join_sources(printed, parts)
     frame = set_table(points, corner=corner, rows=levels, columns=tuple(SHARES), sources=sources)
-    title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
+    title = f"{about}, the server machine's CPU and memory, %"
     notes = _write_notes(parts, measured, sizes, notes)
-    return Exhibit(title, frame, (*notes, *list_misprints(rows)))
+    return Exhibit(title, frame, (*notes, *list_misprints(rows)), source=f"Table {number}")
 
 
 def _select_measures(
@@ -239,7 +239,8 @@ def set_overview(analysis: Analysis) -> Exhibit:
     frame = set_table(
         points, corner="Scenario and measure", rows=levels, columns=PRINTED_FORMATS, sources=sources
     )
-    return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *list_misprints(rows)))
+    notes = [*notes, *list_misprints(rows)]
+    return Exhibit("the results at a glance", frame, tuple(notes), source="Table 6")
 
 
 def _write_range(rows: pd.DataFrame, level: str, kind: str) -> str:
@@ -269,8 +270,9 @@ def set_samples(analysis: Analysis) -> Exhibit:
                 text if len(sample) else NOT_RUN
                 for text, sample in zip(texts, samples, strict=True)
             ]
-    title = "tcp, Table 7: the samples of the t-tests, a value a trial (ms, %)"
-    return Exhibit(title, pd.DataFrame(table), (*notes, *list_misprints(rows)))
+    title = "the samples of the t-tests, a value a trial (ms, %)"
+    notes = [*notes, *list_misprints(rows)]
+    return Exhibit(title, pd.DataFrame(table), tuple(notes), source="Table 7")
 
 
 def set_p_values(analysis: Analysis) -> Exhibit:
@@ -293,9 +295,9 @@ def set_p_values(analysis: Analysis) -> Exhibit:
         "the test takes sizes that differ on purpose for one sample (Table 7): "
         "it is repeated, not recommended"
     )
-    title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
+    title = "Student's unpaired t-tests, JSON against XML"
     misprints = list_misprints(select_printed(analysis, "tcp", "Table 8"))
-    return Exhibit(title, frame, (*notes, why, *misprints))
+    return Exhibit(title, frame, (*notes, why, *misprints), source="Table 8")
 
 
 def _compute_p_value(rows: pd.DataFrame, measure: str) -> str:
@@ -340,7 +342,7 @@ DECODERS: Final = {
 def set_decoders(analysis: Analysis) -> Exhibit:
     """Set each codec's time over that of its language's main JSON codec, for each n."""
     title = (
-        "tcp, decoders: time on the server's clock over that of the stack's own JSON "
+        "decoders, time on the server's clock over that of the stack's own JSON "
         "codec, 99 % intervals"
     )
 
@@ -480,7 +482,7 @@ TABLES: Final[dict[str, Maker]] = {
         make_setup_table,
         study="tcp",
         source="Section 4.2",
-        about="Section 4.2: the machines",
+        about="the machines",
         rows=("workstations", "operating system", "network cards", "cables"),
         facts={
             "workstations": lambda cells: "1 (client and server on one machine)" if cells else ""

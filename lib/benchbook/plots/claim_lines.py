@@ -25,7 +25,8 @@ from benchbook.text.number_format import format_comparison, format_count
 from benchbook.text.sentences import (
     NOISY_NOTE,
     count_blocks,
-    write_printed,
+    write_paper_ratio,
+    write_published,
     write_ratio,
     write_size,
 )
@@ -63,11 +64,12 @@ class ClaimLine:
     """The parts of a claim's line, in their order; texts, empty where there is nothing to say."""
 
     verdict: str  # ``holds``
-    counts: str  # ``10 of 10 for``, and what an undecided claim needs
+    counts: str  # ``10 of 10 for``, counter-examples, and what an undecided claim needs
     says: str  # the claim in a sentence
     here: str  # ``5.2 (5.0 to 5.4)``: the ratio with its interval, or a difference with its unit
-    printed: str  # the paper's ratio, ``5.67``
-    size: str  # ``as printed``, ``here larger`` or ``here smaller``
+    published: str  # the ratio of the paper's numbers, ``5.67``
+    paper: str  # the same with its source: ``from the paper's times: 5.67``
+    size: str  # ``ours agrees``, ``ours is larger`` or ``ours is smaller``
     measured: str  # ``10 blocks of 2 machine-days``
     range: str  # ``1.9 to 5.2``: over all comparisons of the claim, where they differ
     why: str  # why it is not comparable or did not run
@@ -101,10 +103,11 @@ def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> Cl
         measured += f"; {claim.turns}"
     return ClaimLine(
         verdict=claim.verdict,
-        counts=f"{claim.words}; {claim.needs}" if claim.needs else claim.words,
+        counts="; ".join(filter(None, [claim.words, _count_examples(claim), claim.needs])),
         says=claim.says.rstrip("."),
         here=here,
-        printed=write_printed(claim.published),
+        published=write_published(claim.published),
+        paper=write_paper_ratio(claim.published, claim.metric),
         size=write_size(claim.size),
         measured=measured,
         range=" to ".join(extremes),
@@ -113,6 +116,14 @@ def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> Cl
         place=describe_place(claim) if ran or is_noisy else "",
         notes=tuple(number for number, ids in enumerate(notes, 1) if claim.id in ids),
     )
+
+
+def _count_examples(claim: ClaimVerdict) -> str:
+    """Return how many comparisons are against a claim that is not refuted; empty without one."""
+    if not claim.against_it:
+        return ""
+    counted = format_count(claim.against, "counter-example")
+    return f"{counted}: two thirds against would refute it"
 
 
 def name_ratio(claim: ClaimVerdict) -> str:
@@ -204,7 +215,7 @@ def make_claim_sheet(analysis: Analysis, *, study: str, sheet: int, sheets: int)
     elif study in analysis.studies:
         nothing = f"{study}: no claim was judged"
     notes = _write_notes(rows, left_out=len(of_study) - len(drawn)) if rows else [nothing]
-    title = f"{study}: {describe_decided(of_study)}{number}"
+    title = f"{describe_decided(of_study)}{number}"
     return Exhibit(title, _make_points(rows), tuple(notes), ClaimSheet(rows, nothing))
 
 

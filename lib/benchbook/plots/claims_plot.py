@@ -164,14 +164,14 @@ def _draw_row(
 def _list_parts(line: ClaimLine) -> str:
     """Return the text below a verdict: counts, the ratio and the printed one, the blocks."""
     counts = line.counts.rpartition("; ")[2] if line.verdict == "mixed" else line.counts
-    printed = f"printed {line.printed}" if line.printed else ""
-    ratio = "; ".join(filter(None, [line.here, printed, line.size]))
+    ratio = "; ".join(filter(None, [line.here, line.paper, line.size]))
     return "\n".join(filter(None, [counts, ratio, line.measured]))
 
 
 def _list_handles(rows: Sequence[ClaimVerdict], layout: Layout) -> list[Artist]:
-    printed = style.SeriesStyle(style.INK, "o")
-    handles: list[Artist] = [make_legend_mark("printed", printed, layout.marks, filled=False)]
+    paper = style.SeriesStyle(style.INK, "o")
+    name = "from the paper's numbers"
+    handles: list[Artist] = [make_legend_mark(name, paper, layout.marks, filled=False)]
     verdicts = {row.verdict for row in rows}
     for name, look in VERDICT_STYLES.items():
         if name in verdicts:

@@ -26,6 +26,10 @@ NOISY: Final = "here, noisy"
 NOT_RUN: Final = "not run"
 """A table's cell without a value of this machine."""
 
+DRAWING_FORMATS: Final = ("pdf", "svg", "png")
+DATA_FORMATS: Final = ("tex", "csv", "json")
+"""Formats of tables, and of a figure's points, caption and provenance."""
+
 
 @dataclass(frozen=True)
 class Dots:
@@ -81,10 +85,31 @@ Drawing: TypeAlias = Dots | Lines | ClaimSheet | Bars
 class Exhibit:
     """A figure or a table."""
 
-    title: str  # study, the paper's own number of it, quantity and unit
+    title: str  # what it shows, with quantity and unit
     frame: pd.DataFrame  # a table as it is set, a figure's points as they are drawn
     notes: tuple[str, ...] = ()  # blocks, levels that did not run, timed-out values
     drawing: Drawing | None = None  # how the points are drawn; None of a table
+    source: str = ""  # the paper's own number of it: ``Fig. 2``
+    result: str = ""  # what came out, as `titles.write_result` says it
+    study: str = ""  # whose paper it is of, and the authors; empty of all studies
+    paper: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is, in words that no other exhibit has: ``crud, Fig. 2: insert``."""
+        place = ", ".join(filter(None, [self.study, self.source]))
+        return f"{place}: {self.title}" if place else self.title
+
+    @property
+    def after(self) -> str:
+        """What it is drawn or set after: ``After Fig. 2 of Truică et al. (2015)``."""
+        return f"After {self.source} of {self.paper}" if self.source and self.paper else ""
+
+    @property
+    def caption(self) -> list[str]:
+        """The sentences of its caption: the source, what came out, what is shown, the notes."""
+        shown = self.title if self.after else self.name
+        return [*filter(None, [self.after, self.result, shown]), *self.notes]
 
 
 Maker = Callable[[Analysis], Exhibit]

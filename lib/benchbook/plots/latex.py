@@ -32,6 +32,8 @@ _SPECIAL: Final = {
     "<": "$<$",
     ">": "$>$",
     "|": r"\textbar{}",
+    "\u00a0": "~",
+    "ă": r"\u{a}",
     "∞": r"$\infty$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
@@ -59,18 +61,19 @@ def write_comment(about: Mapping[str, object]) -> str:
 
 
 def write_figure(
-    title: str,
+    caption: Sequence[str],
     *,
-    notes: Sequence[str],
     name: str,
     about: Mapping[str, object],
     width: float,
     wide: bool,
 ) -> str:
-    """Return a figure that includes the drawing of that name, its notes in the caption.
+    """Return a figure that includes the drawing of that name.
 
     Parameters
     ----------
+    caption
+        Its sentences.
     about
         The provenance.
     width
@@ -83,7 +86,7 @@ def write_figure(
         f"\\begin{{{kind}}}",
         r"  \centering",
         f"  \\includegraphics[width={width:g}in]{{{name}}}",
-        f"  \\caption{{{_write_caption(title, notes)}}}",
+        f"  \\caption{{{_write_caption(caption)}}}",
         f"  \\label{{fig:{name}}}",
         f"\\end{{{kind}}}",
     ]
@@ -91,7 +94,7 @@ def write_figure(
 
 
 def write_table(
-    frame: pd.DataFrame, title: str, *, notes: Sequence[str], name: str, about: Mapping[str, object]
+    frame: pd.DataFrame, caption: Sequence[str], *, name: str, about: Mapping[str, object]
 ) -> str:
     """Return a frame of texts as a table that `booktabs` sets.
 
@@ -110,7 +113,7 @@ def write_table(
     lines = [
         f"\\begin{{{kind}}}",
         f"  \\centering\\{size}\\setlength{{\\tabcolsep}}{{{_GAP}pt}}",
-        f"  \\caption{{{_write_caption(title, notes)}}}",
+        f"  \\caption{{{_write_caption(caption)}}}",
         f"  \\label{{tab:{name}}}",
         r"  \vspace{4pt}",
         _write_tabular(texts, heads, places).rstrip(),
@@ -120,8 +123,8 @@ def write_table(
     return packages + write_comment(about) + "\n".join(lines) + "\n"
 
 
-def _write_caption(title: str, notes: Sequence[str]) -> str:
-    sentences = [part[:1].upper() + part[1:].rstrip(".") + "." for part in (title, *notes) if part]
+def _write_caption(parts: Sequence[str]) -> str:
+    sentences = [part[:1].upper() + part[1:].rstrip(".") + "." for part in parts if part]
     return " ".join(map(escape_text, sentences))
 
 

@@ -5,8 +5,8 @@ operation.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from benchbook.plots.sheet import (
     set_log_scale,
     start_sheet,
     wrap_text,
+    write_gid,
     write_panel_title,
 )
 from benchbook.plots.style import Layout
@@ -59,7 +60,7 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
 
     # The sheet, as high as its rows and the panels' titles.
     ran = {*points.loc[points["source"] != "published", "panel"]}
-    points = points[~points["level"].isin(dots.beyond)]
+    on_scale = points[~points["level"].isin(dots.beyond)]
     titles = [write_panel_title(panel, grid.panel, layout, ran=panel in ran) for panel in panels]
     title_inches = max(estimate_height(title, rc["axes.titlesize"]) for title in titles)
     under, between = (0.3, 0.1) if layout.narrow else (0.45, 0.17)
@@ -79,14 +80,14 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
         if grid.above and rank % grid.columns == 0:
             _write_labels(axes, grid, layout)
         in_panel = points[points["panel"] == panel]
-        _draw_panel(axes, in_panel, places, series, grid.row, layout.marks)
+        _draw_panel(axes, in_panel, places, series, grid.row, layout.marks, dots.beyond)
         for (of_panel, level), values in beyond.items():
             if of_panel == panel:
                 across = axes.get_yaxis_transform()
                 about: dict[str, Any] = {"va": "center", "fontsize": layout.small}
-                text = axes.text(0.02, places[level], values, transform=across, **about)
+                text = axes.text(0.08, places[level], values, transform=across, **about)
                 text.set_in_layout(False)
-        _scale(axes, points, dots, gap)
+        _scale(axes, on_scale, dots, gap)
         lowest = rank + grid.columns >= len(panels)
         axes.set_xlabel(wrap_text(dots.axis, grid.panel, rc["axes.labelsize"]) if lowest else "")
         axes.tick_params(labelbottom=lowest)
@@ -117,7 +118,7 @@ def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout, texts: Sequence[s
     title = estimate_width(dots.panels, layout.rc["axes.titlesize"], "bold")
     widest = min(title + 0.04, 1.0 if layout.narrow else 1.6)
     if texts:
-        widest = max(widest, estimate_width(texts, layout.small) + 0.1)
+        widest = max(widest, estimate_width(texts, layout.small) + 0.15)
     # Panels that would be narrower than 0.7 inches are below one another.
     fitting = max(1, int(width / max(0.7, widest)))
     count = len(dots.panels)
@@ -148,8 +149,12 @@ def _draw_panel(
     series: Sequence[str],
     row: float,
     size: float,
+    beyond: Collection[str],
 ) -> None:
-    """Draw the points of one panel, the series of a level around the middle of its row."""
+    """Draw the points of one panel, the series of a level around the middle of its row.
+
+    Those of levels that are beyond the scale are arrows at its lower end.
+    """
     by_level: dict[str, list[FrameRow]] = {level: [] for level in places}
     for point in iterate_rows(points):
         by_level[point.level].append(point)
@@ -162,34 +167,45 @@ def _draw_panel(
         middle = (len(present) - 1) / 2
         for point in by_level[level]:
             rank = present.index(point.series)
-            _draw_point(axes, point, y + 2 * reach * (rank - middle) / gaps, size)
+            place = y + 2 * reach * (rank - middle) / gaps
+            if level in beyond:
+                look = style.get_series_style(point.series)
+                across = axes.get_yaxis_transform()
+                (arrow,) = axes.plot(0.03, place, "<", color=look.colour, transform=across)
+                arrow.set(
+                    markersize=4 * size, gid=write_gid(point.series, point.source, [point.Index])
+                )
+            else:
+                _draw_point(axes, point, place, size)
 
 
 def _write_beyond(points: pd.DataFrame, dots: Dots) -> dict[tuple[str, str], str]:
-    """Return the text of each panel's rows that are not on the scale: an arrow and their values."""
+    """Return the values of each panel's rows that are not on the scale, as text."""
     texts: dict[tuple[str, str], str] = {}
     off_scale = points[points["level"].isin(dots.beyond)]
     for (panel, level), values in off_scale.groupby(["panel", "level"])["value"]:
         ends = [format_tick(float(f"{end:.2g}")) for end in (values.min(), values.max())]
-        written = " to ".join(dict.fromkeys(ends))
-        texts[str(panel), str(level)] = f"\N{LEFTWARDS ARROW} {written}"
+        texts[str(panel), str(level)] = " to ".join(dict.fromkeys(ends))
     return texts
 
 
 def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
     look = style.get_series_style(point.series)
+    gid = write_gid(point.series, point.source, [point.Index])
     if point.source == "published":
-        printed = style.SeriesStyle(style.INK, look.marker)
-        draw_marks(axes, point.value, y, printed, size, hollow=True)
+        printed = replace(look, colour=style.INK)
+        draw_marks(axes, point.value, y, printed, size, hollow=True, gid=gid)
         return
     if pd.notna(point.low):
-        bar: dict[str, Any] = {"color": look.colour, "zorder": 3}
+        line_gid = write_gid(point.series, point.source)
+        bar: dict[str, Any] = {"color": look.colour, "zorder": 3, "gid": line_gid}
         ends = [point.low, point.high]
         axes.plot(ends, [y, y], linewidth=1.6 * size, solid_capstyle="butt", **bar)
         axes.plot(ends, [y, y], "|", markersize=6 * size, **bar)
     shape = ">" if point.timed_out else look.marker
     is_noisy = point.source == NOISY
-    draw_marks(axes, point.value, y, style.SeriesStyle(look.colour, shape), size, hollow=is_noisy)
+    drawn = style.SeriesStyle(look.colour, shape)
+    draw_marks(axes, point.value, y, drawn, size, hollow=is_noisy, gid=gid)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
@@ -258,7 +274,7 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
         axes.set_title(titles[rank])
         for name in series:
             of_series = in_panel[in_panel["series"] == name].sort_values("level")
-            _draw_series(axes, of_series, style.get_series_style(name), layout.marks)
+            _draw_series(axes, of_series, name, layout.marks)
         _scale_x(axes, levels, lines.log[0], inches, layout)
         _scale_y(axes, in_row if lines.shared_scale else in_panel, lines, gap)
         _draw_bounds(axes, in_panel)
@@ -288,18 +304,22 @@ def _draw_bounds(axes: Axes, points: pd.DataFrame) -> None:
         axes.axhspan(max(bound.low, bottom), bound.high, zorder=0.5, **style.BOUND_STYLE)
 
 
-def _draw_series(axes: Axes, points: pd.DataFrame, look: style.SeriesStyle, size: float) -> None:
+def _draw_series(axes: Axes, points: pd.DataFrame, name: str, size: float) -> None:
     """Draw one series: its printed values in black, over them this machine's with intervals."""
+    look = style.get_series_style(name)
     printed = points[(points["source"] == "published") & points["value"].notna()]
     x, y = printed["level"], printed["value"]
-    axes.plot(x, y, look.dash, color=style.INK, linewidth=0.7, alpha=0.7, zorder=2)
-    draw_marks(axes, x, y, style.SeriesStyle(style.INK, look.marker), size, hollow=True)
-    here = points[points["source"] == "here"]
+    line: dict[str, Any] = {"color": style.INK, "gid": write_gid(name, "published")}
+    axes.plot(x, y, look.dash, linewidth=0.7, alpha=0.7, zorder=2, **line)
+    gid, ink = write_gid(name, "published", printed.index), replace(look, colour=style.INK)
+    draw_marks(axes, x, y, ink, size, hollow=True, gid=gid)
+    here = points[(points["source"] == "here") & points["value"].notna()]
     x, low, high = here["level"], here["low"], here["high"]
-    axes.plot(x, here["value"], look.dash, color=look.colour, zorder=2.5)
-    draw_marks(axes, x, here["value"], look, size)
-    axes.vlines(x, low, high, color=look.colour, linewidth=1.6 * size, zorder=3)
-    axes.plot(x, low, "_", x, high, "_", color=look.colour, zorder=3)
+    line = {"color": look.colour, "gid": write_gid(name, "here")}
+    axes.plot(x, here["value"], look.dash, zorder=2.5, **line)
+    draw_marks(axes, x, here["value"], look, size, gid=write_gid(name, "here", here.index))
+    axes.vlines(x, low, high, linewidth=1.6 * size, zorder=3, **line)
+    axes.plot(x, low, "_", x, high, "_", zorder=3, **line)
 
 
 def _scale_x(axes: Axes, levels: Sequence[float], log: bool, inches: float, layout: Layout) -> None:

@@ -206,8 +206,8 @@ def make_setup_table(
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
     if not environments:
         notes = ["not run in this profile"]
-    title = f"{study}, {about}, theirs and this one"
-    return Exhibit(title, frame, (*notes, *list_misprints(printed)))
+    title = f"{about}, theirs and this one"
+    return Exhibit(title, frame, (*notes, *list_misprints(printed)), source=source)
 
 
 def _set_printed_setup(printed: pd.DataFrame, nodes: Sequence[str]) -> pd.DataFrame:

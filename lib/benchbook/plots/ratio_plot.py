@@ -100,7 +100,7 @@ class RatioFigure:
     def __call__(self, analysis: Analysis) -> Exhibit:
         """Return the figure, with the published ratios that the comparisons have."""
         rows, notes = self._choose_rows(analysis)
-        title, axis = f"{self.study}: {self.title}", self.axis
+        title, axis = self.title, self.axis
         if self.one_n and rows:
             title += f", {describe_n(rows[0])}"
         points = self._make_points(analysis, rows)
@@ -172,7 +172,8 @@ class RatioFigure:
             parts.append(make_ratio_points(row, **place, caveat=caveat))
         points = join_points(*parts)
         repeats = points.duplicated(["panel", "level", "source", "value"])
-        return points[~repeats | points["source"].ne("published")]
+        kept = points[~repeats | points["source"].ne("published")]
+        return kept.reset_index(drop=True)
 
 
 def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
@@ -281,7 +282,7 @@ def keep_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], 
 def make_ratio_points(
     row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = ""
 ) -> pd.DataFrame:
-    """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
+    """Return a comparison's points: the paper's ratio where it has one, and this machine's."""
     place = {"panel": panel, "level": level, "series": series, "caveat": caveat}
     marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
     return frame_points(marks, unit="ratio", **place)
@@ -290,7 +291,7 @@ def make_ratio_points(
 def list_marks(
     published: float, ratio: float, low: float, high: float, blocks: int
 ) -> list[dict[str, object]]:
-    """Return the paper's ratio, where it prints one, and this machine's."""
+    """Return the paper's ratio, where it has one, and this machine's."""
     here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
     return [here] if isnan(published) else [{"source": "published", "value": published}, here]
 

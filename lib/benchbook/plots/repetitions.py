@@ -1,6 +1,11 @@
-"""Repetitions: the figure of a study's notebook, one dot each, the paper's numbers hollow."""
+"""Repetitions: the figure of a study's notebook, one dot each, the paper's numbers hollow.
 
-from collections.abc import Mapping, Sequence
+`collect_repetitions` has the values, `draw_repetitions` draws them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from math import ceil
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -9,68 +14,143 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchbook.analysis import claim_files
+from benchbook.analysis.paper_comparisons import find_published_place
+from benchbook.analysis.published import find_published_number
+from benchbook.analysis.study_means import MatchedMeans, StudyMeans
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows
 from benchbook.plots.sheet import set_log_scale
+from benchbook.text.names import name_factor, name_level, name_metric
+from benchbook.text.number_format import choose_unit
 
 COLOURS: Final = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)
-MARKS: Final = ("D", "s", "^")
+MARKS: Final = ("D", "s", "^", "v")
 _ROW_INCHES: Final = 0.42
+_MOST_COLUMNS: Final = 3
+
+_SELF_EXPLAINING: Final = ("operation", "role", "network", "database", "topology")
+"""What a row is named by without its factor."""
+
+PRINTED_UNITS: Final = {("us", "ns"): 1e3, ("ms", "ns"): 1e6, ("KB", "B"): 1e3, ("MB", "B"): 1e6}
+"""How many of our units a paper's unit has, where they differ."""
 
 
-def draw_repetitions(
-    values: pd.DataFrame,
-    paper: pd.DataFrame | None = None,
-    *,
-    title: str,
-    called: str = "paper",
-    order: bool = False,
-) -> Figure:
+def collect_repetitions(means: StudyMeans, metrics: Collection[str] = ()) -> pd.DataFrame:
+    """Return the values of a run in one process, and what the paper prints of the same.
+
+    Parameters
+    ----------
+    means
+        Of the run, each repetition as a block.
+    metrics
+        What is collected; when empty, what the paper prints, or all if it prints none of it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``panel`` (the quantity and its unit)``, row`` (what was done)``, side`` (the level
+        compared)``, source`` (``here`` or ``paper``)``, value``
+    """
+    # The quantities that the paper compares. The time per item is the time once more.
+    pairs, *_ = claim_files.load_paper_comparisons(means.study)
+    printed = {*chain.from_iterable(place.metric for place in pairs.places)} - {"time_per_item"}
+    compared = pairs.list_quantities()
+    wanted = {*metrics} or printed or {metric for _, _, metric in compared}
+    quantities = [quantity for quantity in compared if quantity[2] in wanted]
+    matches = [*means.match_levels(pairs.by, pairs.loose, quantities)]
+
+    # Their values, and the paper's number beside them.
+    points: list[dict[str, object]] = []
+    for match, row in zip(matches, _name_rows(matches), strict=True):
+        for level, side in match.by_level.items():
+            about = {"metric": match.quantity[2], "row": row, "side": pairs.words(level)}
+            about |= {"unit": side.unit, "source": "here"}
+            points += [{**about, "value": value} for value in side.values]
+            settings = {**side.settings, **match.settings}
+            place = find_published_place(pairs, match.quantity, settings, level)
+            number = find_published_number(means.study, *place.key) if place else None
+            if number:
+                size = PRINTED_UNITS.get((number.unit, side.unit), 1.0)
+                points.append({**about, "source": "paper", "value": size * number.value})
+
+    # Each quantity in one unit, in which our values have few digits.
+    table = pd.DataFrame(points)
+    for metric, rows in table.groupby("metric"):
+        here = rows.loc[rows["source"] == "here", "value"]
+        size, unit = choose_unit(here, rows["unit"].iloc[0])
+        table.loc[rows.index, "value"] = rows["value"] / size
+        table.loc[rows.index, "panel"] = f"{name_metric(str(metric))}, {unit}"
+    return table
+
+
+def _name_rows(matches: Sequence[MatchedMeans]) -> list[str]:
+    """Return a name for each match: its operation, role and levels, as far as these differ."""
+    known = []
+    for match in matches:
+        operation, role, _ = match.quantity
+        known.append({"operation": operation.replace("_", " "), "role": role, **match.settings})
+    levels_by_name = pd.DataFrame(known).astype(str)
+    differing = [*levels_by_name.columns[levels_by_name.nunique() > 1]] or ["operation"]
+    rows = []
+    for levels in known:
+        parts = []
+        for name in differing:
+            # A factor is named where its level does not say it.
+            factor = "" if name in _SELF_EXPLAINING else f"{name_factor(name)} = "
+            parts.append(factor + name_level(name, levels.get(name)))
+        rows.append(", ".join(parts))
+    return rows
+
+
+def draw_repetitions(points: pd.DataFrame, *, in_order: bool = False) -> Figure:
     """Draw the repetitions of a run.
 
     Parameters
     ----------
-    values
-        One row per repetition: ``panel`` (the quantity and its unit), ``row`` (what was done),
-        ``side`` (the level compared), ``repetition`` and ``value``. Values that are not finite are
-        left out, such as a share of CPU time in a window shorter than a tick of its clock.
-    paper
-        The paper's numbers: ``panel``, ``row``, ``series`` and ``value``, which may be missing.
-    called
-        The paper's name in the legend.
-    order
-        Whether to draw the first panel again in the order of repetitions, for warm-up and drift.
+    points
+        As `collect_repetitions` returns them. Values that are not finite are left out, such as a
+        share of CPU time in a window shorter than a tick of its clock.
+    in_order
+        Whether to draw the first row again in the order of repetitions, for warm-up and drift.
     """
-    panels, rows = (list(dict.fromkeys(values[name])) for name in ("panel", "row"))
-    colours = dict(zip(sorted(set(values["side"])), COLOURS, strict=False))
-    values = values[np.isfinite(values["value"])]
-    printed = pd.DataFrame(columns=["panel", "row", "series", "value"])
-    if paper is not None:
-        printed = paper.dropna()
-    rows += [row for row in dict.fromkeys(printed["row"]) if row not in rows]
-    series = dict.fromkeys(printed["series"])
-    marks = {name: MARKS[rank % len(MARKS)] for rank, name in enumerate(series)}
+    panels, rows = (list(dict.fromkeys(points[name])) for name in ("panel", "row"))
+    sides = sorted(set(points["side"]))
+    colours = dict(zip(sides, COLOURS, strict=False))
+    marks = dict(zip(sides, MARKS, strict=False))
+    finite = points[np.isfinite(points["value"])]
+    values, printed = finite[finite["source"] == "here"], finite[finite["source"] == "paper"]
 
     with style.use_style():
-        count = len(panels) + order
-        height = 1.3 + _ROW_INCHES * max(len(rows), 3 if order else 1)
-        size = (min(9.5, 2.5 + 2.9 * count), height)
-        figure, grid = plt.subplots(1, count, figsize=size, squeeze=False, layout="constrained")
-        first = grid[0][0]
-        for axes, panel in zip(grid[0], panels, strict=False):
-            in_panel = printed[printed["panel"] == panel]
-            _draw_panel(axes, values[values["panel"] == panel], in_panel, rows, colours, marks)
-            axes.set(title=panel, xlabel="", ylabel="")
-            axes.tick_params(labelleft=axes is first)
-        if order:
-            _draw_in_order(grid[0][-1], values[values["panel"] == panels[0]], colours)
+        count = len(panels) + in_order
+        lines = ceil(count / _MOST_COLUMNS)
+        columns = ceil(count / lines)
+        height = 0.8 + lines * (0.7 + _ROW_INCHES * max(len(rows), 3 if in_order else 1))
+        size = (min(9.5, 2.5 + 2.9 * columns), height)
+        figure, grid = plt.subplots(
+            lines, columns, figsize=size, squeeze=False, layout="constrained"
+        )
+        for number, axes in enumerate(grid.flat):
+            if number < len(panels):
+                of_panel = [part[part["panel"] == panels[number]] for part in (values, printed)]
+                _draw_panel(axes, *of_panel, rows, colours, marks)
+                axes.set(title=panels[number], xlabel="", ylabel="")
+                axes.tick_params(labelleft=number % columns == 0)
+            elif number < count:
+                first = values[(values["panel"] == panels[0]) & (values["row"] == rows[0])]
+                _draw_in_order(axes, first, colours)
+                axes.set(title=f"{rows[0]}, in order", xlabel="repetition")
+            else:
+                axes.axis("off")
         # The legend's entries are lines without points.
-        for level, colour in colours.items():
-            first.plot([], [], "o", color=colour, label=f"here: {level}, one repetition")
-        for name, mark in marks.items():
-            label = f"{called}: {name}" if name else called
-            first.plot([], [], mark, mfc="none", mec=style.INK, label=label)
-        figure.suptitle(title)
+        first_axes = grid[0][0]
+        for side in sides:
+            label = f"here: {side}, one repetition"
+            first_axes.plot([], [], "o", color=colours[side], label=label)
+        for side in dict.fromkeys(printed["side"]):
+            first_axes.plot(
+                [], [], marks[side], mfc="none", mec=style.INK, label=f"the paper: {side}"
+            )
         figure.legend(loc="outside lower center", ncols=3)
     # A notebook would show an open figure a second time.
     plt.close(figure)
@@ -97,11 +177,18 @@ def _draw_panel(
         "palette": colours,
         "dodge": len(colours) > 1,
         "size": 4.5,
+        "alpha": 0.7,
+        "legend": False,
     }
-    sns.stripplot(values, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
+    # Rows by their numbers, because seaborn leaves out those without values.
+    numbered = values.assign(row=values["row"].map(rows.index))
+    order = range(len(rows))
+    sns.stripplot(numbered, x="value", y="row", orient="h", order=order, ax=axes, **dots)
+    axes.set(ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(order, rows)
     hollow: dict[str, Any] = {"mfc": "none", "mec": style.INK, "ms": 8, "zorder": 3}
     for point in iterate_rows(printed):
-        axes.plot(point.value, rows.index(point.row), marks[point.series], **hollow)
+        axes.plot(point.value, rows.index(point.row), marks[point.side], **hollow)
     # Logarithmic where values differ by several times, else from zero.
     drawn = [*values["value"], *printed["value"]]
     if drawn and min(drawn) > 0 and max(drawn) > 3 * min(drawn):
@@ -111,10 +198,9 @@ def _draw_panel(
 
 
 def _draw_in_order(axes: Axes, values: pd.DataFrame, colours: Mapping[str, str]) -> None:
-    for level, colour in colours.items():
-        for _, row in values[values["side"] == level].groupby("row", sort=False):
-            axes.plot(row["repetition"], row["value"], "o-", color=colour, ms=3.5, lw=0.7)
+    for side, of_side in values.groupby("side", sort=False):
+        numbers = range(1, len(of_side) + 1)
+        axes.plot(numbers, of_side["value"], "o-", color=colours[str(side)], ms=3.5, lw=0.7)
     low, high = values["value"].min(), values["value"].max()
     if low > 0:
         set_log_scale(axes, "y", low / 1.2, high * 1.2)
-    axes.set(title="In their order", xlabel="repetition")

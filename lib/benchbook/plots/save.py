@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -19,15 +19,19 @@ from matplotlib.figure import Figure
 from benchbook.files import suite_files
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
-from benchbook.plots.exhibit import Bars, ClaimSheet, Dots, Drawing, Exhibit, Lines
+from benchbook.plots.exhibit import (
+    DRAWING_FORMATS,
+    Bars,
+    ClaimSheet,
+    Dots,
+    Drawing,
+    Exhibit,
+    Lines,
+)
 from benchbook.plots.point_plots import draw_dots, draw_lines
 from benchbook.plots.sheet import fix_layout
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_LAYOUT, Layout
 from benchbook.results.views import format_csv
-
-DRAWING_FORMATS: Final = ("pdf", "svg", "png")
-DATA_FORMATS: Final = ("tex", "csv", "json")
-"""Formats of tables, and of a figure's points, caption and provenance."""
 
 
 def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
@@ -44,7 +48,7 @@ def draw_exhibit(exhibit: Exhibit, layout: Layout = REPORT_LAYOUT) -> Figure:
             case Bars():
                 figure = draw_bars(exhibit, layout)
             case None:
-                raise ValueError(f"{exhibit.title} is a table: it has no drawing")
+                raise ValueError(f"{exhibit.name} is a table: it has no drawing")
         fix_layout(figure)
     return figure
 
@@ -68,25 +72,30 @@ def save_exhibit(
     provenance
         As `benchbook.plots.provenance.describe_provenance` returns it.
     formats
-        Of `DRAWING_FORMATS` and `DATA_FORMATS`; a table has no drawings.
+        Of `DRAWING_FORMATS` and `benchbook.plots.exhibit.DATA_FORMATS`; a table has no drawings.
     layout
         Of the drawings.
     """
     # The digest of the data ties drawings and tables to their numbers.
     data = format_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
-    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
+    said = {"title": exhibit.name, "result": exhibit.result, "after": exhibit.after}
+    said = {name: text for name, text in said.items() if text}
+    about = {**said, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
     contents: dict[str, str | bytes] = {"csv": data}
     if "tex" in formats:
-        texts: dict[str, Any] = {"notes": exhibit.notes, "name": stem.name, "about": about}
+        texts: dict[str, Any] = {"name": stem.name, "about": about}
         if exhibit.drawing is None:
-            contents["tex"] = latex.write_table(exhibit.frame, exhibit.title, **texts)
+            contents["tex"] = latex.write_table(exhibit.frame, exhibit.caption, **texts)
         else:
             size: dict[str, Any] = {"width": layout.width, "wide": not layout.narrow}
-            contents["tex"] = latex.write_figure(exhibit.title, **texts, **size)
+            contents["tex"] = latex.write_figure(exhibit.caption, **texts, **size)
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)
+        # Only the report's page reads the artists' identifiers.
+        for artist in figure.findobj():
+            artist.set_gid(None)
         for kind in drawings:
             file = BytesIO()
             with style.use_style(layout):
@@ -115,7 +124,7 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
         figure = draw_exhibit(exhibit, layout)
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
-        svg = shrink_svg(file.getvalue().decode())
+        svg = shrink_svg(_name_marks(file.getvalue().decode()))
         suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
 
 
@@ -124,6 +133,12 @@ def fit_layout(drawing: Drawing, layout: Layout) -> Layout:
     if drawing.whole and not layout.narrow:
         return replace(layout, width=style.WHOLE_WIDTH)
     return layout
+
+
+def _name_marks(svg: str) -> str:
+    """Turn the identifiers of `sheet.write_gid` into attributes, which need not be unique."""
+    named = r'data-series="\1" data-source="\2" data-points="\3"'
+    return re.sub(r'id="([^"|]*)\|([^"|]*)\|([^"]*)"', named, svg)
 
 
 def shrink_svg(svg: str) -> str:

@@ -17,6 +17,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.offsetbox import TextArea
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
@@ -32,6 +33,9 @@ Weight: TypeAlias = Literal["normal", "bold"]
 
 REACH = 10.0
 """How far intervals are drawn, as a multiple of the marks: longer ones show no end."""
+
+KEY = "key"
+"""Stands for the points of a legend's entry in `write_gid`."""
 
 # Sizes of text, as multiples of its points.
 _LETTER_WIDTH: Final[dict[Weight, float]] = {"normal": 0.55, "bold": 0.61}
@@ -52,17 +56,20 @@ def start_sheet(
     """
     size, title_size = layout.rc["legend.fontsize"], layout.rc["figure.titlesize"]
     width = layout.width - 2 * _MARGIN_INCHES
-    title = notes = ""
+    title = subtitle = notes = ""
     if layout.titled:
-        title = wrap_text(exhibit.title, width, title_size, "bold")
-        sentences = ". ".join(note[0].upper() + note[1:] for note in exhibit.notes if note)
+        title = wrap_text(exhibit.result or exhibit.name, width, title_size, "bold")
+        if exhibit.result:
+            subtitle = wrap_text(exhibit.name, width, size)
+        parts = [*exhibit.notes, exhibit.after]
+        sentences = ". ".join(part[0].upper() + part[1:].rstrip(".") for part in parts if part)
         notes = wrap_text(f"{sentences}.", width, layout.small) if sentences else ""
     columns = _count_columns([str(handle.get_label()) for handle in handles], width, size)
 
     # The figure is as high as its panels and the texts above and below them.
     rows = math.ceil(len(handles) / columns)
     legend_inches = rows * 1.3 * _LINE_HEIGHT * size / 72
-    title_inches = estimate_height(title, title_size)
+    title_inches = estimate_height(title, title_size) + estimate_height(subtitle, size)
     texts = title_inches + legend_inches + estimate_height(notes, layout.small)
     figure = Figure(figsize=(layout.width, height + texts + 0.2), layout="constrained")
     legend = figure.legend(
@@ -78,8 +85,19 @@ def start_sheet(
         borderaxespad=0.3,
     )
     legend.get_title().set_linespacing(_LINE_HEIGHT)
+    if subtitle:
+        # Between the legend's title and its entries.
+        about = {"fontsize": size, "linespacing": _LINE_HEIGHT}
+        line = TextArea(subtitle, textprops=about)
+        line.set_figure(figure)
+        packed = legend.get_children()[0]
+        packed.get_children().insert(1, line)
+    for handle, mark, text in zip(handles, legend.legend_handles, legend.get_texts(), strict=True):
+        text.set_gid(handle.get_gid())
+        if mark:
+            mark.set_gid(handle.get_gid())
     if notes:
-        about: dict[str, Any] = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
+        about = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
         left = _MARGIN_INCHES / layout.width
         figure.supxlabel(notes, x=left, ha="left", color=style.FAINT, **about)
     return figure
@@ -145,10 +163,12 @@ def list_legend_handles(
         ink = style.SeriesStyle(style.INK, here.marker)
         handles.append(make_legend_mark("published", ink, size, filled=False))
     if published["value"].isna().any():
-        handles.append(Patch(label="published, as a bound", **style.BOUND_STYLE))
-    handles.append(make_legend_mark("here, mean and 99 % interval", here, size))
+        gid = write_gid("published", points=[KEY])
+        handles.append(Patch(label="published, as a bound", gid=gid, **style.BOUND_STYLE))
+    handles.append(make_legend_mark("here, mean and 99 % interval", here, size, name="here"))
     if (points["source"] == NOISY).any():
-        handles.append(make_legend_mark("noisy: busy machine", here, size, filled=False))
+        noisy = make_legend_mark("noisy: busy machine", here, size, name=NOISY, filled=False)
+        handles.append(noisy)
 
     # A series that did not run here is hollow and black, as a paper's numbers are.
     if several:
@@ -161,14 +181,43 @@ def list_legend_handles(
     return handles
 
 
+def write_gid(series: str, source: str = "", points: Iterable[object] = ()) -> str:
+    """Return the identifier of something drawn, from which the report's script knows what it is.
+
+    Parameters
+    ----------
+    series, source
+        Of the points; of a legend's entry only its series, or its source as the series.
+    points
+        The rows of the points in the exhibit's frame, in the order of their marks; `KEY` of a
+        legend's entry; none of a line or an interval.
+    """
+    return "|".join([series, source, " ".join(map(str, points))])
+
+
 def make_legend_mark(
-    label: str, look: style.SeriesStyle, size: float, *, filled: bool = True, line: bool = False
+    label: str,
+    look: style.SeriesStyle,
+    size: float,
+    *,
+    name: str = "",
+    filled: bool = True,
+    line: bool = False,
 ) -> Line2D:
-    """Return one legend entry, drawn as the marks are; `size` is that of a layout's marks."""
+    """Return one legend entry, drawn as the marks are.
+
+    Parameters
+    ----------
+    size
+        Of a layout's marks.
+    name
+        The series or source that it stands for; the label when empty.
+    """
     return Line2D(
         [],
         [],
         label=label,
+        gid=write_gid(name or label, points=[KEY]),
         color=look.colour,
         marker=look.marker,
         ls=look.dash if line else "none",
@@ -186,16 +235,19 @@ def draw_marks(
     size: float,
     *,
     hollow: bool = False,
+    gid: str | None = None,
 ) -> None:
     """Draw marks of one series: this machine's filled, a paper's hollow and on top of them.
 
     Noisy ones are hollow, too.
     """
     if not hollow:
-        axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5)
+        axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5, gid=gid)
         return
     edge: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.2 * size}
-    axes.plot(x, y, look.marker, color=look.colour, markersize=8.5 * size, zorder=4, **edge)
+    axes.plot(
+        x, y, look.marker, color=look.colour, markersize=8.5 * size, zorder=4, gid=gid, **edge
+    )
 
 
 def set_log_scale(

@@ -51,7 +51,7 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
             f"here: {describe_blocks(points['blocks'])}",
         ]
     drawing = Dots("in processes that it began / in others", rows, panels or [""], reference=1.0)
-    title = f"{study}: what going first in a process costs"
+    title = "what going first in a process costs"
     return Exhibit(title, points, tuple(notes), drawing)
 
 

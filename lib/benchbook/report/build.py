@@ -206,7 +206,8 @@ def render_page(notebook: Path, title: str) -> str:
     _name_pages(executed.cells)
 
     # The page's policy allows only these two scripts, by their digests.
-    own = [(TEMPLATE / name).read_text(encoding="utf-8") for name in ("tables.js", "page.js")]
+    names = ("tables.js", "page.js", "figures.js")
+    own = [(TEMPLATE / name).read_text(encoding="utf-8") for name in names]
     scripts = [load_table_script(), "".join(own)]
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     resources = {

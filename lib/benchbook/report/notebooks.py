@@ -1,16 +1,19 @@
 """What a study's notebook shows.
 
-Begin with `show_answer`, the ratios of its run. `show_values` writes all values in readable units,
-and `draw_sizes` draws the ratios at several sizes.
+Begin with `show_answer`, the ratios of its run. `draw_beside_paper` draws its repetitions and the
+paper's numbers, `draw_sizes` its ratios at several sizes. `show_values` writes all values in
+readable units, and `show_code` shows the code that is timed.
 """
 
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 import pandas as pd
 from IPython.display import Image, Markdown
@@ -31,7 +34,7 @@ from benchbook.plots.points import frame_points, join_points, select_rows
 from benchbook.plots.ratio_plot import RATIO_METRICS, name_a_over_b
 from benchbook.results.folder import join_cell
 from benchbook.results.schema import ALTERNATING_COLUMNS
-from benchbook.studies.cell import NOISE_ATTRIBUTE, ParametersT
+from benchbook.studies.cell import NOISE_ATTRIBUTE, ParametersT, iterate_repetitions
 from benchbook.studies.study import Study
 from benchbook.text.names import LANGUAGES, name_metric
 from benchbook.text.number_format import (
@@ -42,6 +45,9 @@ from benchbook.text.number_format import (
     format_parts,
     format_quantity,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _GROUP_COLUMNS: Final = (
     "database",
@@ -108,8 +114,7 @@ def show_answer(
     other
         A second run, where one run has only one side of the ratio.
     """
-    parameters = study.Parameters.of(own)
-    runs = [NotebookRun(parameters, observations), *([other] if other else [])]
+    runs = _list_runs(study, observations, own, other)
     comparisons = _compare(study, runs)
     if not comparisons:
         return _to_markdown("**No ratio:** this run has only one side of the question.")
@@ -132,6 +137,17 @@ def show_answer(
     noise = [run.rows.attrs.get(NOISE_ATTRIBUTE) for run in runs]
     said = [_write_noise(words) for words in noise if words is not None]
     return _to_markdown("\n\n".join([*dict.fromkeys(said), "\n".join(lines), caption]))
+
+
+def _list_runs(
+    study: Study[ParametersT],
+    observations: pd.DataFrame,
+    own: Mapping[str, Any],
+    other: NotebookRun[ParametersT] | None,
+) -> list[NotebookRun[ParametersT]]:
+    """Return the notebook's run, and the other one if there is one."""
+    run = NotebookRun(study.Parameters.of(own), observations)
+    return [run, other] if other else [run]
 
 
 def _write_noise(words: str) -> str:
@@ -181,8 +197,15 @@ def _write_comparisons(
     return lines
 
 
-def show_values(observations: pd.DataFrame) -> Styler:
-    """Return a run's measured quantities, one line each, in units with few digits."""
+def show_values(
+    observations: pd.DataFrame, other: NotebookRun[ParametersT] | None = None
+) -> Styler:
+    """Return the measured quantities of a run, and of the other one if there is one.
+
+    There is one line per quantity, in units with few digits.
+    """
+    if other:
+        observations = pd.concat([observations, other.rows])
     # One line per combination of levels; columns with one level only are left out.
     present = [name for name in _GROUP_COLUMNS if name in observations]
     varying = {name for name in present if observations[name].nunique() > 1}
@@ -228,6 +251,63 @@ def show_table(table: pd.DataFrame) -> Styler:
     return _align(table, texts).format(write, na_rep="")
 
 
+def draw_beside_paper(
+    study: Study[ParametersT],
+    observations: pd.DataFrame,
+    own: Mapping[str, Any],
+    other: NotebookRun[ParametersT] | None = None,
+    *,
+    metrics: Sequence[str] = (),
+    in_order: bool = False,
+) -> "Figure":
+    """Draw each repetition of a run as a dot, and what the paper prints of the same hollow.
+
+    Parameters
+    ----------
+    study, observations, own, other
+        As of `show_answer`.
+    metrics
+        What is drawn, one panel each; when empty, what the paper prints.
+    in_order
+        Whether to draw the first row again in the order of repetitions, for warm-up and drift.
+    """
+    # Imported here, because matplotlib is slow to import and other cells need no figure.
+    from benchbook.plots import repetitions
+
+    runs = _list_runs(study, observations, own, other)
+    points = repetitions.collect_repetitions(_analyse(study, runs).studies[study.name], metrics)
+    return repetitions.draw_repetitions(points, in_order=in_order)
+
+
+def show_beside_paper(
+    study: Study[ParametersT],
+    observations: pd.DataFrame,
+    own: Mapping[str, Any],
+    other: NotebookRun[ParametersT] | None = None,
+) -> Styler:
+    """Return the means of what `draw_beside_paper` draws, and the paper's numbers."""
+    from benchbook.plots import repetitions
+
+    runs = _list_runs(study, observations, own, other)
+    points = repetitions.collect_repetitions(_analyse(study, runs).studies[study.name])
+    columns = points["side"] + points["source"].map({"here": ", mean", "paper": ", the paper"})
+    keys = [points["panel"].rename("quantity"), points["row"].rename("of"), columns]
+    means = points["value"].groupby(keys, sort=False).mean().unstack()
+    return show_table(means.rename_axis(columns=None).reset_index())
+
+
+def show_code(*functions: Callable[..., object]) -> Markdown:
+    """Return the code of functions, such as the loop that is timed, with links to their files."""
+    parts = []
+    for function in functions:
+        lines, first = inspect.getsourcelines(function)
+        file = os.path.relpath(inspect.getfile(function), Path.cwd())
+        name = f"{function.__module__}.{function.__qualname__}"
+        code = textwrap.dedent("".join(lines))
+        parts.append(f"[`{name}`]({file}), line {first}:\n\n```python\n{code}```")
+    return _to_markdown("\n\n".join(parts))
+
+
 def draw_sizes(
     study: Study[ParametersT],
     own: Mapping[str, Any],
@@ -251,8 +331,9 @@ def draw_sizes(
     """
     few = {"repetitions": MIN_BLOCKS}
     rows: list[Comparison] = []
-    for n in sizes:
-        # Each run would print that it ended.
+    for place in iterate_repetitions(len(sizes), "size"):
+        n = sizes[place]
+        # Each run would show its own progress.
         with capture_output():
             runs = [measure_other(study, own, n=n, **few)]
             if other:
@@ -278,7 +359,7 @@ def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Compari
     Parameters
     ----------
     rows, papers
-        The comparisons of this process, and those with a ratio that the paper prints.
+        The comparisons of this process, and those with a ratio of the paper's numbers.
     """
     # Imported here, because matplotlib is slow to import and other cells need no figure.
     from benchbook.plots.save import draw_exhibit
@@ -293,7 +374,7 @@ def _draw_ratios(slug: str, rows: Sequence[Comparison], papers: Sequence[Compari
     drawing = Lines(("n", axis), sorted({*points["level"]}), panels)
     notes = [f"here: {MIN_BLOCKS} repetitions in one process: no verdict"]
     if not papers:
-        notes.append("the paper prints no ratio of these")
+        notes.append("the paper prints no numbers for these")
     figure = draw_exhibit(Exhibit(f"{slug}: the ratio over n", points, tuple(notes), drawing))
     for axes in figure.axes[len(panels) :]:
         axes.axis("off")
@@ -324,11 +405,16 @@ def _compare_reference(slug: str) -> list[Comparison]:
 def _compare(
     study: Study[ParametersT], runs: Iterable[NotebookRun[ParametersT]]
 ) -> list[Comparison]:
-    """Return the ratios of runs in this process; each repetition is taken as a block."""
-    table = pd.concat([_join_levels(study, run) for run in runs])
-    rows = Analysis.from_observations(table.assign(block=table["repetition"])).tables
+    """Return the ratios of runs in this process."""
+    rows = _analyse(study, runs).tables
     ratios = [row for row in rows if row.kind == "ratio" and row.metric in RATIO_METRICS]
     return [row for row in ratios if row.estimate > 0]
+
+
+def _analyse(study: Study[ParametersT], runs: Iterable[NotebookRun[ParametersT]]) -> Analysis:
+    """Return the analysis of runs in this process; each repetition is taken as a block."""
+    table = pd.concat([_join_levels(study, run) for run in runs])
+    return Analysis.from_observations(table.assign(block=table["repetition"]))
 
 
 def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd.DataFrame:
@@ -345,7 +431,7 @@ def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd
     known |= parameters.as_columns()
     known |= {
         "study": study.name,
-        "cell_id": str(levels.get("database", study.name)),
+        "cell_id": parameters.as_json(),
         "block": 0,
         "state": "done",
         "host": "here",

@@ -6,7 +6,7 @@ display something in the notebook; those that begin with ``render`` return it.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, log
 from pathlib import Path
 from typing import Any, Final
@@ -43,15 +43,16 @@ from benchbook.report.text import (
     describe_aa_checks,
     describe_progress,
     escape_markdown,
+    list_point_values,
     write_answer,
     write_headlines,
     write_languages,
-    write_point_values,
     write_provenance,
 )
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_count, format_tick
+from benchbook.text.sentences import TERMS
 
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
@@ -64,6 +65,9 @@ _UNCOUNTED_COLUMNS: Final = {
     "why": "Why nothing that could be measured would speak for or against it",
 }
 """The columns of facts and of claims that are not testable."""
+
+_MAX_VALUES: Final = 100
+"""Values of a figure that are in its description."""
 
 _NOISY_ROWS: Final = (
     "Hollow, noisy: other programs were busy in some blocks, and fewer than five others ran. "
@@ -92,6 +96,7 @@ def show_overview(merged: MergedRun) -> None:
     overview = overview.replace('id="overview"', 'id="overview-drawn"')
     leads = _render(
         "leads",
+        terms=TERMS,
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),
         overview=Markup(overview),
@@ -319,7 +324,7 @@ def render_claims(
     comparisons
         Of all claims.
     reference
-        Verdicts of the reference run, shown beside; None: they are not shown.
+        Verdicts of the reference run, shown where they differ; None: they are not shown.
     """
     # A line per claim, by verdict.
     notes = claim_lines.number_notes(comparisons, claims)
@@ -349,6 +354,7 @@ def render_claims(
         axis=ratios.most_common(1)[0][0] if ratios else "",
         differs=len(ratios) > 1,
         ticks=ticks,
+        terms=TERMS,
         reference=in_reference,
     )
 
@@ -397,7 +403,8 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
 
     missing = {column: [""] for column in ("value", "low", "high")}
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=missing)
-    sentences = ". ".join(note[0].upper() + note[1:] for note in notes if note)
+    notes.append(about.get("after", ""))
+    sentences = ". ".join(note[0].upper() + note[1:].rstrip(".") for note in notes if note)
 
     # A drawing for each layout of the page. The committed run has one of each figure.
     page = folder / exhibits.PAGE_FOLDER
@@ -411,12 +418,21 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
         "figure",
         name=name,
         title=about["title"],
+        result=about.get("result", ""),
         whole="_" not in name or name in exhibits.GRIDS or exhibits.VERDICT_FIGURE.search(name),
-        values=write_point_values(points),
+        values=list_point_values(points),
+        most=_MAX_VALUES,
+        command=_write_figure_command(name, about) if name in exhibits.FIGURES else "",
         provenance=write_provenance(about),
         notes=f"{sentences}." if sentences else "",
         **drawings,
     )
+
+
+def _write_figure_command(name: str, about: Mapping[str, Any]) -> str:
+    """Return the command that writes a figure for a manuscript."""
+    run = "--reference" if about["reference"] else f"--profile {about['profile']}"
+    return f"benchbook figure {name} {run}"
 
 
 def encode_drawing(svg: str) -> str:

@@ -51,7 +51,7 @@ _T_TEST_COLUMNS: Final = (
     ("Claim", "text"),
     ("Comparison", "text"),
     ("Here (99 %)", "here"),
-    ("Printed", "published"),
+    ("The paper's", "published"),
     ("SE", ""),
     ("t", ""),
     ("df", ""),

@@ -50,9 +50,6 @@ _FINDING_KINDS: Final = {
     "misprint": "misprints",
 }
 
-_MAX_POINTS: Final = 100
-"""Points of a figure that are written out; the data has them all."""
-
 
 def escape_markdown(text: str) -> str:
     """Return a text for a sentence in Markdown, where each of its signs means itself."""
@@ -102,10 +99,16 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     evidence = [
         claim.words,
         f"99 % interval {interval[0].strip('()')}" if interval else "",
-        f"printed {line.printed}" if line.printed else "the paper prints no ratio",
+        line.paper or "the paper prints no such numbers",
+        line.size,
         line.measured,
         line.place,
     ]
+    if merged.reference:
+        reference = write_line(exhibits.judge_headline(merged.reference, study))
+        place = f" at {reference.place}" if reference.place != line.place else ""
+        if reference.here:
+            evidence.append(f"in the reference run {reference.here}{place}")
     return replace(
         headline,
         before=before,
@@ -165,6 +168,15 @@ def describe_cells(merged: MergedRun) -> str:
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
     text = f"Profile `{merged.profile}`: {cells}; {table['Values'].sum():,} values. "
+    if merged.is_reference:
+        text = (
+            f"**{done:,} cells** of the profile `{merged.profile}` were measured: "
+            f"{table['Values'].sum():,} values. It plans {total:,}, and adds a block only where a "
+            "claim is undecided: what is decided is not measured again. Several versions of the "
+            "code measured them. A cell has the version number of all that times it, and blocks of "
+            "different numbers count together only where `grid/pooled.yaml` says why the same is "
+            "timed. "
+        )
     if merged.beyond:
         verb = "is" if merged.beyond == 1 else "are"
         cells = format_count(merged.beyond, "finished cell")
@@ -353,17 +365,20 @@ def write_provenance(about: Mapping[str, Any]) -> str:
     return f"{line} {left_out[:1].upper()}{left_out[1:]}." if left_out else line
 
 
-def write_point_values(points: pd.DataFrame) -> str:
-    """Return the values that a figure shows, each of this machine with its interval."""
+def list_point_values(points: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return each point of a figure in words: where it is, and its value.
+
+    This machine's has its interval and its blocks.
+    """
     texts = []
-    for row in iterate_rows(points.head(_MAX_POINTS)):
+    for row in iterate_rows(points):
         where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
         unit = "" if row.unit == "ratio" else str(row.unit)
         if isnan(row.value):
             value = f"bounds ({format_bounds(row.low, row.high)}) {unit}".rstrip()
         else:
             value = format_estimate(row.value, row.low, row.high, unit)
-        texts.append(f"{where}: {row.source} {value}")
-    if len(points) > _MAX_POINTS:
-        texts.append(f"and {len(points) - _MAX_POINTS} more, in the data")
-    return "; ".join(texts)
+        if row.blocks:
+            value = f"{value}, {format_count(int(row.blocks), 'block')}"
+        texts.append((where, f"{row.source} {value}"))
+    return texts

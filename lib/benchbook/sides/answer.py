@@ -20,8 +20,6 @@ from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots.exhibit import Dots, Exhibit
 from benchbook.plots.points import frame_points
-from benchbook.plots.save import draw_exhibit, shrink_svg
-from benchbook.plots.style import Layout, use_style
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.commands import METRICS
@@ -29,6 +27,12 @@ from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
+
+SLOW_RUN: Final = 1.5
+"""A run that takes longer than the median of its side and block by this factor is slow."""
+
+MANY_RUNS: Final = 0.1
+"""The share of slow runs from which on the answer says so."""
 
 
 class NoBlocksError(LookupError):
@@ -132,6 +136,10 @@ class SidesAnswer:
 
     def _repr_html_(self) -> str:
         """Return the answer with its figure and table, as a notebook shows it."""
+        # Here, because matplotlib is slow to import, and the answer's text does without.
+        from benchbook.plots.save import draw_exhibit, shrink_svg
+        from benchbook.plots.style import Layout, use_style
+
         layout = Layout(titled=False)
         figure, drawn = draw_exhibit(self.make_exhibit(), layout), BytesIO()
         with use_style(layout):
@@ -196,8 +204,9 @@ def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) ->
     """Return the answer of a question from the rows of `read_blocks`, as `read_answer` does."""
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
-        known = ", ".join(_list_names(frame)) or "none yet"
-        raise NoBlocksError(f"no blocks of {name!r} are here: the names are {known}")
+        known = ", ".join(_list_names(frame))
+        others = f"the names are {known}" if known else "nothing was compared yet"
+        raise NoBlocksError(f"no blocks of {name!r} are here: {others}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
     same = chosen[chosen["code_hash"] == (digest or newest["code_hash"])]
     notes = []
@@ -266,9 +275,16 @@ def _compare_sides(
         for letter in [*sides][1:]:
             of_a, of_b = means[letter], means[LETTERS[0]]
             comparisons.append(_compare(letter, LETTERS[0], metric, of_a, of_b, **shared))
+    times = frame[frame["metric"] == "wall_time"]
+
+    # Runs that are slow for their side and block.
+    medians = times.groupby(["key", "own_level"])["value"].transform("median")
+    shares = (times["value"] > SLOW_RUN * medians).groupby(times["own_level"]).mean()
+    for letter, share in shares[shares >= MANY_RUNS].items():
+        slow = f"{100 * share:.0f} % of the runs take over {SLOW_RUN:g} times as long as the median"
+        notes += (f"{letter}: {slow} of their block.",)
 
     # Of the times of the first side: one arm over the other, and first turns over later ones.
-    times = frame[frame["metric"] == "wall_time"]
     first = times[times["own_level"] == LETTERS[0]]
     arms = first.pivot_table("value", "key", "arm", "mean")
     check = _compare("A again", "A", "wall_time", arms["b"], arms["a"], **shared)

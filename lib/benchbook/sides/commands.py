@@ -19,10 +19,14 @@ from typing import Any, Final
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.servers import processes
 from benchbook.sides import launcher
-from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
-
-TIMEOUT_S: Final = 600.0
-"""Seconds after which a run is given up."""
+from benchbook.sides.question import (
+    LETTERS,
+    TIMEOUT_S,
+    SideRun,
+    SidesError,
+    SidesQuestion,
+    digest_values,
+)
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
 """What a run of a command has."""
@@ -38,10 +42,10 @@ class CommandRunner:
     ----------
     commands
         One text per side, split into words as a shell does, but run without one.
-    environment
-        The user's variables.
     setup
         A command that runs once before each block, untimed.
+    prepare
+        A command that runs before each run, untimed.
     check
         Whether all sides must print the same.
     timeout_s
@@ -53,17 +57,17 @@ class CommandRunner:
     def __init__(
         self,
         commands: Sequence[str],
-        environment: Mapping[str, str],
         *,
         setup: str | None = None,
+        prepare: str | None = None,
         check: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self._words = [split_command(command) for command in commands]
-        self._setup = split_command(setup) if setup else None
-        self._environment = environment
-        self._check = check
-        self._timeout_s = timeout_s
+        self.words = [split_command(command) for command in commands]
+        self.setup = split_command(setup) if setup else []
+        self.prepare = split_command(prepare) if prepare else []
+        self.check = check
+        self.timeout_s = timeout_s
 
     @contextmanager
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
@@ -73,17 +77,16 @@ class CommandRunner:
                 process = processes.spawn(
                     # Without the module `site` it is smaller.
                     [*processes.PYTHON, "-S", str(launcher.__file__)],
-                    env=self._environment,
+                    env=dict(os.environ),
                     stdin=-1,
                     stdout=-1,
                     stderr=log,
                     death_signal=signal.SIGTERM,
                 )
             try:
-                output = folder / "printed" if self._check else None
-                block = CommandBlock(process, self._words, folder, output, self._timeout_s)
-                if self._setup:
-                    block.run_words("the setup", self._setup)
+                block = CommandBlock(self, process, folder)
+                if self.setup:
+                    block.run_words("the setup", self.setup)
                 yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)
@@ -92,25 +95,19 @@ class CommandRunner:
 class CommandBlock:
     """Runs the commands of one block, one after the other, by its launcher."""
 
-    def __init__(
-        self,
-        process: Any,
-        words: Sequence[Sequence[str]],
-        folder: Path,
-        output: Path | None,
-        timeout_s: float,
-    ) -> None:
+    def __init__(self, runner: CommandRunner, process: Any, folder: Path) -> None:
+        self._runner = runner
         self._process = process
-        self._words = words
         self._errors = folder / "errors"
         # The file with what a command prints; None: it is not read.
-        self._output = output
-        self._timeout_s = timeout_s
+        self._output = folder / "printed" if runner.check else None
         self._printed: dict[str, int] = {}
 
     def run_side(self, side: int) -> SideRun:
         """Run a command; raises `SidesError` when it fails, hangs or prints something else."""
-        reply = self.run_words(LETTERS[side], self._words[side])
+        if self._runner.prepare:
+            self.run_words("what prepares a run", self._runner.prepare)
+        reply = self.run_words(LETTERS[side], self._runner.words[side])
         if self._output:
             self._compare_printed(side, self._output)
         values = {metric: float(reply[metric]) for metric in METRICS}
@@ -119,7 +116,7 @@ class CommandBlock:
     def run_words(self, name: str, words: Sequence[str]) -> Mapping[str, Any]:
         """Run a command and return the launcher's reply; raises `SidesError` when it fails."""
         files = {"output": str(self._output or os.devnull), "errors": str(self._errors)}
-        request = {"words": words, "timeout_s": self._timeout_s, **files}
+        request = {"words": words, "timeout_s": self._runner.timeout_s, **files}
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
@@ -132,7 +129,7 @@ class CommandBlock:
 
     def _describe_failure(self, reply: Mapping[str, Any]) -> str:
         if reply["status"] is None:
-            return f"did not end within {self._timeout_s:g} s: it was killed"
+            return f"did not end within {self._runner.timeout_s:g} s: it was killed"
         lines = self._errors.read_text(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         status = reply["status"]
@@ -165,14 +162,17 @@ def split_command(command: str) -> list[str]:
     return words
 
 
-def describe_commands(commands: Sequence[str], setup: str | None = None) -> SidesQuestion:
+def describe_commands(
+    commands: Sequence[str], setup: str | None = None, prepare: str | None = None
+) -> SidesQuestion:
     """Return commands as a question, which their digest names.
 
     The digest includes the working folder, and the programs and files that commands name.
     """
-    split = [split_command(command) for command in [*commands, *([setup] if setup else [])]]
+    untimed = [command for command in (setup, prepare) if command]
+    split = [split_command(command) for command in [*commands, *untimed]]
     programs = [shutil.which(words[0]) for words in split]
     files = [word for word in chain.from_iterable(split) if Path(word).is_file()]
     contents = [digest_file(Path(word)) for word in files]
-    digest = digest_values(commands, setup, str(Path.cwd()), programs, contents)
+    digest = digest_values(commands, setup, prepare, str(Path.cwd()), programs, contents)
     return SidesQuestion(f"commands-{digest[:8]}", commands, digest)

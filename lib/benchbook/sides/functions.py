@@ -20,7 +20,14 @@ from benchbook.files.suite_files import TemporaryFolder
 from benchbook.measure import make_client_meters, time_action
 from benchbook.measure.timing import CLOCK_RESOLUTION, clock
 from benchbook.servers import processes
-from benchbook.sides.question import LETTERS, SideRun, SidesError, SidesQuestion, digest_values
+from benchbook.sides.question import (
+    LETTERS,
+    TIMEOUT_S,
+    SideRun,
+    SidesError,
+    SidesQuestion,
+    digest_values,
+)
 
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 """What calls of a function have; the memory of their process belongs to all sides."""
@@ -40,6 +47,8 @@ class FunctionRunner:
         Called once per block and side, untimed.
     check
         Takes the answers of the first side and of another one, and returns whether they agree.
+    timeout_s
+        Seconds after which a run is given up, or the setup with the first calls.
     """
 
     operation = "call"
@@ -49,11 +58,13 @@ class FunctionRunner:
         functions: Sequence[Callable[..., object]],
         setup: Callable[[], object] | None = None,
         check: Callable[[Any, Any], object] | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         # Here, because only functions need it.
         import cloudpickle
 
         self._pickled: bytes = cloudpickle.dumps((functions, setup, check))
+        self._timeout_s = timeout_s
 
     @contextmanager
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
@@ -69,18 +80,22 @@ class FunctionRunner:
                     stderr=log,
                 )
             try:
-                _ask(ours, "paths", sys.path)
-                _ask(ours, "functions", self._pickled)
-                yield partial(_ask, ours, "run")
+                ask = partial(_ask, ours, self._timeout_s)
+                ask("paths", sys.path)
+                ask("functions", self._pickled)
+                yield partial(ask, "run")
             finally:
                 # With SIGKILL the processes that the functions started end, too.
                 processes.stop(process, signal.SIGKILL)
 
 
-def _ask(channel: "Connection[Any, Any]", request: str, value: object) -> Any:
+def _ask(channel: "Connection[Any, Any]", timeout_s: float, request: str, value: Any) -> Any:
     """Return the answer of the process that calls functions, or raise `SidesError`."""
     try:
         channel.send((request, value))
+        if not channel.poll(timeout_s):
+            name = LETTERS[value] if request == "run" else "a first call"
+            raise SidesError(f"{name} did not end within {timeout_s:g} s: it was killed")
         answer, failure = channel.recv()
     except (EOFError, OSError) as error:
         raise SidesError("the process that called the functions was killed") from error

@@ -15,9 +15,12 @@ VERSION: Final = 1
 LETTERS: Final = "ABCDEFGH"
 """The names of the sides in their order; the first is the one that the others are compared with."""
 
-
 SMALLEST: Final = 0.05
 """The smallest difference that matters, as a share, unless another one is given."""
+
+
+TIMEOUT_S: Final = 600.0
+"""Seconds after which a run is given up, unless another time is given."""
 
 
 class SidesError(RuntimeError):

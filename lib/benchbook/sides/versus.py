@@ -1,16 +1,15 @@
 """Measuring any two sides, for `benchbook.versus` and the command of that name."""
 
 import operator
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchbook.results import folder
 from benchbook.sides.answer import SidesAnswer, read_answer
-from benchbook.sides.commands import TIMEOUT_S, CommandRunner, describe_commands
+from benchbook.sides.commands import CommandRunner, describe_commands
 from benchbook.sides.functions import FunctionRunner, describe_functions
 from benchbook.sides.measurement import measure_blocks
-from benchbook.sides.question import LETTERS, SideRunner, SidesQuestion
+from benchbook.sides.question import LETTERS, TIMEOUT_S, SideRunner, SidesQuestion
 
 
 def compare_sides(
@@ -18,24 +17,20 @@ def compare_sides(
     *,
     name: str | None,
     setup: Any,
+    prepare: str | None = None,
     check: bool | Callable[[Any, Any], object],
     blocks: int,
     smallest: float,
     waits: bool,
     timeout_s: float = TIMEOUT_S,
-    environment: Mapping[str, str] | None = None,
     show: Callable[[str], None] = lambda _: None,
 ) -> SidesAnswer:
     """Measure blocks and return the answer of all blocks of the question.
 
-    Most parameters are those of `benchbook.versus`.
+    The other parameters are those of `benchbook.versus`.
 
     Parameters
     ----------
-    timeout_s
-        Seconds after which a command is given up.
-    environment
-        The commands' variables; None: those of this process.
     show
         Called with a line on what is done at present.
     """
@@ -52,14 +47,16 @@ def compare_sides(
     if commands and functions:
         raise ValueError("a command and a function cannot be compared")
     if commands:
-        content = describe_commands(commands, setup)
-        variables = dict(os.environ) if environment is None else environment
+        content = describe_commands(commands, setup, prepare)
         runner: SideRunner = CommandRunner(
-            commands, variables, setup=setup, check=bool(check), timeout_s=timeout_s
+            commands, setup=setup, prepare=prepare, check=bool(check), timeout_s=timeout_s
         )
+    elif prepare:
+        raise ValueError("prepare is for commands: functions have a setup")
     else:
         content = describe_functions(functions, setup)
-        runner = FunctionRunner(functions, setup, operator.eq if check is True else check or None)
+        agree = operator.eq if check is True else check or None
+        runner = FunctionRunner(functions, setup, agree, timeout_s)
     question = SidesQuestion(name or content.name, content.sides, content.digest, smallest)
     # Nothing else is measured meanwhile.
     with folder.lock_folder():

@@ -56,7 +56,7 @@ from benchbook.results.schema import (
 )
 from benchbook.servers import networks
 from benchbook.studies.assigned_names import find_unknown_names
-from benchbook.text.number_format import format_count
+from benchbook.text.number_format import format_count, format_duration
 from benchbook.text.suggestions import suggest_name
 
 if TYPE_CHECKING:
@@ -391,11 +391,16 @@ def order_turns(turns: Iterable[T], repetition: int) -> list[T]:
     return [*turns] if repetition % 2 == 0 else [*turns][::-1]
 
 
-def iterate_repetitions(count: int) -> Iterator[int]:
+def iterate_repetitions(count: int, noun: str = "repetition") -> Iterator[int]:
     """Yield the numbers of the repetitions; a notebook that is run by hand shows them meanwhile.
 
-    It shows the next one between timed passes, at most twice a second. For a runner nothing is
-    shown.
+    It shows the next one and the time left between timed passes, at most twice a second. For a
+    runner nothing is shown.
+
+    Parameters
+    ----------
+    noun
+        What is counted.
     """
     ipython = sys.modules.get("IPython")
     if not ipython or not ipython.get_ipython() or RESULT_VARIABLE in os.environ:
@@ -405,18 +410,22 @@ def iterate_repetitions(count: int) -> Iterator[int]:
     from IPython.display import display
 
     output: Any = None
-    latest = 0.0
-    for repetition in range(count):
+    start = latest = time.monotonic()
+    for number in range(count):
         now = time.monotonic()
-        if now - latest > 0.5:
-            latest, line = now, {"text/plain": f"repetition {repetition + 1} of {count}"}
+        if output is None or now - latest > 0.5:
+            latest, line = now, f"{noun} {number + 1} of {count}"
+            if number:
+                left_s = (now - start) / number * (count - number)
+                line += f", about {format_duration(max(1, left_s))} left"
+            shown = {"text/plain": line}
             if output is None:
-                output = display(line, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+                output = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             else:
-                output.update(line, raw=True)
-        yield repetition
+                output.update(shown, raw=True)
+        yield number
     if output is not None:
-        output.update({"text/plain": f"{format_count(count, 'repetition')} measured"}, raw=True)
+        output.update({"text/plain": f"{format_count(count, noun)} measured"}, raw=True)
 
 
 class Rows:

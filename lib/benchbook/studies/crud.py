@@ -83,10 +83,9 @@ from benchbook.studies.cell_database import (
 from benchbook.studies.study import RecordCheck, Study
 from benchbook.studies.update import (
     UpdateCheck,
-    change_text,
-    find_text_path,
+    change_value,
+    find_updated_field,
     make_change,
-    read_text,
 )
 
 if TYPE_CHECKING:
@@ -230,8 +229,8 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
 
 
 def checks(parameters: Parameters) -> list[RecordCheck]:
-    """Return the checks of a user's records: a text can be changed, and arrays can be tables."""
-    checks: list[RecordCheck] = [UpdateCheck()]
+    """Return the checks of a user's records: one field can change, and arrays can be tables."""
+    checks: list[RecordCheck] = [UpdateCheck(parameters.language)]
     if parameters.arrays == "table":
         checks.append(ArraysCheck())
     return checks
@@ -392,7 +391,7 @@ def _run_on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
     head = {
         **_describe_schema(data.schema),
         "group": _find_group_field(data.schema),
-        "text": find_text_path(data.schema),
+        "text": find_updated_field(data.schema).path,
         "change": make_change(data.schema, data.records),
         "parents": parents,
     }
@@ -468,11 +467,11 @@ class _CrudRepetition:
             return dict.fromkeys(records, change), partial(adapter.update_all, change)
         # Records are changed in the order in which the database returns their ids.
         ids = adapter.list_ids() if self.database.roles else records
-        path = find_text_path(schema)
+        field = find_updated_field(schema)
         changes = {}
         for key in ids:
-            text = read_text(records[key], path)
-            changes[key] = change_text(records[key], path, f"*{text[::-1]}")
+            value = change_value(field.read(records[key]))
+            changes[key] = field.write(records[key], value)
         return changes, partial(_update_each, adapter, changes)
 
     def _select(self, expected: Mapping[str, Record]) -> None:

@@ -73,13 +73,7 @@ from benchbook.studies.cell_database import (
 )
 from benchbook.studies.language_cell import plan_processes
 from benchbook.studies.study import Study
-from benchbook.studies.update import (
-    UpdateCheck,
-    change_text,
-    find_text_path,
-    make_change,
-    read_text,
-)
+from benchbook.studies.update import UpdateCheck, find_updated_field, make_change
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,7 +244,7 @@ STUDY: Final = Study(
     dataset=lambda parameters: parameters.name_dataset(f"wide-{parameters.attributes}"),
     deployment=lambda _: ("mongodb", "single"),
     modules=modules,
-    checks=lambda _: [UpdateCheck()],
+    checks=lambda parameters: [UpdateCheck(parameters.language)],
     outputs={
         (operation, "client", metric)
         for operation, metric in product(OPERATIONS, (*METRICS, *MEMORY, "heap_change"))
@@ -265,13 +259,17 @@ def _generate_data(parameters: Parameters) -> Dataset:
 
 
 def _make_changes(parameters: Parameters, data: Dataset) -> list[Record]:
-    """Return the changed fields of each update of a repetition: each writes another text."""
+    """Return the changed fields of each update of a repetition: each writes another value."""
     change = make_change(data.schema, data.records)
     if parameters.calls == "single" or parameters.process == "operation":
         return [change]
-    path = find_text_path(data.schema)
-    text = read_text(change, path)
-    return [change_text(change, path, f"{text} {number:02}") for number in range(1, UPDATES + 1)]
+    field = find_updated_field(data.schema)
+    first = field.read(change)
+    changes = []
+    for number in range(1, UPDATES + 1):
+        value = f"{first} {number:02}" if isinstance(first, str) else first + number
+        changes.append(field.write(change, value))
+    return changes
 
 
 def _count_deletes(parameters: Parameters) -> int:

@@ -10,6 +10,9 @@ from typing import Final
 from benchbook.text.names import name_metric, write_terms
 from benchbook.text.number_format import format_count, format_interval, format_number
 
+NEAR_PARITY: Final = "more blocks will hardly decide it: the estimate is too near no difference"
+"""What is said of an undecided comparison whose estimate is within `PARITY_WITHIN` of 1."""
+
 NOISY_NOTE: Final = "noisy: no verdict"
 """The note beside a ratio of noisy blocks."""
 
@@ -23,6 +26,12 @@ VERDICT_MEANINGS: Final = {
     "not run": "none of its comparisons ran here",
 }
 """The meaning of each verdict on a claim."""
+
+TERMS: Final = (
+    "A claim has one comparison or several: each is for it, against it or open. A block is one "
+    "pass over all cells; a machine-day has the blocks of one machine on one date."
+)
+"""What a reader has to know before counts of comparisons, blocks and machine-days."""
 
 _TIME_PHRASE: Final = "took {} times as long as"
 _RATIO_PHRASES: Final = {
@@ -66,14 +75,25 @@ def write_interval(value: float, low: float, high: float, unit: str = "", sign: 
     return f"99 % interval {ends}" if ends else "no interval"
 
 
-def write_printed(published: float) -> str:
-    """Return the paper's ratio; empty where it prints none."""
+def write_published(published: float) -> str:
+    """Return the ratio of a paper's numbers; empty without one."""
     return "" if isnan(published) else format_number(published)
 
 
+def write_paper_ratio(published: float, metric: str = "") -> str:
+    """Return the ratio of a paper's numbers: ``from the paper's times: 5.67``; empty without one.
+
+    Papers print times, shares and bytes, and no ratio of them.
+    """
+    if isnan(published):
+        return ""
+    numbers = "times" if "time" in metric else "numbers"
+    return f"from the paper's {numbers}: {write_published(published)}"
+
+
 def write_size(size: str) -> str:
-    """Return how a ratio compares with the printed one: ``as printed``, ``here larger``."""
-    return f"here {size}" if size in ("larger", "smaller") else size
+    """Return how our ratio compares with the paper's: ``ours agrees``, ``ours is larger``."""
+    return f"ours is {size}" if size in ("larger", "smaller") else size and "ours agrees"
 
 
 def count_blocks(blocks: int, machine_days: int) -> str:
@@ -93,4 +113,5 @@ def phrase_verdict(verdict: str) -> str:
 
 def join_names(names: Sequence[str], last: str) -> str:
     """Return names as a list: ``a, b or c``."""
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+    *first, final = names
+    return f"{', '.join(first)} {last} {final}" if first else final

@@ -189,7 +189,7 @@ const explorer = (() => {
 
   const placeOf = (run, claim) => places.get(`${runs.indexOf(run)} ${claim.id}`);
 
-  // A claim's line: verdict and counts, the claim, the ratio, what is printed, its size, blocks and machine-days.
+  // A claim's line: verdict and counts, the claim, the ratio, the paper's, its size, blocks and machine-days.
   function claimLine(run, study, claim) {
     const known = placeOf(run, claim);
     const comparison = known && study.comparisons.find(one => one.file === known.file);
@@ -200,7 +200,7 @@ const explorer = (() => {
     const verdict = element("span", { class: "bb-verdict" }, colour, element("b", {}, claim.verdict), ` ${claim.counts}`);
     const evidence = [
       here && element("span", {}, here, claim.divided ? ` ${claim.divided}` : ""),
-      claim.printed && `printed ${claim.printed}`,
+      claim.paper,
       claim.size,
       claim.range && `range ${claim.range}`,
       claim.measured,

@@ -5,6 +5,7 @@ function opened() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const view = target?.closest(".view")?.id ?? "overview";
   for (const link of links) link.hash === `#${view}` ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  links.find(link => link.hash === `#${view}`)?.scrollIntoView({block: "nearest", inline: "center"});
   if (target?.matches(".view")) return scrollTo(0, 0);
   let folded = false;
   for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
@@ -15,6 +16,18 @@ function opened() {
 }
 addEventListener("hashchange", opened);
 opened();
+
+// The focus stays on a tab, which a browser would drop; the skip link leads from the tabs to the open page.
+document.getElementById("pages").addEventListener("click", event => {
+  const link = event.target.closest("a");
+  setTimeout(() => link?.focus({preventScroll: true}));
+});
+document.querySelector(".skip").addEventListener("click", event => {
+  event.preventDefault();
+  const page = [...document.querySelectorAll(".view")].find(view => view.offsetParent);
+  page.tabIndex = -1;
+  page.focus();
+});
 
 // A claim's counts lead to its comparisons.
 addEventListener("click", event => {

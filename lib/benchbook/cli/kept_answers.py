@@ -1,0 +1,236 @@
+"""Kept answers: what a command printed and wrote, while nothing changes that it follows from.
+
+To read a run, compare and judge takes seconds, and most of them pass before a command does
+anything: it imports, and finds out which cells the servers of today would measure. Begin with
+`KeptAnswer`.
+"""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, TextIO, TypeAlias, get_args
+
+from typing_extensions import Buffer, override
+
+from benchbook import paths, version
+from benchbook.files import suite_files
+
+KEPT_COMMANDS: Final = frozenset({"claims", "compare", "figure", "number"})
+"""The commands whose answers are printed again; of `results` only the summary is."""
+
+MAX_ANSWERS: Final = 200
+"""The most answers that are kept: of those the oldest are removed."""
+
+SESSION_VARIABLES: Final = frozenset(
+    {"_", "OLDPWD", "PWD", "SHLVL", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "WINDOWID"}
+)
+"""Variables that differ between two terminals, and that no answer follows from."""
+
+GENERATED_FOLDERS: Final = frozenset({"__pycache__", "node_modules", "results", "target"})
+"""Folders beside sources that have none of their own; results are listed in another way."""
+
+Stamp: TypeAlias = list[int] | None
+"""A file's inode, size and times, all of which no change of it leaves alone; None: no file."""
+
+
+class KeptAnswer:
+    """The file with the answer to a command line, on this terminal and in this folder.
+
+    It is a cache: one that is absent, damaged or of other inputs is written anew, and a folder that
+    cannot be written costs only time. Nothing is kept where a plug-in is installed, because its
+    code is not among the inputs.
+
+    Parameters
+    ----------
+    arguments
+        The command and its arguments. Those that are paths of files, or of folders of results,
+        are among the inputs.
+    """
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        streams = [(stream.isatty(), stream.encoding) for stream in (sys.stdout, sys.stderr)]
+        asked = [*arguments, str(Path.cwd()), streams, shutil.get_terminal_size()]
+        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        self._path = paths.kept_answers() / f"{key[:20]}.json"
+        self._inputs = hash_inputs(arguments)
+        # Stamps of the files that the arguments name, before some of them are written.
+        named = [path.absolute() for path in _list_paths(arguments) if not path.is_dir()]
+        self._files = {str(path): stamp_file(path) for path in named}
+        # Texts in order, each with whether it is of stderr.
+        self._printed: list[tuple[bool, str]] = []
+
+    def repeat(self) -> bool:
+        """Print the answer again; return whether there is one that is still right."""
+        try:
+            digest, _, content = self._path.read_text(encoding="utf-8").partition("\n")
+            kept = json.loads(content)
+            is_whole = digest == hashlib.sha256(content.encode()).hexdigest()
+            stamps = {name: stamp_file(Path(name)) for name in kept["files"]}
+            is_same = kept["inputs"] == self._inputs and kept["files"] == stamps
+            printed = [(bool(is_error), str(text)) for is_error, text in kept["printed"]]
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+        if not is_whole or not is_same:
+            return False
+        for is_error, text in printed:
+            stream = sys.stderr if is_error else sys.stdout
+            stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+            stream.flush()
+        return True
+
+    @contextmanager
+    def record(self) -> Iterator[None]:
+        """Record what is printed, while it is printed."""
+        streams = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = (
+            _wrap(stream, _Recorder(stream, self._printed, is_error=stream is sys.stderr))
+            for stream in streams
+        )
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            sys.stdout, sys.stderr = streams
+
+    def keep(self, written: Iterable[Path] = ()) -> None:
+        """Keep what was recorded; it is right while the files that it wrote stay as they are."""
+        # Here, because they are slow to import, and to repeat an answer does without.
+        from benchbook.registry.plugins import PluginGroup, find_entries
+        from benchbook.results.folder import list_files
+
+        if any(find_entries(group) for group in get_args(PluginGroup)):
+            return
+        stamps = {str(path.absolute()): stamp_file(path) for path in written}
+        # Cells with a user's records count while the file has the same records.
+        for result in list_files():
+            records = json.loads(result.facts.parameters or "{}").get("dataset_file")
+            for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
+                stamps[name] = stamp_file(Path(name))
+        files = {**self._files, **stamps}
+        content = json.dumps({"inputs": self._inputs, "files": files, "printed": self._printed})
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        with suppress(OSError):
+            suite_files.write_file(self._path, f"{digest}\n{content}")
+            kept = sorted(self._path.parent.iterdir(), key=lambda file: file.stat().st_mtime)
+            for file in kept[:-MAX_ANSWERS]:
+                file.unlink()
+
+
+class _Recorder(io.BufferedIOBase):
+    """A stream that passes what is written on to another, and records it."""
+
+    def __init__(self, stream: TextIO, printed: list[tuple[bool, str]], *, is_error: bool) -> None:
+        self.name = stream.name
+        self._stream = stream
+        self._printed = printed
+        self._is_error = is_error
+
+    @override
+    def write(self, data: Buffer) -> int:
+        text = bytes(data).decode("utf-8", "surrogateescape")
+        self._printed.append((self._is_error, text))
+        return self._stream.buffer.write(data)
+
+    @override
+    def flush(self) -> None:
+        self._stream.buffer.flush()
+
+    @override
+    def writable(self) -> bool:
+        return True
+
+    @override
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @override
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def _wrap(stream: TextIO, recorder: _Recorder) -> io.TextIOWrapper:
+    """Return a text stream on a recorder, as the recorded one writes texts."""
+    return io.TextIOWrapper(
+        recorder,
+        stream.encoding,
+        "replace",
+        write_through=True,
+        line_buffering=bool(stream.line_buffering),
+    )
+
+
+def is_kept(arguments: Sequence[str]) -> bool:
+    """Return whether the answer to a command line is kept.
+
+    A query with ``--sql`` may answer differently each time.
+    """
+    return [*arguments] == ["results"] or bool({*arguments[:1]} & KEPT_COMMANDS)
+
+
+def hash_inputs(arguments: Sequence[str]) -> str:
+    """Return a digest of all that the answer to a command line follows from.
+
+    Files are told apart by `stamp_file`. Servers and languages are asked for their versions, unless
+    the answer is of other runs than this machine's. Whether networks can be used is not asked: what
+    was measured in one counts without it.
+    """
+    facts: list[object] = [sys.version, version.describe_version(), platform.uname()]
+    variables = sorted({*os.environ} - SESSION_VARIABLES)
+    facts += [f"{name}={os.environ[name]}" for name in variables]
+    for place in sys.path:
+        facts += sorted(found.name for found in Path(place).glob("*.dist-info"))
+
+    # The code, its data, and the reference run.
+    files: list[Path] = [paths.papers(), *paths.notebooks().glob("*.ipynb")]
+    folders = [Path(paths.__file__).parent, paths.harness(""), paths.grids(), paths.reference()]
+    for folder in (*folders, paths.claims(), paths.findings(), paths.published_numbers()):
+        files += _list_sources(folder)
+
+    # The results here and in folders that the arguments name.
+    for folder in (paths.results(), *_list_paths(arguments)):
+        files += [*folder.glob("*.parquet"), *folder.glob("*/*.parquet*")]
+    facts += [(str(file), stamp_file(file)) for file in sorted({*files})]
+
+    # What this machine would measure with.
+    if "--reference" not in arguments and "compare" not in arguments[:1]:
+        # Here, because the other commands do without.
+        from benchbook.measure.machine import digest_machine_id, name_host
+        from benchbook.registry.products import PRODUCTS
+        from benchbook.servers import launcher
+        from benchbook.studies import harness
+
+        facts += [name_host(), digest_machine_id()]
+        for topology in ("single", "replicated"):
+            facts += [launcher.find_server(product, topology) for product in PRODUCTS]
+        facts += [harness.find_harness(language) for language in ("java", "node")]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _list_paths(arguments: Sequence[str]) -> list[Path]:
+    """Return the arguments, and the values of options, that are paths of something."""
+    named = [Path(argument.rpartition("=")[2]) for argument in arguments]
+    return [path for path in named if path.name and stamp_file(path)]
+
+
+def _list_sources(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder, at any depth, but for generated ones."""
+    for parent, names, files in os.walk(folder):
+        names[:] = {*names} - GENERATED_FOLDERS
+        yield from (Path(parent, file) for file in files)
+
+
+def stamp_file(path: Path) -> Stamp:
+    """Return the stamp of a file; no content is read."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
