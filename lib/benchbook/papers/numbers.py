@@ -80,7 +80,9 @@ def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[st
     numbers = _list_judged(analysis)
     for figure in exhibits.FIGURES:
         is_wanted = any(figure.startswith(one) or one.startswith(figure) for one in prefixes)
-        if is_wanted and not exhibits.VERDICT_FIGURE.search(figure):
+        # A grid's numbers are those of the figures that it shows.
+        is_whole = figure in exhibits.GRIDS or exhibits.VERDICT_FIGURE.search(figure)
+        if is_wanted and not is_whole:
             numbers += _list_marks(analysis, figure)
     keyed = _index_by_key([*numbers, *list_printed()])
     return {key: keyed[key] for key in keyed if key.startswith(tuple(prefixes))}
