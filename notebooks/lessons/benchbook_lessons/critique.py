@@ -380,10 +380,11 @@ def check_3(text: Any, expected: Any) -> Iterator[Part]:
     found = judge_claim(text)
     if found.empty:
         off = "the lesson's data have nothing for it. lesson.list_levels(study) lists what ran."
-        languages = list_side_languages(claim) if isinstance(claim, Ratio) else []
-        if languages and not set(languages) & set(claim.languages or languages):
-            names = ", ".join(languages)
-            off = f"its sides ran in another language: write languages: [{names}]."
+        if isinstance(claim, Ratio):
+            languages = list_side_languages(claim)
+            if languages and not set(languages) & set(claim.languages or languages):
+                names = ", ".join(languages)
+                off = f"its sides ran in another language: write languages: [{names}]."
         yield Part(False, off)
         return
     if expected is ...:

@@ -218,15 +218,14 @@ def draw_resamples(ratios: Sequence[float], pairs: Pairs) -> Figure:
         figure, axes = plt.subplots(figsize=(7.2, 2.6), layout="constrained")
         axes.hist(ratios, 40, color=style.BLUE, alpha=0.5)
         top = axes.get_ylim()[1]
-        for at, (span, colour, words) in enumerate(
-            (
-                (ends, style.BLUE, "the middle 99 % of the draws"),
-                ((low, high), style.VERMILION, "interval that allows for other days"),
-            )
-        ):
+        lines = (
+            (ends[0], ends[1], style.BLUE, "the middle 99 % of the draws"),
+            (low, high, style.VERMILION, "interval that allows for other days"),
+        )
+        for at, (begin, end, colour, words) in enumerate(lines):
             height = top * (1.08 + 0.12 * at)
-            label = f"{words}: {span[0]:.2f} to {span[1]:.2f}"
-            axes.plot(span, [height, height], color=colour, lw=3, label=label)
+            label = f"{words}: {begin:.2f} to {end:.2f}"
+            axes.plot([begin, end], [height, height], color=colour, lw=3, label=label)
         axes.set(
             title="How far does the ratio move when the same blocks are drawn again?",
             xlabel="ratio XML / JSON",
