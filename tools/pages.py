@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, get_args, get_origin
 
+import yaml
 from pydantic.fields import FieldInfo
 
 from benchbook import paths
@@ -208,6 +209,18 @@ def _colour_verdicts(text: str, target: str = "") -> str:
     return text
 
 
+def render_install() -> str:
+    """Return how to get the suite, with the address of its code from ``CITATION.cff``."""
+    citation = yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
+    address = citation.get("repository-code", "ADDRESS")
+    code = f"[The code]({address})."
+    if address == "ADDRESS":
+        code = "The code has no public address yet: it will stand here."
+    commands = f"git clone --depth 1 {address} benchbook\ncd benchbook\nmake run    # or make lab"
+    needs = "You need Linux, WSL or, not tried yet, a Mac, with Python ≥ 3.11 and make."
+    return f"{code} {needs}\n\n```sh\n{commands}\n```"
+
+
 def render_table(
     head: list[str], rows: list[list[str]], rule: list[str] | None = None
 ) -> list[str]:
@@ -220,6 +233,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "parameters": render_parameters,
     "observations": render_columns,
     "plugins": render_plugin_groups,
+    "install": render_install,
     "holds": render_verdict_counts,
     "verdicts": render_verdicts,
 }

@@ -192,7 +192,8 @@ class StudyLines:
     """The lines of one study on the page of verdicts, as tables' cells and texts."""
 
     name: str
-    judged: list[list[str]]
+    decided: list[list[str]]
+    undecided: list[list[str]]
     apart: list[list[str]]  # claims that are not comparable, with the numbers of their notes
     absent: list[tuple[str, str]]  # claims that did not run, with the reason
     notes: list[str]  # why something is not comparable, numbered from 1
@@ -205,7 +206,8 @@ class StudyLines:
         """Write a study's lines from all verdicts and comparisons of a run."""
         claims = [claim for claim in verdicts if claim.study == study]
         notes = claim_lines.number_notes(comparisons, claims)
-        judged, apart, absent = list[list[str]](), list[list[str]](), list[tuple[str, str]]()
+        decided, undecided, apart = list[list[str]](), list[list[str]](), list[list[str]]()
+        absent = list[tuple[str, str]]()
         for claim in claim_lines.sort_by_verdict(claims):
             line = claim_lines.write_line(claim, notes.values())
             numbers = ", ".join(map(str, line.notes))
@@ -226,7 +228,8 @@ class StudyLines:
                 noted = f" (note {numbers})" if numbers else ""
                 blocks = f"{claim.blocks} / {claim.machine_days}" if claim.blocks else line.measured
                 verdict = f"**{line.verdict}** {line.counts}{noted}"
-                judged.append(
+                rows = undecided if claim.verdict == "undecided" else decided
+                rows.append(
                     [
                         verdict,
                         says,
@@ -239,7 +242,7 @@ class StudyLines:
         own = [
             (claim.says.rstrip("."), claim.in_the_paper) for claim in claims if claim.in_the_paper
         ]
-        return cls(study, judged, apart, absent, list(notes), own)
+        return cls(study, decided, undecided, apart, absent, list(notes), own)
 
 
 def _describe_ratio(line: ClaimLine) -> str:

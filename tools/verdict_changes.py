@@ -98,6 +98,8 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         "or in the rule. It holds for all claims that the reason covers, for the paper and against "
         "it.",
         "",
+        f"<details><summary>{len(changes)} changes, each with its reason</summary>",
+        "",
         "| | date | change | reason |",
         "|--:|---|---|---|",
     ]
@@ -105,8 +107,12 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         lines.append(f"| {number} | {change['date']} | {change['change']} | {change['reason']} |")
     lines += [
         "",
+        "</details>",
+        "",
         f"On the same data, from `{old_commit}` to `{judged_commit}`, they moved "
         f"{len(by_rule)} verdicts: {count_directions(by_rule)} (such as out of the count).",
+        "",
+        "<details><summary>the verdicts that they moved</summary>",
         "",
         "| claim | before | after | the paper | change |",
         "|---|---|---|---|--:|",
@@ -117,12 +123,16 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {numbers} |")
     lines += [
         "",
+        "</details>",
+        "",
         "### What was measured since",
         "",
         "`bookstore` and parts of `drivers` have a new design since 29 November: each side begins "
         "a process once. Blocks of before do not count for what this changes. So many comparisons "
         "have fewer blocks than before, and their claims are undecided until there are more. "
         f"Since `{judged_commit}` {len(by_data)} verdicts moved: {count_directions(by_data)}.",
+        "",
+        "<details><summary>the verdicts that moved since</summary>",
         "",
         "| claim | before | after | the paper | blocks / machine-days before | after |",
         "|---|---|---|---|--:|--:|",
@@ -132,7 +142,7 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         blocks = " | ".join(f"{row['blocks']} / {row['machine_days']}" for row in (old, new))
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {blocks} |")
     command = f"python -m tools.verdict_changes {old_commit} {judged_commit}"
-    lines += ["", f"`{command}` writes these lists from the files of verdicts."]
+    lines += ["", "</details>", "", f"`{command}` writes these lists from the files of verdicts."]
     return "\n".join(lines)
 
 

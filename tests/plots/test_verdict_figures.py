@@ -189,15 +189,20 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
     ).splitlines()
     assert said[0] == "# Does it hold?"
     assert "| crud | 4 | 1 | 1 | 1 | 1 |" in said and "- Nothing differs." in said
+    address = '<a id="crud.one" href="#crud.one">#</a>'
     (judged,) = [
         line
         for line in said
-        if line.startswith("| **mostly holds** 2 of 3 for, 1 open | A / B | 2.0 (1.5")
+        if line.startswith(f"| **mostly holds** 2 of 3 for, 1 open | A / B. {address} | 2.0 (1.5")
     ]
     assert judged.endswith(" | 1.90, ours agrees | 8 / 2 |")
-    assert "- A takes <longer> than B. *only one ran*" in said
+    assert (
+        '- A takes <longer> than B. <a id="crud.two" href="#crud.two">#</a> *only one ran*' in said
+    )
     assert any(
-        line.startswith("| C is slow | 2.0 (1.5 to 2.7) |") and line.endswith("| two disks |")
+        line.startswith("| C is slow. ")
+        and "| 2.0 (1.5 to 2.7) |" in line
+        and line.endswith("| two disks |")
         for line in said
     )
     assert any(

@@ -221,6 +221,36 @@ def test_a_page_of_the_site_opens_without_an_error(site: Path, name: str):
 
 
 @needs_browser
+def test_the_site_s_claims_are_filtered_sorted_and_addressed_and_fit_a_phone(
+    site: Path, committed: Analysis
+):
+    claims = {claim.id: claim for claim in committed.verdicts}
+    undecided = [claim.id for claim in claims.values() if claim.verdict == "undecided"]
+    seen = "all => all.filter(one => one.checkVisibility()).map(one => one.id)"
+    with start_browser() as browser:
+        watched = WatchedPage(browser, "file:", "data:", width=390, height=844)
+        address, page = (site / "verdicts.html").as_uri(), watched.page
+        page.goto(address)
+        anchors = page.locator("article :is(td, li) a[id]")
+        assert sorted(anchors.evaluate_all("all => all.map(one => one.id)")) == sorted(claims)
+        assert page.evaluate("document.documentElement.scrollHeight") <= 10 * 844
+        page.get_by_label("Verdict").select_option("undecided")
+        assert sorted(anchors.evaluate_all(seen)) == sorted(undecided)
+        page.get_by_label("Verdict").select_option("")
+        page.get_by_label("Filter").fill(undecided[0])
+        assert anchors.evaluate_all(seen) == [undecided[0]]
+        page.get_by_label("Filter").fill("")
+        page.get_by_label("Sort by").select_option("claim")
+        says = page.locator("article tbody:has(a[id])").first.locator("tr td:nth-child(2)")
+        texts = says.all_inner_texts()
+        assert len(texts) > 2 and texts == sorted(texts, key=str.casefold)
+        page.goto("about:blank")
+        page.goto(f"{address}#{undecided[-1]}")
+        assert page.locator(f"[id='{undecided[-1]}']").is_visible()
+        assert [one for one in watched.complaints if one != "about:blank"] == []
+
+
+@needs_browser
 def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(
     site: Path, compared: dict[str, Answers]
 ):

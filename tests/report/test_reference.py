@@ -7,6 +7,7 @@ import json
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -102,6 +103,25 @@ def test_the_readme_has_each_study_s_headline_and_the_verdict_on_its_claim(
     assert study in notebook and f" {line.here} " in here
     assert paper == (line.published or "no number")
     assert verdict == line.verdict
+
+
+@pytest.mark.parametrize(
+    ("study", "same"), [("crud", {"b": "PostgreSQL (tables)"}), ("drivers", {"attributes": 6})]
+)
+def test_a_smaller_run_has_the_reference_run_s_main_comparison_at_its_sizes_and_its_ratio_beside(
+    study: str, same: dict[str, object], committed: Analysis
+):
+    means = committed.means
+    small = Analysis(means[(means["study"] == study) & (means["n"] <= 1000)])
+    here, there = (exhibits.judge_headline(run, study) for run in (small, committed))
+    assert here.n == 1000 < there.n
+    for claim in (here, there):
+        ((name, level),) = same.items()
+        assert getattr(claim, name, None) == level or f"{name}={level}" in claim.label
+    merged: Any = SimpleNamespace(analysis=small, reference=committed, profile="quick")
+    (headline,) = [one for one in write_headlines(merged) if one.study == study]
+    line = write_line(there)
+    assert f"in the reference run {line.here} at {line.place}" in headline.about
 
 
 def test_the_table_of_verdicts_in_the_readme_counts_the_verdicts(committed: Analysis):

@@ -178,7 +178,7 @@ def test_building_a_report_prints_each_step(built: Path):
         for step in steps[len(drawn) :]
         if step.startswith("notebook: ")
     ]
-    assert len(drawn) + len(titles) == len(steps) and titles[-1].startswith("t-tests")
+    assert len(drawn) + len(titles) == len(steps) and titles[-2].startswith("t-tests")
     assert [title.partition(":")[0] for title in titles if title.startswith(SLUGS)] == list(SLUGS)
 
 
@@ -355,6 +355,11 @@ def test_the_page_works_in_a_browser_in_the_dark_on_a_phone_and_on_paper(
         assert desk.page.evaluate("document.documentElement.scrollHeight") <= 25 * 800
         desk.page.get_by_role("link", name="bookstore", exact=True).first.click()
         assert desk.page.locator("nav.pages [aria-current]").inner_text() == "bookstore"
+        # The focus stays on the tab, and one link leads from the tabs to the open page.
+        focused = "document.activeElement.closest('.view')?.id ?? document.activeElement.hash"
+        desk.page.wait_for_function(f"({focused}) === '#bookstore'")
+        desk.page.get_by_role("link", name="Skip to the page's content").press("Enter")
+        assert desk.page.evaluate(focused) == "bookstore"
         assert desk.find_faults() == []
         dark = WatchedPage(browser, "file:", "data:", width=390, height=844, dark=True)
         for part in ("", "#bookstore", "#method"):

@@ -103,8 +103,9 @@ def test_a_claim_has_one_line_and_folds_the_rest():
         part in folded
         for part in ("1.20 to 2.00", "Table II", "Java: undecided (0 of 1 for, 1 open)")
     )
-    (link,) = fold.xpath(".//a")
+    link, address = fold.xpath(".//a")
     assert (link.get("href"), link.get("data-filter")) == ("#t-tests", HOLDS.id)
+    assert address.get("href") == f"#{HOLDS.id}"
 
 
 def test_claims_are_grouped_by_verdict_and_counts_link_to_the_groups():

@@ -166,17 +166,18 @@ def describe_cells(merged: MergedRun) -> str:
     """Describe the run in two or three sentences."""
     table = count_cells(merged).set_index("Study")
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
-    cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
-    text = f"Profile `{merged.profile}`: {cells}; {table['Values'].sum():,} values. "
+    values = f"{table['Values'].sum():,} values"
     if merged.is_reference:
         text = (
-            f"**{done:,} cells** of the profile `{merged.profile}` were measured: "
-            f"{table['Values'].sum():,} values. It plans {total:,}, and adds a block only where a "
-            "claim is undecided: what is decided is not measured again. Several versions of the "
-            "code measured them. A cell has the version number of all that times it, and blocks of "
-            "different numbers count together only where `grid/pooled.yaml` says why the same is "
-            "timed. "
+            f"**{done:,} cells** of the profile `{merged.profile}` were measured: {values}. It "
+            f"plans {total:,}, and adds a block only where a claim is undecided: what is decided "
+            "is not measured again. Several versions of the code measured them. A cell has the "
+            "version number of all that times it, and blocks of different numbers count together "
+            "only where `grid/pooled.yaml` says why the same is timed. "
         )
+    else:
+        cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
+        text = f"Profile `{merged.profile}`: {cells}; {values}. "
     if merged.beyond:
         verb = "is" if merged.beyond == 1 else "are"
         cells = format_count(merged.beyond, "finished cell")

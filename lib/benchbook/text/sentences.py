@@ -33,6 +33,12 @@ TERMS: Final = (
 )
 """What a reader has to know before counts of comparisons, blocks and machine-days."""
 
+_SIZE_PHRASES: Final = {
+    "as printed": "ours agrees",
+    "larger": "ours is larger",
+    "smaller": "ours is smaller",
+}
+
 _TIME_PHRASE: Final = "took {} times as long as"
 _RATIO_PHRASES: Final = {
     "wall_time": _TIME_PHRASE,
@@ -93,7 +99,7 @@ def write_paper_ratio(published: float, metric: str = "") -> str:
 
 def write_size(size: str) -> str:
     """Return how our ratio compares with the paper's: ``ours agrees``, ``ours is larger``."""
-    return f"ours is {size}" if size in ("larger", "smaller") else size and "ours agrees"
+    return _SIZE_PHRASES.get(size, "")
 
 
 def count_blocks(blocks: int, machine_days: int) -> str:
