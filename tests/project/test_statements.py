@@ -41,8 +41,8 @@ MOST_STATEMENTS = {
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     "registry": 236,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
-    # the same comparison of the reference run stands beside. Who opens a study's notebook: its figure,
-    # and the code that is timed.
+    # the same comparison of the reference run stands beside. Who opens a study's notebook: its
+    # figure, and the code that is timed.
     "report": 1638,
     # Who compares a folder: its checks of servers are read without an environment variable.
     # Who checks a file before it is imported: `results check`.
