@@ -205,6 +205,12 @@ def are_some_never_steady() -> bool:
     return any(find_steady_state(times).start is None for times in series)
 
 
+def count_steady(n: int) -> int:
+    """Return how many Java processes reach a steady state of JSON at n books."""
+    starts = [find_steady_state(times).start for times in warm_up.load_blocks(n, "json")]
+    return len(starts) - starts.count(None)
+
+
 # Lesson 3
 
 
@@ -213,14 +219,14 @@ def count_books() -> int:
     return int(re.findall(r"n=(\d+)", inspect.getsource(drift.load_identical_arms))[0])
 
 
-def compute_half_widths() -> tuple[str, str]:
-    """Return the 99 % interval's half-width by repetition and by block."""
+def compute_half_widths() -> tuple[str, str, str]:
+    """Return the 99 % interval's half-width by repetition, by block and by the day rule."""
     found = drift.load_identical_arms()
     widths = []
     for values in (found["us"], found.groupby("block")["us"].mean()):
         reach = stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1) * stats.sem(values)
         widths.append(percent(reach / values.mean()))
-    return widths[0], widths[1]
+    return widths[0], widths[1], percent(drift.compute_daily_half_width())
 
 
 def count_blocks() -> tuple[int, int]:
@@ -317,6 +323,19 @@ def compute_time_ratios() -> NDArray[np.float64]:
     return ratios
 
 
+def compute_paired_end() -> float:
+    """Return the upper end of the interval of the five pairs of total times."""
+    json, xml = np.log(load_sample("Total Time"))
+    return float(np.exp(stats.ttest_rel(xml, json).confidence_interval(CONFIDENCE).high))
+
+
+def predict_first_trial(side: int) -> tuple[float, float]:
+    """Return JSON's (0) or XML's (1) first total time by the line of the others, and as printed."""
+    times = load_sample("Total Time")[side]
+    line = np.polyfit(t_tests.OBJECTS[1:], times[1:], 1)
+    return float(np.polyval(line, t_tests.OBJECTS[0])), float(times[0])
+
+
 def is_memory_alike() -> bool:
     json, xml = load_sample("Memory")
     return bool(abs(xml - json).max() < 1)
@@ -343,12 +362,12 @@ def read_margin() -> float:
     return float(read_default(effects.judge_interval, "margin"))
 
 
-def count_design_blocks() -> tuple[int, int]:
-    """Return how many blocks lesson 5's two designs need."""
+def count_design_days() -> tuple[int, int]:
+    """Return how many days lesson 5's two designs need."""
     together, apart = effects.compute_spreads()
     return (
-        effects.count_needed_blocks(together, read_margin()),
-        effects.count_needed_blocks(apart, read_margin()),
+        effects.count_needed_days(together, read_margin()),
+        effects.count_needed_days(apart, read_margin()),
     )
 
 
@@ -388,7 +407,9 @@ def compute_width(blocks: int, days: int = 1) -> float:
 
 def find_plan() -> tuple[float, float]:
     """Return the standard deviation and the margin of lesson 5's third prediction."""
-    sd, margin = re.findall(r"count_needed_blocks\(([\d.]+), ([\d.]+)\)", read_code(5))[0]
+    sd, margin = re.findall(
+        r"days_for_two_percent=lesson.count_needed_days\(([\d.]+), ([\d.]+)\)", read_code(5)
+    )[0]
     return float(sd), float(margin)
 
 
@@ -464,6 +485,12 @@ def find_couchbase_times(comments: int) -> tuple[str, str]:
     rows = load_published_numbers("crud").query("row == 'Couchbase'")
     rows = rows[rows["column"] == str(comments)].set_index("source")
     return rows.loc["Table II", "printed"], rows.loc["Table III", "printed"]
+
+
+def compute_idle_share() -> float:
+    """Return the share of the suite's claims that the lesson's data cannot judge."""
+    verdicts = critique.judge_suite_claims()
+    return float(verdicts.isin(["not run", "not comparable"]).mean())
 
 
 @cache

@@ -13,9 +13,8 @@ from math import comb
 from typing import Final
 
 import numpy as np
-from scipy import stats
 
-from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
+from benchbook.analysis.intervals import CONFIDENCE, ICC, MIN_BLOCKS
 from benchbook.datasets import persons
 from benchbook.studies.catalogue import SLUGS
 from benchbook_lessons import (
@@ -43,10 +42,12 @@ from lesson_facts import (
     compute_example,
     compute_false_alarms,
     compute_half_widths,
+    compute_idle_share,
     compute_independent_interval,
     compute_insert_rate,
     compute_minutes,
     compute_p,
+    compute_paired_end,
     compute_printed_ratio,
     compute_size,
     compute_size_ratio,
@@ -55,7 +56,7 @@ from lesson_facts import (
     compute_xml_ratio,
     count_blocks,
     count_books,
-    count_design_blocks,
+    count_design_days,
     count_extreme_splits,
     count_faster_firsts,
     count_higher_trials,
@@ -66,6 +67,7 @@ from lesson_facts import (
     count_planned_days,
     count_printed_objects,
     count_read_values,
+    count_steady,
     do_times_still_fall,
     does_the_eighth_stand_out,
     does_the_first_stand_out,
@@ -96,6 +98,8 @@ from lesson_facts import (
     load_case,
     load_sample,
     percent,
+    predict_first_trial,
+    read_code,
     read_default,
     read_example,
     read_example_plan,
@@ -104,6 +108,8 @@ from lesson_facts import (
     sum_points,
     word,
 )
+
+count_days, judge_interval = effects.count_needed_days, effects.judge_interval
 
 HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
     "1_units_and_clocks": [
@@ -166,8 +172,8 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: compute_xml_ratio(0, 1) < compute_xml_ratio(0, 10) < compute_xml_ratio(0),
         ),
         (
-            "With 10,000 repetitions the steady part rules the mean",
-            lambda: compute_xml_ratio(0) < compute_xml_ratio(50),
+            "At 10,000 books most processes have one, at one book most have none",
+            lambda: count_steady(10_000) > 3 > count_steady(1),
         ),
         (
             "a mean of few repetitions can be mostly cold start",
@@ -187,8 +193,34 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (word(count_blocks()[0]), count_blocks()[0]),
         ),
         ("Here are JSON round trips of {:,} books", count_books),
+        ("that they correlate by {:.2f}", lambda: ICC),
+        ("It assumes that blocks of one day correlate by {:.2f}", lambda: ICC),
+        ("Its blocks of one day correlate by {:.2f}", lambda: ICC),
+        ("at the assumed {:.2f}", lambda: ICC),
+        ("the {} means again", lambda: word(count_blocks()[0])),
+        (
+            "If blocks of a day correlate by 0.6, the {} interval has {} false alarms",
+            lambda: (PERCENT, percent(drift.simulate_daily_looks(2_000, correlation=0.6))),
+        ),
+        (
+            "30 days have {} false alarms with {} intervals",
+            lambda: (percent(drift.simulate_daily_looks(2_000, days=30)), PERCENT),
+        ),
+        (
+            "with 0.6 and ten blocks per day it is {}",
+            lambda: percent(drift.simulate_daily_looks(2_000, correlation=0.6, a_day=10)),
+        ),
+        (
+            "so that you may look after each of about {} days",
+            lambda: word(read_default(drift.simulate_daily_looks, "days")),
+        ),
+        (
+            "false alarms after {} looks",
+            lambda: word(read_default(drift.simulate_daily_looks, "days")),
+        ),
         ("This suite has {} intervals and no others", lambda: PERCENT),
         ("I use {} intervals from the start", lambda: PERCENT),
+        ("rely on the {} interval", lambda: PERCENT),
         ("So the {} interval has fewer false alarms than", lambda: PERCENT),
         ("And a {} interval?", lambda: PERCENT),
         ("blocks 15 to 19 are slow together", lambda: are_blocks_slow(15, 19)),
@@ -270,6 +302,23 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
         ("{} to {} %, where XML had {} to {} %", find_user_shares),
         ("The first trial, at {:.0f} %,", lambda: load_sample("User CPU")[0, 0]),
         ("Memory differed by less than one percentage point", is_memory_alike),
+        (
+            "It reaches {:.0f}, and the largest ratio is {:.0f}.",
+            lambda: (compute_paired_end(), compute_time_ratios().max()),
+        ),
+        (
+            "The ratio of {:,} objects is unlike the others",
+            lambda: t_tests.OBJECTS[int(np.argmin(compute_time_ratios()))],
+        ),
+        (
+            "A line through JSON's other four trials predicts {:,.0f} ms for 20,000 objects, and"
+            " {:,.0f} ms were measured.",
+            lambda: predict_first_trial(0),
+        ),
+        (
+            "XML's first trial lies on its line",
+            lambda: bool(np.isclose(*predict_first_trial(1), rtol=0.02)),
+        ),
         ("XML's run is {} to {} times as long", lambda: format_span(compute_time_ratios())),
         (
             "chance alone makes {} of the splits",
@@ -292,13 +341,41 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
                 in inspect.getsource(effects.load_cases)
             ),
         ),
+        ("You measure a ratio in {} blocks per day", lambda: word(effects.BLOCKS_A_DAY)),
         ("From block to block it varies by {}", lambda: percent(find_plan()[0])),
         ("the ratio is 1 ± {}", lambda: percent(find_plan()[1] - 1)),
-        ("gives a {} interval, and needs at least {} blocks", lambda: (PERCENT, word(MIN_BLOCKS))),
+        ("It is a {} interval, and needs at least {} blocks", lambda: (PERCENT, word(MIN_BLOCKS))),
         (
-            "Here it is {:.2f}: less than {} longer does not matter",
+            "Here it is {0:.2f}: less than {1} longer does not matter, and neither does a ratio"
+            " above 1 / {0:.2f}",
             lambda: (read_margin(), percent(read_margin() - 1)),
         ),
+        ("2,000 times", lambda: "range(2_000)" in read_code(5)),
+        ("An interval from 0.60 to 1.05 is open", lambda: judge_interval(0.6, 1.05) == "open"),
+        ("Twenty blocks take about half a minute", lambda: "blocks = 20" in read_code(5)),
+        ("their correlation as {0:.2f}, so a part of {0:.2f} of the variance", lambda: ICC),
+        (
+            "F has a very small p",
+            lambda: load_case("F")["p"] < 0.001 and find_answer("F") == effects.KINDS[1],
+        ),
+        (
+            "F has p < 0.001, and XML needs {} more memory",
+            lambda: percent(load_case("F")["ratio"] - 1),
+        ),
+        ("F is too small to matter", lambda: find_answer("F") == effects.KINDS[1]),
+        (
+            "the interval fits only if the estimate is almost exactly 1",
+            lambda: effects.simulate_power(0.12, 1.02, count_days(0.12, 1.02)) < 0.1,
+        ),
+        (
+            "The minimum succeeds in {} of the experiments, twice as many days in {}",
+            lambda: tuple(
+                percent(effects.simulate_power(0.12, 1.02, factor * count_days(0.12, 1.02)))
+                for factor in (1, 2)
+            ),
+        ),
+        ("simulate plans of a ratio that is exactly 1", lambda: "simulate_power" in read_code(5)),
+        ("Three days have only {} different draws", lambda: word(comb(3 + 3 - 1, 3))),
         ("the margin is {:.2f}", read_margin),
         ("Which of the {} are", lambda: word(len(effects.load_cases()))),
         (
@@ -309,18 +386,17 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             "returns one of the {} answers as a text",
             lambda: word(len(effects.KINDS)),
         ),
-        ("shows that *a* does not take {} longer", lambda: percent(read_margin() - 1)),
         (
             "The first two standard deviations are measured",
             lambda: "together, apart = compute_spreads()" in inspect.getsource(effects.check_4),
         ),
         (
-            "One of the two designs needs far fewer blocks",
-            lambda: 3 * count_design_blocks()[0] < count_design_blocks()[1],
+            "One of the two designs needs far fewer days",
+            lambda: 3 * count_design_days()[0] < count_design_days()[1],
         ),
         (
-            "the interval is about twice as wide as it would be for independent blocks",
-            lambda: 1.7 < compute_width(6) / compute_width(6, days=6) < 2.3,
+            "the interval is more than three times as wide as it would be for independent blocks",
+            lambda: compute_width(20) / compute_width(20, days=20) > 3,
         ),
         ("If they take 20 % longer, that adds {:g} ms", lambda: 10 * 2 * 0.2),
         (
@@ -336,12 +412,12 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
         ),
         ("it costs less than would matter to us", lambda: load_case("E")["high"] < 1.2),
         ("another mapper took {:.0f} times as long (case A)", lambda: load_case("A")["ratio"]),
-        ("A, C and E have stars", lambda: list_stars() == ["A", "C", "E"]),
-        ("B and D have no star", lambda: list_stars() == ["A", "C", "E"]),
-        ("C is the opposite, and E is small", lambda: find_answer("C") == "the opposite"),
+        ("A, C, E and F have stars", lambda: list_stars() == ["A", "C", "E", "F"]),
+        ("B and D have no star", lambda: list_stars() == ["A", "C", "E", "F"]),
+        ("C is the opposite, and F", lambda: find_answer("C") == "the opposite"),
         ("and their ratios are near 1", lambda: are_ratios_near_one("B", "D")),
         (
-            "only B shows that *a* does not take 10 % longer",
+            "only B shows that there is no difference that matters",
             lambda: (find_answer("B"), find_answer("D")) == (effects.KINDS[1], "open"),
         ),
         (
@@ -358,9 +434,9 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             compute_independent_interval,
         ),
         (
-            "with a thousand blocks on one day the interval is still more than half as wide as"
-            " with six",
-            lambda: compute_width(1_000) > compute_width(6) / 2,
+            "with a thousand blocks on one day the interval is still more than four fifths as"
+            " wide as with twenty",
+            lambda: compute_width(1_000) > 0.8 * compute_width(20),
         ),
     ],
     "6_json_and_xml": [
@@ -389,6 +465,14 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             "Compression removes most of this difference",
             lambda: compute_size_ratio(packed=True) - 1 < (compute_size_ratio() - 1) / 2,
         ),
+        (
+            "of the {0} bytes of one book, {1} are contents. In JSON {1} of {2} are",
+            lambda: (
+                len(documents.encode_bookstore(1, "xml")),
+                documents.count_parts(1)["contents"]["XML"],
+                len(documents.encode_bookstore(1, "json")),
+            ),
+        ),
         ("2**53: the last bit is lost", lambda: float(2**53 + 1) == 2**53),
     ],
     "7_stores": [
@@ -415,7 +499,10 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: word(len({source for _, source, _ in critique.STATEMENTS.values()})),
         ),
         ("Below them are {} statements", lambda: word(len(critique.STATEMENTS))),
-        ("Here are {} findings from the papers", lambda: word(len(critique.FLAWS))),
+        (
+            "More than a third could not run, or are not comparable",
+            lambda: 1 / 3 < compute_idle_share() < 1 / 2,
+        ),
         (
             "Mongoose took {0} times MongoClient's time ({3} blocks, "
             + PERCENT
@@ -465,6 +552,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (word(count_blocks()[1]),) * 2,
         ),
         ("half of (high - low) of the {} interval", lambda: PERCENT),
+        ("are blocks 15 to 19 independent", lambda: are_blocks_slow(15, 19)),
         ("alarm_rate of {} looks", count_looks),
         ("with {} looks it returns", count_looks),
         ("{} looks: ", count_looks),
@@ -472,7 +560,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
     ],
     "effects.py": [
         ("ratio with {} interval", lambda: PERCENT),
-        ("{:.2f} is too small for few blocks", lambda: stats.norm.ppf(0.5 + CONFIDENCE / 2)),
+        ("* sqrt(({:.2f} + {:.2f} / blocks) / days)", lambda: (ICC, 1 - ICC)),
     ],
     "9_defend_it": [
         ("About {} minutes, twice", partial(read_minutes, 9)),
@@ -524,7 +612,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (word(len(t_tests.OBJECTS)), word(count_read_values())),
         ),
         ("XML's {} trials become", lambda: word(len(t_tests.OBJECTS))),
-        ("that is of a 95 % interval: compute the {} one", lambda: PERCENT),
+        (", elsewhere about 40", lambda: all(39 < x < 42 for x in compute_time_ratios()[1:])),
     ],
     "warm_up.py": [
         (
@@ -539,6 +627,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (min(list_minutes()), max(list_minutes())),
         ),
         ("what {} of them need", lambda: word(len(TEACHERS) - 1)),
+        ("a lecturer worked through the first {}", lambda: word(len(TEACHERS) - 1)),
         (
             "| `make lessons` | all but the seventh | {} | {} |",
             lambda: find_sizes("lessons"),
@@ -600,13 +689,13 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (find_sizes("lessons")[1], find_class_sizes()[2]),
         ),
         ("**Without {} downloads.**", lambda: CLASS),
-        ("±{} by repetition, ±{} by block", compute_half_widths),
+        ("±{} by repetition, ±{} by block, ±{} if other days may differ", compute_half_widths),
         (
-            "its p is small, and its interval contains 1",
-            lambda: load_case("E")["p"] < 0.05 and find_answer("E") == "open",
+            "case F: its p is small, and its interval is above 1 and below the margin",
+            lambda: load_case("F")["p"] < 0.001 and load_case("F")["low"] > 1,
         ),
         (
-            "B and D: two large p, and only B shows that *a* does not take 10 % longer",
+            "B and D: two large p, and only B shows that there is no difference that matters",
             lambda: (
                 not {"B", "D"} & set(list_stars())
                 and (find_answer("B"), find_answer("D")) == (effects.KINDS[1], "open")
@@ -620,6 +709,10 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
     "glossary.md": [
         ("({} confidence interval)", lambda: PERCENT),
         ("in {} of experiments", lambda: PERCENT),
+        (
+            "each of about {} days",
+            lambda: word(read_default(drift.simulate_daily_looks, "days")),
+        ),
     ],
 }
 """Templates and the expressions that fill them, by the name of a text."""

@@ -131,6 +131,11 @@ def claims() -> Path:
     return root() / "data" / "claims"
 
 
+def released_verdicts() -> Path:
+    """Return the folder of the verdicts of released versions, a CSV file each."""
+    return root() / "data" / "verdicts"
+
+
 def findings() -> Path:
     """Return the folder of the checks of the papers' numbers, and of what does not follow."""
     return root() / "data" / "findings"

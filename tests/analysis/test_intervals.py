@@ -7,7 +7,7 @@ from math import exp, inf, isnan
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from statsmodels.stats.multitest import multipletests
 
 from benchbook.analysis.intervals import (
@@ -18,6 +18,7 @@ from benchbook.analysis.intervals import (
     adjust_holm,
     compute_hedges_g,
     compute_interval,
+    compute_share_interval,
 )
 from benchbook.text.number_format import format_estimate
 from checkout import ROOT
@@ -139,6 +140,23 @@ def test_a_constant_moves_an_interval_and_a_factor_stretches_it() -> None:
     y, days = np.array([1.0, 1.3, 0.8, 1.1, 0.9, 1.4]), [0, 0, 0, 0, 1, 1]
     plain, moved = compute_interval(y, days), compute_interval(5 - 2 * y, days)
     assert (moved.low, moved.high) == pytest.approx((5 - 2 * plain.high, 5 - 2 * plain.low))
+
+
+def test_the_interval_of_shares_is_students_of_their_logits() -> None:
+    shares = np.array([42.0, 61.0, 97.5, 99.0, 88.0])
+    found = compute_share_interval(shares, [*"abcde"])
+    logits = special.logit(shares / 100)
+    low, high = stats.t.interval(CONFIDENCE, 4, logits.mean(), stats.sem(logits))
+    expected = 100 * special.expit([logits.mean(), low, high])
+    assert [found.estimate, found.low, found.high] == pytest.approx(expected)
+    assert compute_interval(shares, [*"abcde"]).high > 100 > found.high
+
+
+@pytest.mark.parametrize("bound", [0.0, 100.0])
+def test_shares_without_a_logit_have_a_mean_and_no_interval(bound: float) -> None:
+    found = compute_share_interval([40.0, 50.0, 60.0, 50.0, bound], [*"abcde"])
+    assert found.estimate == pytest.approx((200 + bound) / 5)
+    assert isnan(found.low) and isnan(found.high) and found.blocks == 5
 
 
 def test_holm_steps_down_and_counts_what_could_not_be_tested() -> None:

@@ -33,7 +33,7 @@ class Asker:
     computed: int = 0
 
     def ask(self, *more: str, written: tuple[Path, ...] = ()) -> str:
-        """Return what is printed on stdout and stderr."""
+        """Return the text on stdout and stderr."""
         kept = KeptAnswer([*ARGUMENTS, *more])
         if not kept.repeat():
             self.computed += 1
@@ -174,12 +174,16 @@ def test_a_file_that_an_argument_names_is_read_again(asker: Asker, option: str) 
     assert asker.ask(*arguments).endswith("answer 2\n")
 
 
-def test_results_that_an_argument_names_are_read_again(asker: Asker) -> None:
-    other = asker.folder / "other"
-    (other / "crud").mkdir(parents=True)
-    asker.ask(str(other))
-    (other / "crud" / "0a.0.parquet").touch()
-    assert asker.ask(str(other)).endswith("answer 2\n")
+@pytest.mark.parametrize("name", [".", "../other", "crud/.."])
+def test_results_that_an_argument_names_are_read_again(
+    asker: Asker, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (asker.folder / "other" / "crud").mkdir(parents=True)
+    monkeypatch.chdir(asker.folder / "other")
+    asker.ask(name)
+    assert asker.ask(name).endswith("answer 1\n")
+    Path("crud/0a.0.parquet").touch()
+    assert asker.ask(name).endswith("answer 2\n")
 
 
 def test_a_written_file_that_was_changed_is_written_again(asker: Asker) -> None:
@@ -212,7 +216,7 @@ def test_a_damaged_answer_is_computed_and_written_anew(asker: Asker, damage: sli
     (file,) = paths.kept_answers().iterdir()
     file.write_text(file.read_text()[damage])
     assert asker.ask().endswith("answer 2\n")
-    # A number that changed on the disk is no answer either.
+    # Nor is a number printed that changed on the disk.
     file.write_text(file.read_text().replace("0.58", "0.85"))
     assert asker.ask() == "here µ 0.58\nanswer 3\n"
     assert asker.ask() == "here µ 0.58\nanswer 3\n"
@@ -239,8 +243,9 @@ def test_the_oldest_answers_are_removed(asker: Asker, monkeypatch: pytest.Monkey
     assert asker.ask("--one").endswith("answer 4\n")
 
 
-def test_a_query_is_answered_anew_each_time() -> None:
+def test_a_query_is_answered_anew_each_time_and_so_is_help() -> None:
     assert is_kept(["results"]) and not is_kept(["results", "--sql", "SELECT random()"])
+    assert is_kept(["claims"]) and not is_kept(["claims", "--help"])
 
 
 def test_the_command_repeats_its_answer_until_the_published_number_changes(tmp_path: Path) -> None:

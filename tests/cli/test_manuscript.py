@@ -76,7 +76,10 @@ def test_only_numbers_with_a_prefix_are_written(judged_once, keyed, tmp_path, ca
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
     judged_once, keyed, capsys
 ):
-    mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.insert.couchbase-like-postgresql"
+    mark, unjudged = (
+        "tcp_fig3_json.system-cpu-python.3.json",
+        "crud.insert.couchbase-like-postgresql",
+    )
     assert cli.main(["number", mark, "--reference"]) == DONE
     assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (
         "the number alone, and what"

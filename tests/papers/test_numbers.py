@@ -104,4 +104,4 @@ def test_latex_macros_have_every_number_and_its_provenance(committed, keyed):
     assert all(fields.fullmatch(line) for line in lines), (
         "a key and six fields, with their braces in pairs"
     )
-    assert r"{tcp_fig3_json.python.3.system-cpu}" in text and r"\%" in text
+    assert r"{tcp_fig3_json.system-cpu-python.3.json}" in text and r"\%" in text

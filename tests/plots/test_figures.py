@@ -19,7 +19,11 @@ from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim as Judged
 from benchbook.analysis.claims import build_term_settings
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.intervals import compute_geometric_interval, compute_interval
+from benchbook.analysis.intervals import (
+    compute_geometric_interval,
+    compute_interval,
+    compute_share_interval,
+)
 from benchbook.analysis.runs import Analysis
 from benchbook.papers import exhibits, replication
 from benchbook.plots import exhibit, points, style
@@ -29,6 +33,7 @@ from benchbook.plots.save import draw_exhibit, save_exhibit
 from benchbook.plots.sheet import list_log_ticks
 from benchbook.registry import products
 from benchbook.registry.papers import PAPERS
+from benchbook.registry.products import name_database
 from benchbook.results.views import quote_formula
 from benchbook.servers import processes
 from benchbook.text import number_format
@@ -279,10 +284,61 @@ def test_no_interval_of_a_positive_quantity_is_negative(observed: pd.DataFrame):
     wide = 0
     for name in exhibits.FIGURES:
         frame = EXHIBITS[name](wild).frame
-        here = frame[(frame["source"] == "here") & frame["low"].notna() & frame["unit"].ne("KB")]
+        is_signed = frame["unit"].eq("KB") | (name == "drivers_fig4_memory")
+        here = frame[(frame["source"] == "here") & frame["low"].notna() & ~is_signed]
         assert (here["low"] >= 0).all() and (here["low"] <= here["value"]).all(), name
+        assert (here.loc[here["unit"] == "%", "high"] <= 100).all(), name
         wide += int((here["high"] > 2 * here["value"]).sum())
     assert wide > 50, "linear intervals would have gone below 0"
+
+
+@pytest.mark.parametrize("name", ["bookstore_ratios", "tcp_ratios"])
+def test_a_papers_ratio_stands_once_in_its_own_language(
+    name: str, committed_exhibits: dict[str, Exhibit]
+):
+    frame = committed_exhibits[name].frame
+    published = frame[frame["source"] == "published"]
+    assert len(published) and not published.duplicated(["panel", "level"]).any()
+    pythons = {"bookstore_ratios": "Python", "tcp_ratios": "XML / JSON"}[name]
+    assert pythons in {*frame["series"]} - {*published["series"]}
+
+
+def test_what_a_paper_prints_is_drawn_in_black(committed_exhibits: dict[str, Exhibit]):
+    hollow = 0
+    for name in ("bookstore_case1", "bookstore_ratios", "tcp_fig5_both", "crud_single"):
+        for axes in draw_exhibit(committed_exhibits[name]).axes:
+            printed = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
+            assert {line.get_color() for line in printed} <= {style.INK}, name
+            hollow += len(printed)
+    assert hollow > 50
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+def test_a_grid_has_the_points_of_the_papers_figures(
+    topology: str, committed_exhibits: dict[str, Exhibit]
+):
+    grid = committed_exhibits[f"crud_{topology}"].frame
+    figures = [
+        name for name in committed_exhibits if re.fullmatch(f"crud_fig._[a-z]+_{topology}", name)
+    ]
+    assert len(figures) == {"single": 4, "replicated": 3}[topology]
+    for name in figures:
+        frame = committed_exhibits[name].frame
+        of_grid = grid[grid["panel"] == name.split("_")[2]].reset_index(drop=True)
+        assert [*of_grid["series"]] == [*frame["panel"]]
+        pd.testing.assert_frame_equal(
+            of_grid.drop(columns=["panel", "series"]), frame.drop(columns=["panel", "series"])
+        )
+
+
+def test_the_loop_without_a_database_is_written_and_not_on_the_scale(
+    committed_exhibits: dict[str, Exhibit],
+):
+    exhibit = committed_exhibits["crud_fig2_insert_single"]
+    loop = exhibit.frame["level"] == name_database("noop")
+    axes = draw_exhibit(exhibit).axes[0]
+    assert axes.get_xlim()[0] > 10 * exhibit.frame.loc[loop, "value"].min()
+    assert [text.get_text() for text in axes.texts] == ["0.04"]
 
 
 def test_published_values_are_drawn_as_printed(drawn):
@@ -449,12 +505,12 @@ def on_two_stacks() -> Analysis:
 @pytest.mark.parametrize(
     "name", ["bookstore_case1", "tcp_fig3_json", "tcp_fig5_both", "drivers_fig2_time"]
 )
-def test_another_language_has_its_own_panels_with_the_papers_numbers(name, on_two_stacks):
+def test_each_language_has_its_panels_and_the_papers_numbers_stand_in_its_own(name, on_two_stacks):
     frame = exhibits.FIGURES[name](on_two_stacks).frame
     language = constructed.STACKS[name.partition("_")[0]][2]
-    for printed in ("Python", language):
+    for printed, sources in (("Python", {"here"}), (language, {"here", "published"})):
         drawn = frame[frame["panel"].str.endswith(printed)]
-        assert set(drawn["source"]) == {"published", "here"}
+        assert set(drawn["source"]) == sources
     if name in ("bookstore_case1", "drivers_fig2_time"):
         mine = frame[(frame["source"] == "here") & ~frame["panel"].str.startswith("size")]
         python, other = (
@@ -601,7 +657,8 @@ def test_replication_averages_the_networks_and_sizes_of_its_claims(
                     name_level("model", side.settings["model"]),
                 )
                 days = measured.machine_days[side.blocks]
-                expected = compute_geometric_interval(side.values, days).estimate
+                compute = compute_share_interval if part.unit == "%" else compute_geometric_interval
+                expected = compute(side.values, days).estimate
                 assert here[f"{database}, {role}", model] == pytest.approx(expected)
                 compared += 1
     assert compared > 20

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import lxml.etree
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -14,14 +15,23 @@ from matplotlib.transforms import Bbox
 from benchbook.papers import exhibits
 from benchbook.plots import latex
 from benchbook.plots.exhibit import Dots, Exhibit, Lines
-from benchbook.plots.save import draw_exhibit, save_exhibit, save_for_page
+from benchbook.plots.save import draw_exhibit, fit_layout, save_exhibit, save_for_page
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_WIDTH, Layout
 
-WIDTHS = (3.5, 7.2, REPORT_WIDTH)
+PAGE_WIDTHS = {"wide": (563, 960), "narrow": (358, 358)}
+"""Pixels of a figure on a page at 1,280 and at 390 pixels: in half of it, and in the whole."""
+
+SMALLEST_ON_PAGE = 12
+"""Pixels."""
+
+LAYOUTS = {
+    **{f"{width} inches": Layout(width) for width in (3.5, 7.2, REPORT_WIDTH)},
+    **PAGE_LAYOUTS,
+}
 TOUCH = 0.5
 """Pixels at 300 a printed inch up to which two texts' boxes may lie over each other: rounding."""
 
-SMALLEST = 6.0
+SMALLEST = 7.0
 """Points at the printed size, which is the drawn one, that journals ask for at least."""
 
 
@@ -57,18 +67,85 @@ def touching(figure: Figure) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(
-    width: float, committed_exhibits: dict[str, Exhibit]
+def list_marks(figure: Figure) -> list[tuple[float, float, float, float]]:
+    """Return the boxes of the marks in the figure's panels, and of points of lines, in pixels."""
+    marks = []
+    for axes in figure.axes:
+        for line in axes.lines:
+            # Lines across a panel are not data.
+            if line.get_transform() != axes.transData or not len(line.get_xydata()):
+                continue
+            places = axes.transData.transform(line.get_xydata())
+            reach = line.get_markersize() / 2 * figure.dpi / 72
+            if line.get_linestyle() not in ("", "None"):
+                reach = line.get_linewidth() / 2 * figure.dpi / 72
+                at, numbers = np.linspace(0, len(places) - 1, 200), np.arange(len(places))
+                places = np.column_stack([np.interp(at, numbers, column) for column in places.T])
+            for x, y in places:
+                if np.isfinite([x, y]).all() and axes.bbox.contains(x, y):
+                    marks.append((x - reach, y - reach, x + reach, y + reach))
+    return marks
+
+
+def covering(figure: Figure) -> list[str]:
+    """Return the texts that lie over a mark or a line."""
+    # Drawn first: it places the marks, too.
+    texts = boxes(figure)
+    marks, faults = list_marks(figure), []
+    for text, box in texts:
+        left, bottom, right, top = box.extents
+        for x0, y0, x1, y1 in marks:
+            if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
+                faults.append(f"{text!r} covers a mark")
+                break
+    return faults
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_label_of_any_figure_touches_another_covers_a_mark_or_leaves_the_sheet(
+    layout: str, committed_exhibits: dict[str, Exhibit]
 ):
     faults = {}
     for name in exhibits.FIGURES:
-        figure = draw_exhibit(committed_exhibits[name], Layout(width))
-        assert figure.get_figwidth() == width
-        found = touching(figure)
+        exhibit = committed_exhibits[name]
+        assert exhibit.drawing
+        chosen = LAYOUTS[layout]
+        if layout in PAGE_LAYOUTS:
+            chosen = fit_layout(exhibit.drawing, chosen)
+        figure = draw_exhibit(exhibit, chosen)
+        assert figure.get_figwidth() == chosen.width
+        found = touching(figure) + covering(figure)
         if found:
             faults[name] = found
     assert not faults
+
+
+@pytest.mark.parametrize("screen", PAGE_LAYOUTS)
+def test_no_text_of_a_figure_is_below_twelve_pixels_on_the_page(
+    screen: str, committed_exhibits: dict[str, Exhibit]
+):
+    sizes = {}
+    for name in exhibits.FIGURES:
+        exhibit = committed_exhibits[name]
+        assert exhibit.drawing
+        figure = draw_exhibit(exhibit, fit_layout(exhibit.drawing, PAGE_LAYOUTS[screen]))
+        half, whole = PAGE_WIDTHS[screen]
+        pixels = whole if exhibit.drawing.whole else half
+        shown = [text for text in figure.findobj(Text) if text.get_text().strip()]
+        points = min(text.get_fontsize() for text in shown)
+        sizes[name] = points * pixels / (72 * figure.get_figwidth())
+    assert {name: size for name, size in sizes.items() if size < SMALLEST_ON_PAGE} == {}
+
+
+def test_labels_over_marks_and_lines_are_found():
+    figure = Figure(figsize=(3.5, 1))
+    axes = figure.subplots()
+    axes.plot([1, 2], [1, 2], "o")
+    axes.plot([1, 2], [2, 1], "-")
+    axes.text(1.99, 1.95, "on a mark")
+    axes.text(1.7, 1.2, "on a line")
+    axes.text(1.1, 1.4, "on none")
+    assert {*covering(figure)} == {"'on a mark' covers a mark", "'on a line' covers a mark"}
 
 
 def test_labels_that_touch_are_found():

@@ -62,7 +62,7 @@ NUMBER = re.compile(rf"\d[\d,.]*\d|\d|\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 FORM = re.compile(
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|<!--.*?-->|\]\([^)]*\)"  # code, formulas, links
     # test_lessons.py adds up the minutes of a lesson's parts, and of a slot.
-    r"|^\| \d(, \w+ day)?( \| \d+){5} \|$|\d+:\d\d to \d+:\d\d"
+    r"|^\| \d(, \w+ day)?( \| \d+){5,6}( \| not tried)? \|$|\d+:\d\d to \d+:\d\d"
     r"|\*\*Task \d\.\*\*|[Tt]asks? \d( and \d)?|[Ll]essons? \d(, \d)*( and \d)?"
     r"|Discuss \d|Table \w+|\*\*About \d+ minutes"
     r"|^#+ \d\. |^\d\. |^\| \[?\d |\(\d points|\| \d+ \|$"

@@ -1,5 +1,6 @@
 """Lessons run: with solutions all checks pass, without them each asks for an answer."""
 
+import ast
 import csv
 import html
 import json
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,9 @@ SMALL = {
     "live": True,
 }
 """What the lessons' parameters are in tests."""
+
+ORDER = [1, 2, 4, 3, 5, 6, 8, 9, 7]
+"""The lessons as a class takes them."""
 
 PAGE = (ROOT / "docs" / "teaching.md").read_text()
 KEYS = {"cell_type", "grade", "grade_id", "locked", "points", "schema_version", "solution", "task"}
@@ -249,16 +254,56 @@ def test_a_lessons_minutes_are_the_same_on_all_pages():
         said = (ROOT / page).read_text()
         assert re.findall(r"[Nn]ine lessons\b.{0,30}? of (.*? minutes)", said) == [span], page
     rows = re.findall(r"^\| \[?(\d) ?.*?\| (\d+) \|(.*)\|$", PAGE, re.MULTILINE)
+    in_order = [(number, minutes[number]) for number in ORDER]
     # The ninth lesson has two days in the timetable.
-    days = [*minutes.items(), *minutes.items(), (9, minutes[9])]
-    assert [(int(number), int(planned)) for number, planned, _ in rows] == days
-    for _, planned, parts in rows[len(minutes) :]:
-        assert sum(map(int, parts.split("|"))) == int(planned)
+    at = ORDER.index(9)
+    days = [*in_order[:at], in_order[at], *in_order[at:]]
+    assert [(int(number), int(planned)) for number, planned, _ in rows] == in_order + days
+    needed = {}
+    for number, planned, parts in rows[len(minutes) :]:
+        *planned_parts, slow = parts.split("|")
+        assert sum(map(int, planned_parts)) == int(planned)
+        if number != "9":
+            needed[int(number)] = int(slow)
     slots = re.findall(r"(\d+):(\d+) to (\d+):(\d+) \| lesson (\d)", PAGE)
     lasting = {
         int(number): (int(h) - int(g)) * 60 + int(n) - int(m) for g, m, h, n, number in slots
     }
-    assert lasting | {9: minutes[9]} == minutes
+    # A weak student needs more than the planned minutes, and has them on the two days.
+    assert lasting == needed
+
+
+def test_each_lesson_leads_to_the_next_of_the_page_s_order():
+    assert f"{', '.join(map(str, ORDER[:-1]))}. Lesson 3 uses" in PAGE
+    assert f"Lesson {ORDER[-1]} is optional" in PAGE
+    for number, following in pairwise(ORDER[:-1]):
+        text = nbformat.read(TEACHERS[number - 1], 4).cells[-1].source
+        assert f"Next: [Lesson {following}, " in text
+
+
+# The ninth lesson's answers are a plan and measurements, and it is open to the quick as it is.
+@pytest.mark.parametrize("teacher", TEACHERS[:8], ids=LESSONS[:8])
+def test_an_answer_that_a_cell_left_undefined_is_open_in_its_check(teacher: Path):
+    cells = [cell for cell in nbformat.read(teacher, 4).cells if cell.cell_type == "code"]
+    # A function's cell has its name even if the body is wrong.
+    nodes = chain.from_iterable(ast.walk(ast.parse(cell.source)) for cell in cells)
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    for cell in cells:
+        about = cell.metadata.get("nbgrader", {})
+        if about.get("grade"):
+            call = ast.parse(cell.source).body[-1]
+            names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+            assert names - {"load_checks"} <= defined
+        elif not about.get("solution"):
+            nodes = ast.walk(ast.parse(cell.source))
+            stored = (node for node in nodes if isinstance(node, ast.Name))
+            defined |= {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+
+
+@pytest.mark.parametrize("teacher", TEACHERS[:8], ids=LESSONS[:8])
+def test_each_lesson_has_one_task_for_the_quick_and_its_answer(teacher: Path):
+    text = "\n".join(cell.source for cell in nbformat.read(teacher, 4).cells)
+    assert text.count("**★ For the quick.**") == text.count("- *Star.*") == 1
 
 
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
@@ -407,16 +452,51 @@ P_VALUES = {
 }
 
 
+PYTHON_CLAIM = (
+    critique.EXAMPLE.replace("{driver: mongoose}", "{driver: mongoengine}")
+    .replace("{driver: mongoclient}", "{driver: pymongo}")
+    .replace("Mongoose takes longer than MongoClient", "Mongoengine takes longer than pymongo")
+)
+"""A claim on two libraries of Python that says that they ran in Node.js."""
+
+
 def divide_java_means() -> float:
     pairs = effects.load_java_books()
     return pairs[0].mean() / pairs[1].mean()
 
 
-def forget_the_logarithm(sd: float, margin: float) -> int:
-    n = 5
-    while effects.compute_t_quantile(n - 1, 0.995) * sd / n**0.5 > margin - 1:
-        n += 1
-    return n
+def plan_days(sd: float, limit: float, blocks: int, shared: float = 0.35) -> int:
+    spread = sd * (shared + (1 - shared) / blocks) ** 0.5
+    days = 1 if blocks > 1 else 5
+    while effects.compute_t_quantile(days * blocks - 1, 0.995) * spread / days**0.5 > limit:
+        days += 1
+    return days
+
+
+def find_smallest(readings: list[float]) -> float:
+    return min(step for step in np.diff(readings) if step > 0)
+
+
+def count_columns(a: Any, b: Any, test: str) -> float:
+    found = stats.ttest_rel(a, b) if test == "paired" else stats.ttest_ind(a, b, equal_var=False)
+    return float((found.pvalue < 0.05).mean())
+
+
+def ask_for_one_first(low: float, high: float, margin: float) -> str:
+    if low > 1:
+        return "for"
+    return effects.judge_interval(low, high, margin)
+
+
+def ask_for_the_upper_end_only(low: float, high: float, margin: float) -> str:
+    if 1 < high < margin:
+        return "no difference that matters"
+    return effects.judge_interval(low, high, margin)
+
+
+def judge_cases(verdict: Callable[[float, float, float], str]) -> dict[str, str]:
+    cases = effects.load_cases()
+    return {name: verdict(row["low"], row["high"], 1.1) for name, row in cases.iterrows()}
 
 
 def return_none_when_unsteady(times: Any) -> float | None:
@@ -434,14 +514,37 @@ REPLICATED = REPLICATION[REPLICATION["operation"] == "insert"].groupby("metric")
 
 WRONG = [
     (
-        lambda: effects.check_1(divide_java_means(), ..., ..., ...),
+        lambda: effects.check_1(divide_java_means(), ..., ...),
         "that is the ratio of the arithmetic means",
         0,
     ),
     (
-        lambda: effects.check_4(forget_the_logarithm),
+        lambda: effects.check_4(lambda sd, margin, blocks: plan_days(sd, margin - 1, blocks)),
         "compare it with log(margin), not with margin - 1",
+        2,
+    ),
+    (
+        lambda: effects.check_4(
+            lambda sd, margin, blocks: plan_days(sd, np.log(margin), blocks, shared=0)
+        ),
+        "That takes the blocks of one day as independent: what they share does not shrink.",
         1,
+    ),
+    (
+        lambda: effects.check_4(lambda sd, margin, blocks: plan_days(sd, np.log(margin), 1)),
+        "not 5. That would be right for one block per day: use the number of blocks.",
+        0,
+    ),
+    (
+        lambda: effects.check_2(ask_for_the_upper_end_only),
+        "0.6 to 1.05, margin 1.1: not 'no difference that matters'. The interval contains 1, and"
+        " one of its ends is beyond",
+        3,
+    ),
+    (
+        lambda: effects.check_3(judge_cases(ask_for_one_first)),
+        "Above 1 says only that there is a difference.",
+        5,
     ),
     (
         lambda: clocks.check_4(lambda step, action, share: step / (action * share)),
@@ -451,7 +554,7 @@ WRONG = [
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
     (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 2),
     (
-        lambda: clocks.check_2(lambda readings: 0),
+        lambda: clocks.check_2(lambda readings: 0, ...),
         "what does an unchanged reading say about the clock's step?",
         0,
     ),
@@ -466,17 +569,32 @@ WRONG = [
         0,
     ),
     (lambda: warm_up.check_1(broken), "of its cell with RuntimeError: oh", 0),
-    (lambda: clocks.check_2(lambda readings: 15), "the smallest step is", 1),
+    (lambda: clocks.check_2(lambda readings: 15, ...), "difference is", 1),
     (
         lambda: warm_up.check_2({"all": 1, "first": 1, "last 50": 1}),
         "first is too large: (The hint is the same.)",
         0,
     ),
-    (lambda: warm_up.check_4(return_none_when_unsteady), "your function returns None", 2),
-    (lambda: warm_up.check_4(take_zero_for_none), ".start is 0 here, which is not None", 3),
+    (lambda: warm_up.check_3(return_none_when_unsteady), "your function returns None", 2),
+    (lambda: warm_up.check_3(take_zero_for_none), ".start is 0 here, which is not None", 3),
     (lambda: drift.check_1(lambda n: "ab" * n), "What if going first costs something?", 3),
     (lambda: drift.check_2(alarms_counted, alternate), "should lie between 0 and 1, and is 200", 0),
-    (lambda: drift.check_2(lambda *_: 1.0, alternate), "✗ one after the other: 100%", 1),
+    (
+        lambda: drift.check_2(count_columns, alternate),
+        "it finds 100%. That is the share of columns. There is one p per row: write axis=1",
+        1,
+    ),
+    (
+        lambda: drift.check_3(..., ..., ..., "by_block"),
+        "are blocks 15 to 19 independent of each other? And what of other days?",
+        0,
+    ),
+    (
+        lambda: drift.check_3(..., ..., 0.165, "by_day_rule"),
+        "by_day_rule: that is by_block: use the ends of compute_interval.",
+        1,
+    ),
+    (lambda: drift.check_2(lambda *_: 1.0, alternate), "✗ one after the other: 100%", 0),
     (
         lambda: drift.check_4(lambda p, alpha: (p < alpha).any(axis=1).sum()),
         "between 0 and 1, and is 2",
@@ -495,6 +613,36 @@ WRONG = [
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is not one of True, False", 4),
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no", "B": np.True_}), "✓ B: right, True", 4),
     (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is not one of True, False", 4),
+    (
+        lambda: t_tests.check_2({m: round(p, 4) for m, p in P_VALUES.items()}, "System CPU"),
+        "do not round it.",
+        3,
+    ),
+    (
+        lambda: t_tests.check_2({**P_VALUES, "System CPU": 0.0038}, "System CPU"),
+        "System CPU: that is the printed one: compute it yourself.",
+        5,
+    ),
+    (
+        lambda: t_tests.check_4(26.4, 53.9, 20_000, "the sizes"),
+        "that is an end of an interval that takes the sizes as repetitions of one ratio.",
+        2,
+    ),
+    (
+        lambda: t_tests.check_4(np.log(27.7), 41.4, 20_000, "the sizes"),
+        "that is still a logarithm: take exp.",
+        3,
+    ),
+    (
+        lambda: clocks.check_1(75.78, 4546.69, 1000 * 1000 / 1.39),
+        "those are bytes per ms: convert the bytes and the ms.",
+        2,
+    ),
+    (
+        lambda: clocks.check_2(find_smallest, {"A": "the step", "B": "the step"}),
+        "Could it show 42? How long is its step then?",
+        4,
+    ),
     (lambda: t_tests.check_2(P_VALUES, ...), "○ does_not_agree: no answer yet", 5),
     (
         lambda: t_tests.check_2("0.05", "System CPU"),
@@ -523,13 +671,42 @@ WRONG = [
     ),
     (lambda: t_tests.check_1(equal_sizes_only), "of its cell with ValueError", 2),
     (
-        lambda: critique.check_4(critique.EXAMPLE.replace("find", "update"), ...),
+        lambda: critique.check_3(critique.EXAMPLE.replace("find", "update"), ...),
         "○ expected: no answer yet",
         2,
     ),
     (
+        lambda: critique.check_3(
+            critique.EXAMPLE.replace("operation: find", "operation: insert"), "holds"
+        ),
+        "its words name find, and its fields do not.",
+        2,
+    ),
+    (
+        lambda: critique.check_3(critique.EXAMPLE.replace("1.10", "10 %"), "holds"),
+        "margin should be a ratio above 1, such as 1.10 for a tenth more. It is '10 %'.",
+        0,
+    ),
+    (
+        lambda: critique.check_3(PYTHON_CLAIM, "holds"),
+        "its sides ran in another language: write languages: [python].",
+        2,
+    ),
+    (
+        lambda: critique.check_3(critique.EXAMPLE.replace("says: ", "says: Mine: "), "holds"),
+        "says has a second colon: put its text between quotation marks.",
+        0,
+    ),
+    (
+        lambda: critique.check_3(
+            re.sub("why_margin: .*", "why_margin:", critique.EXAMPLE), "holds"
+        ),
+        "why_margin is empty",
+        0,
+    ),
+    (
         lambda: effects.check_2(lambda low, high, margin: "for"),
-        "0.95 to 1.05, margin 1.1: not 'for'. The high end is below",
+        "0.95 to 1.05, margin 1.1: not 'for'. Both ends are between",
         1,
     ),
     (
@@ -548,7 +725,17 @@ WRONG = [
         0,
     ),
     (
-        lambda: documents.check_4(dict.fromkeys(documents.VALUES, "refused"), ...),
+        lambda: documents.check_1(lambda record: json.dumps(record)),
+        "to_json uses the library json: write each sign yourself.",
+        0,
+    ),
+    (
+        lambda: documents.check_4(..., ..., {"nan in JSON": "the format"}),
+        "Look at what two libraries write above. Which of them is JSON?",
+        0,
+    ),
+    (
+        lambda: documents.check_4(dict.fromkeys(documents.VALUES, "refused"), ..., ...),
         "JSON has text, numbers, true, false",
         0,
     ),

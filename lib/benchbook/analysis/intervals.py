@@ -129,6 +129,37 @@ def compute_geometric_interval(
     )
 
 
+def compute_share_interval(
+    values: ArrayLike, machine_days: Sequence[object] | NDArray[np.generic]
+) -> Interval:
+    """Return the mean of shares in percent and its interval: those of their logits.
+
+    No interval leaves 0 to 100 %. A share of 0 or 100 % has no logit: such shares have their
+    arithmetic mean, without an interval.
+
+    Parameters
+    ----------
+    values, machine_days
+        As in `compute_interval`; values are in percent.
+    """
+    y = np.asarray(values, float) / 100
+    if not len(y) or y.min() <= 0 or y.max() >= 1:
+        mean = compute_interval(values, machine_days)
+        return Interval(mean.estimate, blocks=mean.blocks, machine_days=mean.machine_days)
+    logits = compute_interval(np.log(y / (1 - y)), machine_days)
+    return replace(
+        logits,
+        estimate=_compute_percent(logits.estimate),
+        low=_compute_percent(logits.low),
+        high=_compute_percent(logits.high),
+    )
+
+
+def _compute_percent(logit: float) -> float:
+    """Return the share in percent of a logit."""
+    return 100 / (1 + exponentiate(-logit))
+
+
 def exponentiate(value: float) -> float:
     """Return e to a power; infinity where no float is as large."""
     # The largest integer power that a float can hold is 709.

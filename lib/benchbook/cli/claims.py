@@ -23,6 +23,7 @@ from benchbook.analysis.verdicts import (
     list_not_testable,
 )
 from benchbook.cli import output, selection
+from benchbook.cli.claims_since import print_changes_since
 from benchbook.cli.command import DONE, UsageError
 from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
@@ -73,6 +74,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verdict", type=parse_verdicts, default=[], metavar="V,...", help=text)
     text = "judge the claims of this file (docs/method.md shows how to write one)"
     parser.add_argument("--claims", type=Path, metavar="FILE", help=text)
+    text = "list the verdicts of the reference run that changed since a release, such as 0.3.0"
+    parser.add_argument("--since", metavar="VERSION", help=text)
     output.add_json_option(parser)
     selection.add_run_options(parser)
     width = max(map(len, VERDICT_MEANINGS)) + 2
@@ -88,6 +91,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Print whether the papers' claims hold, and the claims that were selected."""
+    if options.since:
+        return print_changes_since(options)
     with output.show_activity("judging the claims"):
         analysis, run = _load_analysis(options)
         judged = _select_claims(options, _judge_claims(options.claims, analysis))

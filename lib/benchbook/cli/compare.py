@@ -92,7 +92,7 @@ def main(options: argparse.Namespace) -> int:
 
     # Verdicts, then ratios, then times and sizes.
     most = len(rows) if options.all else MAX_LISTED
-    _print_verdicts(before, after, most)
+    print_verdicts(before, after, most)
     print()
     _print_changes("ratios", ratios, most)
     print()
@@ -164,8 +164,16 @@ def _describe_run(means: pd.DataFrame) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _print_verdicts(before: Analysis, after: Analysis, most: int) -> None:
-    """Print which verdicts on claims that ran in both runs changed, and from what to what."""
+def print_verdicts(before: Analysis, after: Analysis, most: int) -> None:
+    """Print which verdicts on claims that ran in both runs changed, and from what to what.
+
+    Parameters
+    ----------
+    before, after
+        The runs, judged by the same claims.
+    most
+        The number of changes that are listed.
+    """
     # Only claims that ran in both runs can have changed.
     changed = []
     in_both = in_one = 0

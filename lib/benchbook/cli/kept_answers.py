@@ -128,7 +128,7 @@ class _Recorder(io.BufferedIOBase):
     """A stream that passes what is written on to another, and records it."""
 
     def __init__(self, stream: TextIO, printed: list[tuple[bool, str]], *, is_error: bool) -> None:
-        self.name = stream.name
+        self.name = "recorded"
         self._stream = stream
         self._printed = printed
         self._is_error = is_error
@@ -170,9 +170,10 @@ def _wrap(stream: TextIO, recorder: _Recorder) -> io.TextIOWrapper:
 def is_kept(arguments: Sequence[str]) -> bool:
     """Return whether the answer to a command line is kept.
 
-    A query with ``--sql`` may answer differently each time.
+    A query with ``--sql`` may answer differently each time, and help needs no working folder.
     """
-    return [*arguments] == ["results"] or bool({*arguments[:1]} & KEPT_COMMANDS)
+    is_help = bool({"-h", "--help"} & {*arguments})
+    return [*arguments] == ["results"] or (not is_help and bool({*arguments[:1]} & KEPT_COMMANDS))
 
 
 def hash_inputs(arguments: Sequence[str]) -> str:
@@ -191,7 +192,8 @@ def hash_inputs(arguments: Sequence[str]) -> str:
     # The code, its data, and the reference run.
     files: list[Path] = [paths.papers(), *paths.notebooks().glob("*.ipynb")]
     folders = [Path(paths.__file__).parent, paths.harness(""), paths.grids(), paths.reference()]
-    for folder in (*folders, paths.claims(), paths.findings(), paths.published_numbers()):
+    folders += [paths.claims(), paths.findings(), paths.published_numbers()]
+    for folder in (*folders, paths.released_verdicts()):
         files += _list_sources(folder)
 
     # The results here and in folders that the arguments name.
@@ -217,11 +219,11 @@ def hash_inputs(arguments: Sequence[str]) -> str:
 def _list_paths(arguments: Sequence[str]) -> list[Path]:
     """Return the arguments, and the values of options, that are paths of something."""
     named = [Path(argument.rpartition("=")[2]) for argument in arguments]
-    return [path for path in named if path.name and stamp_file(path)]
+    return [path for path in named if stamp_file(path)]
 
 
 def _list_sources(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder, at any depth, but for generated ones."""
+    """Yield the files in a folder, at any depth, without generated ones."""
     for parent, names, files in os.walk(folder):
         names[:] = {*names} - GENERATED_FOLDERS
         yield from (Path(parent, file) for file in files)

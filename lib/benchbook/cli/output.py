@@ -41,7 +41,7 @@ def show_activity(text: str) -> Iterator[None]:
     # Here, because it is slow to import, and scripts do without.
     from rich.console import Console
 
-    # Past a recorded stream: what moves is no part of the answer.
+    # The real stream, because an answer that is recorded has no moving line.
     with Console(file=sys.__stderr__).status(text):
         yield
 

@@ -31,7 +31,7 @@ from benchbook.grid.cells import list_result_keys
 from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.results.files import DamagedError, read_table
 from benchbook.results.folder import BusyError, lock_folder
-from benchbook.results.imports import OtherValuesError, import_cells
+from benchbook.results.imports import OtherValuesError, cast_observations, import_cells
 from benchbook.results.schema import CURRENT_NAMES
 from benchbook.results.views import connect, quote_formula, quote_formula_in_sql
 from benchbook.studies.levels import check_levels, read_parameters
@@ -111,7 +111,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", dest="format", action="store_const", const="json", help=text)
     parser.add_argument("--output", metavar="FILE", help="write to this file (default: print)")
 
-    verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
+    verbs = parser.add_subparsers(dest="verb", metavar="{import,check,export}")
     text = (
         "import cells that were measured before or elsewhere, "
         "from folders of results or Parquet files"
@@ -121,6 +121,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     importing.add_argument("path", nargs="+", metavar="PATH", help=text)
     text = "import them under another host's name; all must be of one host"
     importing.add_argument("--as", dest="host", metavar="NAME", help=text)
+    text = "show which verdicts of the reference run would change with a campaign's files"
+    checking = verbs.add_parser("check", help=text, description=text)
+    checking.add_argument("path", nargs="+", metavar="PATH", help="Parquet files, or folders")
     text = (
         "export every finished cell of any code and host; "
         "the name says CSV, JSON, Parquet or DuckDB"
@@ -133,6 +136,11 @@ def main(options: argparse.Namespace) -> int:
     """Print or write the query's rows, or import other results."""
     if options.verb == "import":
         return _import_files(options.path, options.host)
+    if options.verb == "check":
+        # Here, because it imports all that judges, and a query does without.
+        from benchbook.cli.results_check import check_files
+
+        return check_files(_read_checked_tables(options.path))
     if options.verb == "export":
         # A query over every finished cell, whatever code measured it.
         options.output = options.path
@@ -202,6 +210,16 @@ def _import_files(names: Sequence[str], host: str | None = None) -> int:
             "another measurement here has theirs"
         )
     return DONE
+
+
+def _read_checked_tables(names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the table of each file, once its columns and levels are checked."""
+    for file, table in _read_tables(names):
+        try:
+            check_levels(table)
+            yield cast_observations(table)
+        except (ValueError, pa.ArrowException) as error:
+            raise _make_unreadable_error(file, str(error)) from error
 
 
 def _check_one_host(names: Sequence[str], host: str) -> None:

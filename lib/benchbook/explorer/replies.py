@@ -357,7 +357,7 @@ def _encode_documents(request: Request) -> dict[str, bytes]:
     parameters = bookstore.Parameters.model_validate(request.settings)
     document = bookstore.build_object(parameters)
     records = document.build()
-    documents = {}
+    documents: dict[str, bytes] = {}
     for name in parameters.codecs():
         codec = codecs.load_codec(name)
         documents[codec.format] = document.encoder(codec)(records)

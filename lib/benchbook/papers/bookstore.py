@@ -148,7 +148,7 @@ def set_case_table(analysis: Analysis, *, case: int) -> Exhibit:
 def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
     published, by_language, notes = collect_points(analysis, case)
-    points, panels = split_panels_by_language(published, by_language, ("time", "size"))
+    points, panels = split_panels_by_language("bookstore", published, by_language, ("time", "size"))
     # Panels are "time" and "size", with several languages "time, Java" and so on.
     quantities = {"time": "Time in µs", "size": "Size in bytes"}
     titles = {}

@@ -4,6 +4,7 @@ Begin with ``FIGURES`` and ``TABLES`` at the end. `compute_null_baseline` gives 
 share of a database's time.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import Final
@@ -61,10 +62,11 @@ FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TAB
 
 _SIZE: Final = "n = {:,}"
 OPERATIONS: Final = ("insert", "update", "select", "delete")
+_LOOP_NOTE: Final = "the loop alone is beyond the scale: its times are beside an arrow"
 
 
 def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Return the points of one table and its figure in ms, their panels, and notes.
+    """Return the points of one table and its figure in ms, their panels, and notes on levels.
 
     There is a panel for each number of records, of the paper or of a grid.
     """
@@ -87,7 +89,6 @@ def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[
     )
     sizes = [_SIZE.format(n) for n in sorted({*printed_sizes, *rows["n"].astype(int)})]
     panels = [size for size in sizes if size in set(points["panel"])]
-    notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     return points, panels, notes
 
 
@@ -134,8 +135,7 @@ def _write_title(operation: str, topology: str) -> str:
 def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Draw one of Figs. 2 to 8, of the table that it shows."""
     points, panels, notes = collect_points(analysis, source)
-    rows = sort_databases(points["level"])
-    drawing = Dots("elapsed time, ms", rows, panels)
+    notes = [*describe_points(points, {panel: panel for panel in panels}), _LOOP_NOTE, *notes]
     operation, topology = TIME_TABLES[source]
     about = f"{operation}-replicated" if topology == "replicated" else operation
     claims = (f"crud.{about}.mongodb-before-relational", f"crud.{about}.mongodb-first")
@@ -144,7 +144,7 @@ def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
         _write_title(operation, topology),
         points,
         tuple(notes),
-        drawing,
+        _draw_databases(points, panels),
         source=f"Fig. {FIGURE_NUMBERS[source]}",
         result=write_result(
             compared,
@@ -157,10 +157,42 @@ def draw_times(analysis: Analysis, *, source: str) -> Exhibit:
     )
 
 
+def _draw_databases(points: pd.DataFrame, panels: Sequence[str], *, whole: bool = False) -> Dots:
+    """Return a drawing with a row per database; the bare loop's times are written, not drawn."""
+    rows, loop = sort_databases(points["level"]), name_database("noop")
+    return Dots("elapsed time, ms", rows, panels, whole=whole, beyond=(loop,))
+
+
+def draw_grid(analysis: Analysis, *, topology: str) -> Exhibit:
+    """Draw all operations of a topology: a row per database, a panel per operation, a mark per n.
+
+    It has the points of the paper's figures, which have a panel per n of one operation.
+    """
+    of_topology = {
+        source: operation for source, (operation, of) in TIME_TABLES.items() if of == topology
+    }
+    parts, notes = [], dict[str, None]()
+    for source, operation in of_topology.items():
+        points, _, level_notes = collect_points(analysis, source)
+        parts.append(points.assign(panel=operation, series=points["panel"]))
+        notes |= dict.fromkeys(level_notes)
+    points, operations = join_points(*parts), [*of_topology.values()]
+    all_notes = (*describe_points(points, {name: name for name in operations}), _LOOP_NOTE, *notes)
+    figures = ", ".join(str(FIGURE_NUMBERS[source]) for source in of_topology)
+    return Exhibit(
+        _write_title("time of each operation", topology),
+        points,
+        all_notes,
+        _draw_databases(points, operations, whole=True),
+        source=f"Figs. {figures}",
+    )
+
+
 def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
     points, panels, notes = collect_points(analysis, source)
     rows = sort_databases(points["level"])
+    notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     frame = set_table(points, corner="Database", rows=rows, columns=panels)
     title = _write_title(*TIME_TABLES[source])
     misprints = list_misprints(select_printed(analysis, "crud", source))
@@ -210,11 +242,21 @@ def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
 SERIES_STYLES: Final = {
     "single": style.SeriesStyle(style.BLUE, "o"),
     "replicated": style.SeriesStyle(style.VERMILION, "s"),
+    _SIZE.format(1000): style.SeriesStyle(style.SKY, "o"),
+    _SIZE.format(10_000): style.SeriesStyle(style.BLUE, "s"),
+    _SIZE.format(100_000): style.SeriesStyle(style.PINK, "D"),
 }
 """How the paper's own series are drawn, in the order of legends."""
 
+GRIDS: Final[dict[str, Maker]] = {
+    f"crud_{topology}": partial(draw_grid, topology=topology)
+    for topology in ("single", "replicated")
+}
+"""Figures that each show several of the paper's own, which a page then folds."""
+
 FIGURES: Final[dict[str, Maker]] = {
     **list_claim_sheets("crud", 2),
+    **GRIDS,
     **{
         f"crud_fig{FIGURE_NUMBERS[source]}_{operation}_{topology}": partial(
             draw_times, source=source

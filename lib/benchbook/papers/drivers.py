@@ -46,6 +46,7 @@ from benchbook.plots.ratio_plot import (
 from benchbook.plots.titles import write_result
 from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.names import name_metric
+from benchbook.text.number_format import format_bounds, format_tick
 
 N: Final = (1000, 10000, 100000, 200000)
 OPERATIONS: Final = ("insert", "find", "update", "delete")
@@ -67,8 +68,8 @@ PAIRS: Final = {"Node.js": ("mongoclient", "mongoose"), "Python": ("pymongo", "m
 """Each language's native driver and mapper; the paper's own are Node.js's."""
 
 
-_Bounds = dict[str, tuple[str, str, str | None, float]]
-"""For an operation the published row, the columns of its upper and lower bound, and the scale."""
+_Bounds = dict[str, tuple[str, str, str | None]]
+"""For an operation the published row, and the columns of its upper and lower bound."""
 
 
 @dataclass(frozen=True)
@@ -85,23 +86,21 @@ class ResourceFigure:
 
 _TIME: Final[_Bounds] = {
     **dict.fromkeys(
-        ("insert", "find"), ("insert and find time", "worst case to", "worst case from", 1.0)
+        ("insert", "find"), ("insert and find time", "worst case to", "worst case from")
     ),
-    **dict.fromkeys(("update", "delete"), ("update and delete time", "upper bound", None, 1.0)),
+    **dict.fromkeys(("update", "delete"), ("update and delete time", "upper bound", None)),
 }
 _CPU: Final[_Bounds] = {
-    operation: (f"{operation} CPU", "upper bound", None, 1.0) for operation in ("update", "delete")
+    operation: (f"{operation} CPU", "upper bound", None) for operation in ("update", "delete")
 }
 _MEMORY: Final[_Bounds] = {
-    **dict.fromkeys(("insert", "find"), ("insert and find memory", "to", "from", 1000.0)),
-    **dict.fromkeys(
-        ("update", "delete"), ("update and delete memory", "upper bound", None, 1000.0)
-    ),
+    **dict.fromkeys(("insert", "find"), ("insert and find memory", "to", "from")),
+    **dict.fromkeys(("update", "delete"), ("update and delete memory", "upper bound", None)),
 }
 RESOURCE_FIGURES: Final = {
     2: ResourceFigure("ms", "wall_time", 1e-6, _TIME, "time"),
     3: ResourceFigure("ms", "cpu_time", 1e3, _CPU, "cpu"),
-    4: ResourceFigure("KB", "memory_change_kb", 1.0, _MEMORY, "memory", log=False),
+    4: ResourceFigure("MB", "memory_change_kb", 1e-3, _MEMORY, "memory", log=False),
 }
 
 
@@ -138,12 +137,17 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
     rows = rows[rows["source"].str.startswith("Section")]
     printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
     bounds = []
-    for operation, (name, upper, lower, scale) in figure.bounds.items():
-        low = printed[name, lower] * scale if lower else 0.0
-        bounds.append({"panel": operation, "low": low, "high": printed[name, upper] * scale})
+    for operation, (name, upper, lower) in figure.bounds.items():
+        low = printed[name, lower] if lower else 0.0
+        bounds.append({"panel": operation, "low": low, "high": printed[name, upper]})
     published = frame_points(bounds, source="published", unit=figure.unit)
 
-    points, panels = split_panels_by_language(published, measured, OPERATIONS)
+    points, panels = split_panels_by_language("drivers", published, measured, OPERATIONS)
+    # A panel's title has its bounds, where no mark can lie.
+    titles = {}
+    for bound in iterate_rows(points[points["source"] == "published"]):
+        text = format_bounds(bound.low, bound.high, format_tick)
+        titles[bound.panel] = f"{bound.panel}\npublished: {text}"
     notes = [
         *describe_points(points, {f"n = {n:,}": n for n in N}),
         *notes,
@@ -156,8 +160,9 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         N,
         panels,
         log=(True, figure.log),
-        height=1.7 if several else 2.25,
+        height=1.5 if several else 2.0,
         shared_scale=several,
+        titles=titles,
     )
     claims = {f"drivers.{name}.{figure.claims}.mapper-more": name for name in OPERATIONS}
     compared = [row for row in analysis.comparisons if row.name in claims]

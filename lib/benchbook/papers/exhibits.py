@@ -55,9 +55,13 @@ The name of a figure of all studies has no underscore.
 TABLES: Final[dict[str, Maker]] = {}
 """Every table, as `FIGURES`."""
 
+GRIDS: Final[dict[str, Maker]] = {}
+"""The figures that each show several of a paper's own at once, as wide as a page."""
+
 for _paper in PAPERS.values():
     FIGURES.update(_paper.FIGURES)
     TABLES.update(_paper.TABLES)
+    GRIDS.update(getattr(_paper, "GRIDS", {}))
     # A series is drawn in the style of its name, so all papers' styles are in one table.
     style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
 

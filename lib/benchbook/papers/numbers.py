@@ -80,7 +80,9 @@ def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[st
     numbers = _list_judged(analysis)
     for figure in exhibits.FIGURES:
         is_wanted = any(figure.startswith(one) or one.startswith(figure) for one in prefixes)
-        if is_wanted and not exhibits.VERDICT_FIGURE.search(figure):
+        # A grid's numbers are those of the figures that it shows.
+        is_whole = figure in exhibits.GRIDS or exhibits.VERDICT_FIGURE.search(figure)
+        if is_wanted and not is_whole:
             numbers += _list_marks(analysis, figure)
     keyed = _index_by_key([*numbers, *list_printed()])
     return {key: keyed[key] for key in keyed if key.startswith(tuple(prefixes))}
@@ -220,7 +222,7 @@ def _list_measured(
 
 def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
     """Yield the marks of one figure."""
-    figure = exhibits.FIGURES[name](analysis)
+    figure = exhibits.make_exhibit(analysis, name)
     studies = exhibits.find_studies(name)
     for row in iterate_rows(figure.frame):
         if pd.isna(row.value):
@@ -233,7 +235,7 @@ def _list_marks(analysis: Analysis, name: str) -> Iterator[KeyedNumber]:
         number = KeyedNumber(
             key=".".join(filter(None, (name, _join_key(*places)))),
             value=row.value,
-            says=f"{figure.title}: {', '.join(texts)}",
+            says=f"{figure.name}: {', '.join(texts)}",
             studies=studies,
             unit="" if row.unit in ("ratio", "claims") else row.unit,
             blocks=int(row.blocks or 0),

@@ -78,29 +78,29 @@ SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "
 
 
 def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
-    """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial."""
-    prefixes = {kind: f"{kind} " if len(formats) > 1 else "" for kind in formats}
+    """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial, a panel for each of them."""
     # The printed shares: one table per format.
     numbers = {f"Trial {trial}": trial for trial in TRIALS.values()}
     printed = []
-    for kind, prefix in prefixes.items():
+    for kind in formats:
         shares = select_printed(analysis, "tcp", RESOURCE_TABLES[kind])
-        level, series = shares["row"].map(numbers), prefix + shares["column"].map(SHARES)
-        printed.append(make_printed_points(shares, unit="%", level=level, series=series))
+        level, panel = shares["row"].map(numbers), shares["column"].map(SHARES)
+        points = make_printed_points(shares, unit="%", panel=panel, level=level, series=kind)
+        printed.append(points)
     rows, level_notes = collect_measures(analysis)
     measured = {}
     for language, of_language in rows.items():
-        parts = []
-        for kind, prefix in prefixes.items():
-            shares = select_rows(of_language, Format=kind, measure=list(SHARES), n=SIZES)
-            level, series = shares["n"].map(TRIALS), prefix + shares["measure"].map(SHARES)
-            parts.append(
-                make_measured_points(shares, "drawn", unit="%", level=level, series=series)
-            )
-        measured[language] = join_points(*parts)
-    points, panels = split_panels_by_language(join_points(*printed), measured)
+        shares = select_rows(of_language, Format=formats, measure=list(SHARES), n=SIZES)
+        level, panel = shares["n"].map(TRIALS), shares["measure"].map(SHARES)
+        measured[language] = make_measured_points(
+            shares, "drawn", unit="%", panel=panel, level=level, series=shares["Format"]
+        )
+    points, panels = split_panels_by_language(
+        "tcp", join_points(*printed), measured, [*SHARES.values()]
+    )
     trials = {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()}
     notes = describe_points(points, trials)
+    notes.append("intervals are of shares' logits, and so stay between 0 and 100 %")
     for language_notes in level_notes.values():
         notes += language_notes
     drawing = Lines(
@@ -108,8 +108,8 @@ def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) ->
         list(TRIALS.values()),
         panels,
         log=(False, False),
-        limits=(0, 104),
-        height=3.3,
+        limits=(0, 102),
+        height=1.4,
     )
     title = f"the server machine's resources, {' and '.join(formats)}, %"
     return Exhibit(title, points, tuple(notes), drawing, source=f"Fig. {figure}")
@@ -448,15 +448,6 @@ SERIES_STYLES: Final = {
     "XML (JAXB, one context per object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
     "XML (DOM) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "X"),
     "XML (XMLDecoder) / JSON (Jackson)": style.SeriesStyle(style.PINK, "*"),
-    "user CPU": style.SeriesStyle(style.BLUE, "o"),
-    "system CPU": style.SeriesStyle(style.VERMILION, "s", "--"),
-    "memory": style.SeriesStyle(style.GREEN, "^", ":"),
-    "JSON user CPU": style.SeriesStyle(style.BLUE, "o"),
-    "JSON system CPU": style.SeriesStyle(style.BLUE, "s", "--"),
-    "JSON memory": style.SeriesStyle(style.BLUE, "^", ":"),
-    "XML user CPU": style.SeriesStyle(style.VERMILION, "o"),
-    "XML system CPU": style.SeriesStyle(style.VERMILION, "s", "--"),
-    "XML memory": style.SeriesStyle(style.VERMILION, "^", ":"),
 }
 """How the paper's own series are drawn, in the order of legends."""
 

@@ -97,7 +97,10 @@ def collect_rows(
         missing = describe_missing(list_missing_sizes(of_language, sizes))
         all_notes += [*(f"{prefix}{note}" for note in missing), *notes[language]]
     if any(len(of_language) for of_language in rows.values()):
-        all_notes.append("here: arithmetic means over blocks; Tables 1 to 5 have geometric ones")
+        all_notes.append(
+            "here: arithmetic means over blocks; Tables 1 to 5 have geometric ones, and of shares "
+            "those of their logits"
+        )
     return rows, all_notes
 
 

@@ -5,10 +5,10 @@ library. `set_table` makes a table of points, in the form that the papers' table
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import pandas as pd
 
@@ -41,6 +41,9 @@ class Dots:
     log: bool = True
     reference: float | None = None  # a value to draw a line at: 1 for ratios
     columns: int | None = None  # panels side by side; all of them when None
+    whole: bool = False  # whether the figure takes the whole width of a page
+    # Rows whose marks are not on the scale: their values are written at its lower end.
+    beyond: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,11 @@ class Lines:
     panels: Sequence[str] = ("",)
     log: tuple[bool, bool] = (True, True)  # of x and y
     limits: tuple[float, float] | None = None  # of y
-    height: float = 2.25  # of a panel, in inches
+    height: float = 2.0  # of a panel, in inches, without its title
     shared_scale: bool = False  # whether the panels of one row share their scale of y
     # Titles of panels that are not their names.
     titles: Mapping[str, str] = field(default_factory=dict)
+    whole: ClassVar = False
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,14 @@ class ClaimSheet:
 
     rows: Sequence[ClaimVerdict]
     nothing: str  # the text of a sheet without claims
+    whole: ClassVar = True
 
 
 @dataclass(frozen=True)
 class Bars:
     """Points as stacked bars: a bar per level, a part per series."""
+
+    whole: ClassVar = True
 
 
 Drawing: TypeAlias = Dots | Lines | ClaimSheet | Bars

@@ -5,15 +5,15 @@ operation.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from benchbook.plots import style
@@ -33,7 +33,7 @@ from benchbook.plots.sheet import (
     write_panel_title,
 )
 from benchbook.plots.style import Layout
-from benchbook.text.number_format import format_bounds, format_tick
+from benchbook.text.number_format import format_tick
 
 _ROW_INCHES = 0.23
 
@@ -55,10 +55,12 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     """Draw an exhibit's points as dots in panels; call it inside `style.use_style`."""
     points, panels, rc = exhibit.frame, dots.panels, layout.rc
     series = style.sort_series(points["series"]) or [""]
-    grid = _arrange(points, dots, layout)
+    beyond = _write_beyond(points, dots)
+    grid = _arrange(points, dots, layout, [*beyond.values()])
 
     # The sheet, as high as its rows and the panels' titles.
     ran = {*points.loc[points["source"] != "published", "panel"]}
+    on_scale = points[~points["level"].isin(dots.beyond)]
     titles = [write_panel_title(panel, grid.panel, layout, ran=panel in ran) for panel in panels]
     title_inches = max(estimate_height(title, rc["axes.titlesize"]) for title in titles)
     under, between = (0.3, 0.1) if layout.narrow else (0.45, 0.17)
@@ -77,8 +79,15 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
         axes.tick_params(axis="y", length=0)
         if grid.above and rank % grid.columns == 0:
             _write_labels(axes, grid, layout)
-        _draw_panel(axes, points[points["panel"] == panel], places, series, grid.row, layout.marks)
-        _scale(axes, points, dots, gap)
+        in_panel = points[points["panel"] == panel]
+        _draw_panel(axes, in_panel, places, series, grid.row, layout.marks, dots.beyond)
+        for (of_panel, level), values in beyond.items():
+            if of_panel == panel:
+                across = axes.get_yaxis_transform()
+                about: dict[str, Any] = {"va": "center", "fontsize": layout.small}
+                text = axes.text(0.08, places[level], values, transform=across, **about)
+                text.set_in_layout(False)
+        _scale(axes, on_scale, dots, gap)
         lowest = rank + grid.columns >= len(panels)
         axes.set_xlabel(wrap_text(dots.axis, grid.panel, rc["axes.labelsize"]) if lowest else "")
         axes.tick_params(labelbottom=lowest)
@@ -87,10 +96,10 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
     return figure
 
 
-def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _PanelPlan:
-    """Return where rows and panels are: as many panels side by side as their titles fit."""
+def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout, texts: Sequence[str]) -> _PanelPlan:
+    """Return where rows and panels are: as many panels side by side as titles and texts fit."""
     size = layout.rc["ytick.labelsize"]
-    share = 0.44 if layout.narrow else 0.62
+    share = 0.44 if layout.narrow else 0.5
     labels = [wrap_text(row, layout.width * share, size) for row in dots.rows]
     width = layout.width - estimate_width(labels, size) - 0.2
     # Names that leave less of a narrow screen's width are above their rows.
@@ -108,6 +117,8 @@ def _arrange(points: pd.DataFrame, dots: Dots, layout: Layout) -> _PanelPlan:
 
     title = estimate_width(dots.panels, layout.rc["axes.titlesize"], "bold")
     widest = min(title + 0.04, 1.0 if layout.narrow else 1.6)
+    if texts:
+        widest = max(widest, estimate_width(texts, layout.small) + 0.15)
     # Panels that would be narrower than 0.7 inches are below one another.
     fitting = max(1, int(width / max(0.7, widest)))
     count = len(dots.panels)
@@ -138,8 +149,12 @@ def _draw_panel(
     series: Sequence[str],
     row: float,
     size: float,
+    beyond: Collection[str],
 ) -> None:
-    """Draw the points of one panel, the series of a level around the middle of its row."""
+    """Draw the points of one panel, the series of a level around the middle of its row.
+
+    Those of levels that are beyond the scale are arrows at its lower end.
+    """
     by_level: dict[str, list[FrameRow]] = {level: [] for level in places}
     for point in iterate_rows(points):
         by_level[point.level].append(point)
@@ -152,15 +167,34 @@ def _draw_panel(
         middle = (len(present) - 1) / 2
         for point in by_level[level]:
             rank = present.index(point.series)
-            _draw_point(axes, point, y + 2 * reach * (rank - middle) / gaps, size)
+            place = y + 2 * reach * (rank - middle) / gaps
+            if level in beyond:
+                look = style.get_series_style(point.series)
+                across = axes.get_yaxis_transform()
+                (arrow,) = axes.plot(0.03, place, "<", color=look.colour, transform=across)
+                arrow.set(
+                    markersize=4 * size, gid=write_gid(point.series, point.source, [point.Index])
+                )
+            else:
+                _draw_point(axes, point, place, size)
+
+
+def _write_beyond(points: pd.DataFrame, dots: Dots) -> dict[tuple[str, str], str]:
+    """Return the values of each panel's rows that are not on the scale, as text."""
+    texts: dict[tuple[str, str], str] = {}
+    off_scale = points[points["level"].isin(dots.beyond)]
+    for (panel, level), values in off_scale.groupby(["panel", "level"])["value"]:
+        ends = [format_tick(float(f"{end:.2g}")) for end in (values.min(), values.max())]
+        texts[str(panel), str(level)] = " to ".join(dict.fromkeys(ends))
+    return texts
 
 
 def _draw_point(axes: Axes, point: FrameRow, y: float, size: float) -> None:
     look = style.get_series_style(point.series)
     gid = write_gid(point.series, point.source, [point.Index])
     if point.source == "published":
-        hollow = look if point.series else style.SeriesStyle(style.INK, look.marker)
-        draw_marks(axes, point.value, y, hollow, size, hollow=True, gid=gid)
+        printed = replace(look, colour=style.INK)
+        draw_marks(axes, point.value, y, printed, size, hollow=True, gid=gid)
         return
     if pd.notna(point.low):
         line_gid = write_gid(point.series, point.source)
@@ -184,7 +218,8 @@ def _scale(axes: Axes, points: pd.DataFrame, dots: Dots, gap: float) -> None:
         if axes.get_xscale() != "log":
             marks = np.append(_list_positive(points[["value"]]), dots.reference or [])
             low, high = find_mark_limits(marks, _list_positive(points[["low", "high"]]))
-            margin = max((high / low) ** 0.06, 1.08)
+            # Space for a mark at either end.
+            margin = max((high / low) ** max(0.06, 0.3 * gap), 1.08)
             set_log_scale(axes, "x", low / margin, high * margin, gap)
         axes.grid(visible=True, which="major", axis="x")
     elif not dots.log:
@@ -216,9 +251,19 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
     height = lines.height
     if columns > 1:
         height *= min(1.0, layout.width / style.REPORT_WIDTH)
-    # A panel is 1.3 inches high also in a narrow figure; its ticks take 0.6 inches beside it.
-    height = max(height, 1.3) * rows + 0.15
+    # A panel is 1.1 inches high also in a narrow figure; its ticks take 0.6 inches beside it.
+    height = max(height, 1.1)
+    gap = 1.5 * estimate_height("0", layout.rc["ytick.labelsize"]) / height
     inches = layout.width / columns - 0.6
+    ran = {*points.loc[points["source"] == "here", "panel"]}
+    titles = []
+    for panel in panels:
+        title = lines.titles.get(panel, panel)
+        titles.append(write_panel_title(title, inches, layout, ran=panel in ran))
+    height = height * rows + 0.15
+    for first in range(0, len(panels), columns):
+        of_row = titles[first : first + columns]
+        height += max(estimate_height(title, layout.rc["axes.titlesize"]) for title in of_row)
     figure = start_sheet(exhibit, layout, list_legend_handles(points, series, layout), height)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
 
@@ -226,19 +271,18 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
         in_panel = moved[moved["panel"] == panel]
         first = rank // columns * columns
         in_row = moved[moved["panel"].isin(panels[first : first + columns])]
-        ran = bool((in_panel["source"] == "here").any())
-        axes.set_title(write_panel_title(lines.titles.get(panel, panel), inches, layout, ran=ran))
+        axes.set_title(titles[rank])
         for name in series:
             of_series = in_panel[in_panel["series"] == name].sort_values("level")
             _draw_series(axes, of_series, name, layout.marks)
         _scale_x(axes, levels, lines.log[0], inches, layout)
-        _scale_y(axes, in_row if lines.shared_scale else in_panel, lines.log[1], lines.limits)
-        _draw_bounds(axes, in_panel, layout.small)
+        _scale_y(axes, in_row if lines.shared_scale else in_panel, lines, gap)
+        _draw_bounds(axes, in_panel)
     # Labels are at the outer panels only.
     for axes in grid[-1]:
         axes.set_xlabel(lines.axes_names[0])
-    for axes in grid[:, 0]:
-        axes.set_ylabel(lines.axes_names[1])
+    if lines.axes_names[1]:
+        figure.supylabel(lines.axes_names[1], fontsize=layout.rc["axes.labelsize"])
     return figure
 
 
@@ -253,44 +297,25 @@ def _move_series_apart(
     return points.assign(level=moved)
 
 
-def _draw_bounds(axes: Axes, points: pd.DataFrame, size: float) -> None:
-    """Hatch the range between a paper's bounds; its label is behind the marks of this machine."""
-    # The label is at the side with fewer marks.
-    places = []
-    for level in points.loc[points["source"] == "here", "level"]:
-        scaled = axes.transScale.transform((level, axes.get_ylim()[1]))
-        places.append(float(axes.transLimits.transform(scaled)[0]))
-    on_right = bool(places) and np.mean(places) < 0.5
-    x, side = (0.98, "right") if on_right else (0.02, "left")
-
-    across = axes.get_yaxis_transform()
-    box = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6}
-    about: dict[str, Any] = {"transform": across, "zorder": 1.5, "fontsize": size, "bbox": box}
+def _draw_bounds(axes: Axes, points: pd.DataFrame) -> None:
+    """Draw the range between a paper's bounds; without a lower one it begins at 0."""
     for bound in iterate_rows(points[points["value"].isna()]):
-        bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
-        axes.axhspan(bottom, bound.high, zorder=0.5, **style.BOUND_STYLE)
-        label = f"published: {format_bounds(bound.low, bound.high, format_tick)}"
-        scaled = axes.transScale.transform((axes.get_xlim()[0], bound.high))
-        # The label of a bound that ends in the lower half is above it.
-        if axes.transLimits.transform(scaled)[1] < 0.5:
-            axes.text(x, bound.high, label, ha=side, va="bottom", **about)
-        else:
-            below = bound.low if bound.low > 0 else bound.high
-            axes.text(x, below, label, ha=side, va="top", **about)
+        bottom = axes.get_ylim()[0] if axes.get_yscale() == "log" else 0.0
+        axes.axhspan(max(bound.low, bottom), bound.high, zorder=0.5, **style.BOUND_STYLE)
 
 
 def _draw_series(axes: Axes, points: pd.DataFrame, name: str, size: float) -> None:
-    """Draw one series: its printed values, over them this machine's with their intervals."""
+    """Draw one series: its printed values in black, over them this machine's with intervals."""
     look = style.get_series_style(name)
     printed = points[(points["source"] == "published") & points["value"].notna()]
     x, y = printed["level"], printed["value"]
-    line: dict[str, Any] = {"color": look.colour, "gid": write_gid(name, "published")}
+    line: dict[str, Any] = {"color": style.INK, "gid": write_gid(name, "published")}
     axes.plot(x, y, look.dash, linewidth=0.7, alpha=0.7, zorder=2, **line)
-    gid = write_gid(name, "published", printed.index)
-    draw_marks(axes, x, y, look, size, hollow=True, gid=gid)
+    gid, ink = write_gid(name, "published", printed.index), replace(look, colour=style.INK)
+    draw_marks(axes, x, y, ink, size, hollow=True, gid=gid)
     here = points[(points["source"] == "here") & points["value"].notna()]
     x, low, high = here["level"], here["low"], here["high"]
-    line["gid"] = write_gid(name, "here")
+    line = {"color": look.colour, "gid": write_gid(name, "here")}
     axes.plot(x, here["value"], look.dash, zorder=2.5, **line)
     draw_marks(axes, x, here["value"], look, size, gid=write_gid(name, "here", here.index))
     axes.vlines(x, low, high, linewidth=1.6 * size, zorder=3, **line)
@@ -298,9 +323,9 @@ def _draw_series(axes: Axes, points: pd.DataFrame, name: str, size: float) -> No
 
 
 def _scale_x(axes: Axes, levels: Sequence[float], log: bool, inches: float, layout: Layout) -> None:
-    """Scale x to hold all levels, each with a tick, and with a label where it fits.
+    """Scale x to hold all levels, each with a tick where its label fits.
 
-    The largest level always has a label. `inches` is the length of x.
+    The largest level always has one. `inches` is the length of x.
     """
     if log:
         axes.set_xscale("log")
@@ -310,25 +335,25 @@ def _scale_x(axes: Axes, levels: Sequence[float], log: bool, inches: float, layo
         axes.set_xlim(levels[0] - space, levels[-1] + space)
 
     # From the largest level down, as far as there is space before the last label.
-    names: list[str] = []
+    ticks: list[float] = []
     next_label = np.inf
     for level in reversed(levels):
         scaled = axes.transScale.transform((level, 1.0))
         place = axes.transLimits.transform(scaled)[0] * inches
         half = estimate_width([format_tick(level)], layout.rc["xtick.labelsize"]) / 2
         if place + half < next_label:
-            names.append(format_tick(level))
+            ticks.append(level)
             next_label = place - half - 0.03
-        else:
-            names.append("")
-    axes.set_xticks(levels, names[::-1])
+    axes.set_xticks(ticks, [format_tick(level) for level in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _scale_y(
-    axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, float] | None
-) -> None:
-    """Scale y to hold every mark and bound, and intervals up to `sheet.REACH` on a log scale."""
+def _scale_y(axes: Axes, points: pd.DataFrame, lines: Lines, gap: float) -> None:
+    """Scale y to hold every mark and bound, and intervals up to `sheet.REACH` on a log scale.
+
+    `gap` is the least distance of two ticks, as a share of the axis.
+    """
+    log = lines.log[1]
     is_bound = points["value"].isna()
     marks = np.append(points["value"].to_numpy(dtype=float), points.loc[is_bound, ["low", "high"]])
     ends = points[["low", "high"]].to_numpy(dtype=float).ravel()
@@ -340,8 +365,11 @@ def _scale_y(
         if len(marks):
             low, high = find_mark_limits(marks, ends)
         margin = (high / low) ** 0.06 * 1.3
-        set_log_scale(axes, "y", low / margin, high * margin)
+        set_log_scale(axes, "y", low / margin, high * margin, gap)
     else:
         low = min(low, 0.0)
-        axes.set_ylim(limits or (low - 0.03 * (high - low), high + 0.1 * (high - low)))
+        space = 0.08 * (high - low)
+        axes.set_ylim(lines.limits or (low - space, high + space))
+        axes.yaxis.set_major_locator(MaxNLocator(min(5, int(1 / gap)), steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_formatter(format_tick)
+        axes.axhline(0.0, color=style.FAINT, linewidth=0.8, zorder=1)

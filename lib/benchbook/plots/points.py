@@ -10,12 +10,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from benchbook.analysis.claim_files import find_paper_language
 from benchbook.analysis.configurations import ALTERNATING_SETTINGS
 from benchbook.analysis.intervals import (
     MIN_BLOCKS,
     Interval,
     compute_geometric_interval,
     compute_interval,
+    compute_share_interval,
 )
 from benchbook.analysis.quantities import COUNTED_METRICS, SIGNED_METRICS
 from benchbook.analysis.runs import Analysis
@@ -126,7 +128,8 @@ def make_measured_points(
 ) -> pd.DataFrame:
     """Return this machine's points: the geometric mean over blocks, with its 99 % interval.
 
-    A metric of `SIGNED_METRICS` can be negative: its mean is arithmetic. Noisy blocks are left out.
+    A metric of `SIGNED_METRICS` can be negative: its mean is arithmetic. That of shares in percent
+    is `compute_share_interval`'s. Noisy blocks are left out.
 
     Parameters
     ----------
@@ -151,7 +154,11 @@ def make_measured_points(
     if metric not in COUNTED_METRICS:
         rows = rows[~rows["noisy"].fillna(False).astype(bool)]
 
-    make_interval = compute_interval if metric in SIGNED_METRICS else compute_geometric_interval
+    make_interval = compute_geometric_interval
+    if metric in SIGNED_METRICS:
+        make_interval = compute_interval
+    elif unit == "%":
+        make_interval = compute_share_interval
     databases = table.reindex(columns=["database"])
     caveats = list_caveats(databases)
     points = []
@@ -285,22 +292,25 @@ def choose_levels_by_language(
 
 
 def split_panels_by_language(
-    published: pd.DataFrame, by_language: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
+    study: str,
+    published: pd.DataFrame,
+    by_language: Mapping[str, pd.DataFrame],
+    panels: Sequence[str] = ("",),
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return points with a panel per language, the paper's in each of them; and the panels.
+    """Return points with a panel per language, the paper's in that of its own; and the panels.
 
-    Panels keep their names where only Python ran.
+    Panels keep their names, and have the paper's points, where only Python ran.
     """
     if list(by_language) == [LANGUAGES["python"]]:
         return join_points(published, *by_language.values()), list(panels)
     parts = []
-    for language, measured in by_language.items():
-        for part in (published, measured):
-            names = [_join_panel(panel, language) for panel in part["panel"]]
-            parts.append(part.assign(panel=names))
+    own = LANGUAGES[find_paper_language(study)]
+    for language, points in ((own, published), *by_language.items()):
+        names = [_join_panel(panel, language) for panel in points["panel"]]
+        parts.append(points.assign(panel=names))
     split = []
     for panel in panels:
-        split += [_join_panel(panel, language) for language in by_language]
+        split += [_join_panel(panel, language) for language in dict.fromkeys([*by_language, own])]
     return join_points(*parts), split
 
 

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil, isnan
+from math import ceil, isnan, nan
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
+from benchbook.analysis.claim_files import find_paper_language
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import build_settings_frame
 from benchbook.analysis.intervals import MIN_BLOCKS
@@ -154,17 +155,25 @@ class RatioFigure:
             rows = [_divide_by(row, self.base) for row in rows if self.base in (row.a, row.b)]
         return keep_one_n(rows, notes) if self.one_n else (rows, notes)
 
-    def _make_points(self, analysis: Analysis, rows: Iterable[FrameRow]) -> pd.DataFrame:
+    def _make_points(self, analysis: Analysis, rows: Sequence[FrameRow]) -> pd.DataFrame:
         by_database = labels.list_caveats(select_rows(analysis.means, study=self.study))
         caveats = {name_database(name): text for name, text in by_database.items()}
+        # The paper's ratio stands once in a row, in its own language where that ran.
+        own = find_paper_language(self.study)
+        own_ran = any(row.language == own for row in rows)
         parts = []
         for row in rows:
+            if own_ran and row.language != own:
+                row = row._replace(published=nan)
             of_cell = name_database(str(row.settings.get("database")))
             databases = dict.fromkeys((row.a, row.b, of_cell))
             caveat = "; ".join(caveats[name] for name in databases if name in caveats)
             place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
             parts.append(make_ratio_points(row, **place, caveat=caveat))
-        return join_points(*parts)
+        points = join_points(*parts)
+        repeats = points.duplicated(["panel", "level", "source", "value"])
+        kept = points[~repeats | points["source"].ne("published")]
+        return kept.reset_index(drop=True)
 
 
 def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:

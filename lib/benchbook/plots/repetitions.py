@@ -132,8 +132,9 @@ def draw_repetitions(points: pd.DataFrame, *, in_order: bool = False) -> Figure:
         )
         for number, axes in enumerate(grid.flat):
             if number < len(panels):
-                of_panel = [part[part["panel"] == panels[number]] for part in (values, printed)]
-                _draw_panel(axes, *of_panel, rows, colours, marks)
+                measured = values[values["panel"] == panels[number]]
+                of_paper = printed[printed["panel"] == panels[number]]
+                _draw_panel(axes, measured, of_paper, rows, colours, marks)
                 axes.set(title=panels[number], xlabel="", ylabel="")
                 axes.tick_params(labelleft=number % columns == 0)
             elif number < count:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,15 @@ from matplotlib.figure import Figure
 from benchbook.files import suite_files
 from benchbook.plots import latex, style
 from benchbook.plots.claims_plot import draw_bars, draw_claims
-from benchbook.plots.exhibit import DRAWING_FORMATS, Bars, ClaimSheet, Dots, Exhibit, Lines
+from benchbook.plots.exhibit import (
+    DRAWING_FORMATS,
+    Bars,
+    ClaimSheet,
+    Dots,
+    Drawing,
+    Exhibit,
+    Lines,
+)
 from benchbook.plots.point_plots import draw_dots, draw_lines
 from benchbook.plots.sheet import fix_layout
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_LAYOUT, Layout
@@ -109,13 +118,21 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
     """Write a figure for the report's page as ``NAME.wide.svg`` and ``NAME.narrow.svg``."""
     if exhibit.drawing is None:
         return
-    for screen, layout in PAGE_LAYOUTS.items():
+    for screen, page in PAGE_LAYOUTS.items():
+        layout = fit_layout(exhibit.drawing, page)
         file = BytesIO()
         figure = draw_exhibit(exhibit, layout)
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
         svg = shrink_svg(_name_marks(file.getvalue().decode()))
         suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
+
+
+def fit_layout(drawing: Drawing, layout: Layout) -> Layout:
+    """Return one of `PAGE_LAYOUTS` as wide as the drawing is on the page."""
+    if drawing.whole and not layout.narrow:
+        return replace(layout, width=style.WHOLE_WIDTH)
+    return layout
 
 
 def _name_marks(svg: str) -> str:

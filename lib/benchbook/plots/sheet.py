@@ -7,6 +7,7 @@ measured.
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal, TypeAlias
 
@@ -153,27 +154,29 @@ def list_legend_handles(
     size = layout.marks
     published = points[points["source"] == "published"]
     measured = set(points.loc[points["source"] == "here", "series"])
+    several = len(series) > 1
+    here = style.SeriesStyle(style.INK, "o") if several else style.get_series_style(series[0])
 
-    # The sources first: hollow marks, hatched bounds, this machine's filled marks.
+    # The sources first: hollow marks, tinted bounds, this machine's filled marks.
     handles: list[Artist] = []
     if published["value"].notna().any():
-        ink = style.SeriesStyle(style.INK, "o")
+        ink = style.SeriesStyle(style.INK, here.marker)
         handles.append(make_legend_mark("published", ink, size, filled=False))
     if published["value"].isna().any():
         gid = write_gid("published", points=[KEY])
         handles.append(Patch(label="published, as a bound", gid=gid, **style.BOUND_STYLE))
-    several = len(series) > 1
-    here = style.SeriesStyle(style.INK if several else style.BLUE, "o")
     handles.append(make_legend_mark("here, mean and 99 % interval", here, size, name="here"))
     if (points["source"] == NOISY).any():
         noisy = make_legend_mark("noisy: busy machine", here, size, name=NOISY, filled=False)
         handles.append(noisy)
 
-    # A series that did not run here is hollow.
+    # A series that did not run here is hollow and black, as a paper's numbers are.
     if several:
         for name in series:
             look = style.get_series_style(name)
             filled = name in measured or not measured
+            if not filled:
+                look = replace(look, colour=style.INK)
             handles.append(make_legend_mark(name, look, size, line=line, filled=filled))
     return handles
 

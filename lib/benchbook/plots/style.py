@@ -16,11 +16,10 @@ FAINT: Final = "#6b6b6b"
 
 BOUND_STYLE: Final[dict[str, Any]] = {
     "facecolor": "#f1f1f1",
-    "edgecolor": "#bdbdbd",
-    "hatch": "//",
-    "linewidth": 0,
+    "edgecolor": INK,
+    "linewidth": 0.8,
 }
-"""The range between a paper's bounds."""
+"""The range between a paper's bounds: its edges are seen where it is thin."""
 
 BLUE, ORANGE, GREEN, VERMILION, PINK, SKY = (
     "#0173b2",
@@ -61,7 +60,6 @@ RC_PARAMS: Final[dict[str, Any]] = {
     "axes.labelcolor": INK,
     "legend.fontsize": 8.5,
     "legend.frameon": False,
-    "hatch.linewidth": 0.5,
     "lines.markersize": 6.5,
     "lines.linewidth": 1.2,
     "savefig.dpi": 160,
@@ -76,6 +74,11 @@ outlines, which look alike everywhere and need no font; a PDF embeds its font as
 journals ask for and which can be searched.
 """
 
+_TEXT_SIZES: Final = (
+    *("font.size", "figure.titlesize", "axes.titlesize", "axes.labelsize"),
+    *("xtick.labelsize", "ytick.labelsize", "legend.fontsize"),
+)
+
 _ONE_COLUMN_PARAMS: Final[dict[str, Any]] = {
     "font.size": 7,
     "figure.titlesize": 8,
@@ -84,13 +87,13 @@ _ONE_COLUMN_PARAMS: Final[dict[str, Any]] = {
     "axes.labelpad": 2,
     "axes.titlepad": 3,
     "axes.linewidth": 0.6,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
     "xtick.major.pad": 2,
     "ytick.major.pad": 2,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
-    "legend.fontsize": 6.5,
+    "legend.fontsize": 7,
     "savefig.dpi": 300,
     "grid.linewidth": 0.4,
     "lines.markersize": 4.5,
@@ -98,7 +101,7 @@ _ONE_COLUMN_PARAMS: Final[dict[str, Any]] = {
 }
 """Settings that differ in one column of a journal's page.
 
-Nothing is below 6.5 points, which is also the printed size.
+Nothing is below 7 points, which is also the printed size.
 """
 
 
@@ -147,16 +150,17 @@ class Layout:
     width: float = REPORT_WIDTH
     titled: bool = True
     labels_above: bool = False  # whether long names of rows are above their rows, not at the left
+    text: float = 7.0  # points that no text is below
 
     @property
     def narrow(self) -> bool:
-        """Whether it is one column of a journal's page: smaller text, fewer panels side by side."""
-        return self.width < 6.8
+        """Whether it is one column of a page: smaller text and marks, fewer panels side by side."""
+        return self.width < 5
 
     @property
     def small(self) -> float:
         """Points of the smallest text."""
-        return 6.5 if self.narrow else 7.5
+        return max(self.text, 7.0 if self.narrow else 7.5)
 
     @property
     def marks(self) -> float:
@@ -166,17 +170,25 @@ class Layout:
     @property
     def rc(self) -> dict[str, Any]:
         """Matplotlib's settings."""
-        return {**RC_PARAMS, **_ONE_COLUMN_PARAMS} if self.narrow else RC_PARAMS
+        settings = RC_PARAMS | _ONE_COLUMN_PARAMS if self.narrow else RC_PARAMS
+        return settings | {name: max(settings[name], self.text) for name in _TEXT_SIZES}
 
 
 REPORT_LAYOUT: Final = Layout()
 """How figures are laid out in a file."""
 
 PAGE_LAYOUTS: Final = {
-    "wide": Layout(titled=False),
-    "narrow": Layout(3.5, titled=False, labels_above=True),
+    "wide": Layout(5.8, titled=False, text=9),
+    "narrow": Layout(3.7, titled=False, labels_above=True, text=9),
 }
-"""Layouts on a report's page, which has title and notes as text: for two widths of screens."""
+"""Layouts on a report's page, which has title and notes as text: for two widths of screens.
+
+9 points are 12 pixels where the page shows them: in half of its width of 1,280 pixels, and on a
+telephone of 390.
+"""
+
+WHOLE_WIDTH: Final = 7.3
+"""The width in inches of a figure that takes the whole width of a page, as 9 points are there."""
 
 
 @contextmanager

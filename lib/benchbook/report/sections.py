@@ -171,7 +171,14 @@ def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOu
     sheets = _list_verdict_sheets(slug)
     of_study = [name for name in exhibits.FIGURES if name.startswith(f"{slug}_")]
     figures = [name for name in of_study if name not in sheets]
-    show(f"### Figures of {slug}", *(render_exhibit(merged.folder, name) for name in figures))
+    # Where grids show the paper's own figures at once, those are one click away.
+    has_grids = any(name in exhibits.GRIDS for name in figures)
+    own = [name for name in figures if has_grids and name.startswith(f"{slug}_fig")]
+    drawn = [render_exhibit(merged.folder, name) for name in figures if name not in own]
+    show(f"### Figures of {slug}", *drawn)
+    if own:
+        folded = [render_exhibit(merged.folder, name) for name in own]
+        show(render_fold("The paper's own figures, one operation each", folded))
     tables = [name for name in exhibits.TABLES if name.startswith(f"{slug}_")]
     rendered = [render_exhibit(merged.folder, name) for name in tables]
     show(f"### Tables of {slug}", *rendered, *also)
@@ -412,7 +419,7 @@ def render_exhibit(folder: Path, name: str) -> NotebookOutput:
         name=name,
         title=about["title"],
         result=about.get("result", ""),
-        half="_" in name and not exhibits.VERDICT_FIGURE.search(name),
+        whole="_" not in name or name in exhibits.GRIDS or exhibits.VERDICT_FIGURE.search(name),
         values=list_point_values(points),
         most=_MAX_VALUES,
         command=_write_figure_command(name, about) if name in exhibits.FIGURES else "",

@@ -65,11 +65,7 @@ def import_cells(
     OtherValuesError
         When a measurement is present with other values; then nothing is written.
     """
-    missing = [name for name in OBSERVATIONS.names if name not in table.column_names]
-    if missing:
-        raise ValueError(f"it has no column {missing[0]!r}")
-    schema = merge_schemas([table.schema])
-    table = table.select(schema.names).cast(schema)
+    table = cast_observations(table)
     if host is not None:
         table = _rename_host(table, host)
     for name in WITH_PATHS:
@@ -82,6 +78,18 @@ def import_cells(
     blocks = {(facts.study, facts.cell_id, facts.block) for facts, _ in cells}
     moved = [facts for facts, _ in new if (facts.study, facts.cell_id, facts.block) not in blocks]
     return ImportedCells(len(new), len(cells) - len(new), len(moved))
+
+
+def cast_observations(table: pa.Table) -> pa.Table:
+    """Return observations in the columns and types of results.
+
+    Raises `ValueError` when a column of `OBSERVATIONS` is missing.
+    """
+    missing = [name for name in OBSERVATIONS.names if name not in table.column_names]
+    if missing:
+        raise ValueError(f"it has no column {missing[0]!r}")
+    schema = merge_schemas([table.schema])
+    return table.select(schema.names).cast(schema)
 
 
 def _shorten_texts(column: pa.ChunkedArray) -> pa.Array:

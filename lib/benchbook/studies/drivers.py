@@ -265,7 +265,7 @@ def _make_changes(parameters: Parameters, data: Dataset) -> list[Record]:
         return [change]
     field = find_updated_field(data.schema)
     first = field.read(change)
-    changes = []
+    changes: list[Record] = []
     for number in range(1, UPDATES + 1):
         value = f"{first} {number:02}" if isinstance(first, str) else first + number
         changes.append(field.write(change, value))

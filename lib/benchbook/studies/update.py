@@ -73,7 +73,8 @@ def find_updated_field(schema: Schema) -> UpdatedField:
     fields = [field for field in schema.fields if field.name not in keys]
     if any(field.name == "content" and field.type == "string" for field in fields):
         return UpdatedField(("content",), str)
-    for types in (("string",), ("integer", "float")):
+    kinds: tuple[tuple[FieldType, ...], ...] = (("string",), ("integer", "float"))
+    for types in kinds:
         outer = [field for field in fields if field.type in types]
         outer.sort(key=lambda field: field.optional)
         for path, kind in (*_iterate_paths(outer, types), *_iterate_paths(fields, types)):

@@ -1,9 +1,9 @@
-"""Lesson 1, units and clocks: a clock's resolution, a reading's cost, and which time is meant."""
+"""Lesson 1, units and clocks: a clock's step, a reading's cost, and which time is meant."""
 
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from typing import Any, Final
@@ -69,6 +69,9 @@ def load_paper_numbers() -> pd.DataFrame:
     )
 
 
+MADE_BY: Final = {"A": "the reading", "B": "the step"}
+"""What makes the smallest difference of task 2's clocks: A shows 41, 42, 43, B 100, 200, 300 ns."""
+
 BUSY_RATIO: Final = 1.2
 """Two threads whose CPU time is less than this many times their elapsed time had to wait."""
 
@@ -122,22 +125,37 @@ def time_reading(clock: Callable[[], float] = time.perf_counter_ns, count: int =
 
 
 def compare_clocks(
-    smallest_step: Callable[[list[float]], float], count: int = 20_000
+    smallest_difference: Callable[[list[float]], float], count: int = 20_000
 ) -> pd.DataFrame | str:
-    """Return each clock's claimed resolution, smallest step seen and cost of a reading, in ns.
+    """Return each clock's claimed step, smallest differences and cost of a reading, in ns.
 
-    Returns a sentence while `smallest_step` has no answer that can be used.
+    Returns a sentence while `smallest_difference` has no answer that can be used.
     """
     rows = {}
     for name, clock in CLOCKS.items():
         about = time.get_clock_info(name.removesuffix("_ns"))  # type: ignore[arg-type]
         try:
-            step = call_function(smallest_step, read_clock(clock, count))
+            seen = read_clock(clock, count)
+            smallest = call_function(smallest_difference, seen)
         except (OpenTaskError, FormError) as reason:
             return f"The table appears when task 2 is right: {reason}"
-        rows[name] = (about.resolution * 1e9, step, time_reading(clock, count), about.adjustable)
-    names = ["claimed step, ns", "smallest step seen, ns", "one reading, ns", "can be set back"]
+        next_ones = ", ".join(f"{one:.0f}" for one in list_differences(seen)[1:5])
+        cost = time_reading(clock, count)
+        rows[name] = (about.resolution * 1e9, smallest, next_ones, cost, about.adjustable)
+    names = [
+        "claimed step, ns",
+        "smallest difference, ns",
+        "the next ones, ns",
+        "one reading, ns",
+        "can be set back",
+    ]
     return pd.DataFrame.from_dict(rows, orient="index", columns=names).round(1)
+
+
+def list_differences(readings: Sequence[float]) -> list[float]:
+    """Return the differences of neighbouring readings, each once, from the smallest above 0 on."""
+    differences = np.unique(np.diff(readings))
+    return [float(difference) for difference in differences if difference > 0]
 
 
 def read_coarse_clock() -> float:
@@ -248,6 +266,7 @@ def check_1(minutes: Any, per_object_us: Any, mb_per_s: Any) -> Iterator[Part]:
         "mb_per_s: right. Keep the number in mind; the last question comes back to it.",
         {
             1e-3: "is the printed time in ms or in s?",
+            1e3: "those are bytes per ms: convert the bytes and the ms.",
             1e6: "those are bytes; 1 MB is 1,000,000 bytes.",
             8: "those are megabits.",
         },
@@ -257,39 +276,50 @@ def check_1(minutes: Any, per_object_us: Any, mb_per_s: Any) -> Iterator[Part]:
     )
 
 
-@check(3)
-def check_2(smallest_step: Any) -> Iterator[Part]:
-    """Check a function that finds the smallest step of a clock in its readings."""
+@check(5)
+def check_2(smallest_difference: Any, made_by: Any) -> Iterator[Part]:
+    """Check the smallest difference of a clock's readings, and what makes it for two clocks."""
 
     def moving() -> Iterator[Part]:
         found = read_number(
-            call_function(smallest_step, [0, 16, 31, 47]), "smallest_step([0, 16, 31, 47])"
+            call_function(smallest_difference, [0, 16, 31, 47]),
+            "smallest_difference([0, 16, 31, 47])",
         )
         says = f"of 0, 16, 31, 47 it returns {found:g}. List the differences of neighbours."
-        yield grade(found == 15, "finds the smallest step.", says)
+        yield grade(found == 15, "finds the smallest difference.", says)
 
     def resting() -> Iterator[Part]:
         found = read_number(
-            call_function(smallest_step, [5, 5, 5, 15, 15, 35]),
-            "smallest_step([5, 5, 5, 15, 15, 35])",
+            call_function(smallest_difference, [5, 5, 5, 15, 15, 35]),
+            "smallest_difference([5, 5, 5, 15, 15, 35])",
         )
         says = (
             f"of 5, 5, 5, 15, 15, 35 it returns {found:g}: what does an unchanged reading say"
             " about the clock's step?"
         )
-        yield grade(found == 10, "an unchanged reading is not a step.", says)
+        yield grade(found == 10, "an unchanged reading is not a difference.", says)
 
     def real() -> Iterator[Part]:
         seen = read_clock(time.perf_counter_ns, 2_000)
-        step = read_number(call_function(smallest_step, seen), "smallest_step of perf_counter_ns")
-        truth = min(difference for difference in np.diff(seen) if difference > 0)
-        says = (
-            f"of 2,000 readings of perf_counter_ns it returns {step:g}, and the smallest step is"
-            f" {truth:g}."
+        found = read_number(
+            call_function(smallest_difference, seen), "smallest_difference of perf_counter_ns"
         )
-        yield grade(step == truth, f"of perf_counter_ns here: {step:g} ns.", says)
+        truth = list_differences(seen)[0]
+        says = (
+            f"of 2,000 readings of perf_counter_ns it returns {found:g}, and the smallest"
+            f" difference is {truth:g}."
+        )
+        yield grade(found == truth, f"of perf_counter_ns here: {found:g} ns.", says)
 
-    yield from grade_separately((moving(), resting(), real()))
+    where = {
+        "A": (
+            "A clock with a step of 41 ns shows multiples of it only. Could it show 42? How long is"
+            " its step then?"
+        ),
+        "B": "Between two readings this clock stands still or jumps. By how much?",
+    }
+    sorting = grade_sorting(made_by, MADE_BY, ("the step", "the reading"), where)
+    yield from grade_separately((moving(), resting(), real(), sorting))
 
 
 @check(3)

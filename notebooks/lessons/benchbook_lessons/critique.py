@@ -40,17 +40,6 @@ from benchbook_lessons.t_tests import load_samples
 predict = Predictions
 RELATIONAL: Final = ("MySQL", "PostgreSQL", "Microsoft SQL Server")
 
-FLAWS: Final = {
-    "the relational databases were measured by other people, on other machines": "confounding",
-    "each bar shows one number, from one run": "no uncertainty",
-    "CPU seconds of user and system are added and called execution time": "another quantity",
-    "the text names a cause, but only the effect was measured": "untested cause",
-}
-"""Flaws of the five papers, each with its kind."""
-
-_KINDS: Final = tuple(FLAWS.values())
-_WHERE: Final = dict.fromkeys(FLAWS, "If all else were perfect: what could you still not conclude?")
-
 VERDICTS: Final = ("holds", "mostly holds", "does not hold", "mixed", "undecided")
 
 EXAMPLE: Final = """\
@@ -171,8 +160,26 @@ def draw_table(source: str) -> Figure:
     return figure
 
 
+def _check_lines(text: str) -> None:
+    """Raise `FormError` in plain words for mistakes that the reader of claims names otherwise."""
+    for line in text.strip().splitlines():
+        name, _, value = (part.strip() for part in line.partition(" #")[0].partition(":"))
+        is_quoted = value[:1] in {'"', "'", "{", "["}
+        if ": " in value and not is_quoted:
+            raise FormError(f"{name} has a second colon: put its text between quotation marks.")
+        if name == "why_margin" and not value:
+            raise FormError(
+                "why_margin is empty: from which ratio on would you decide differently, and why?"
+            )
+        if name == "margin" and not re.fullmatch(r"\d+(\.\d+)?", value):
+            raise FormError(
+                f"margin should be a ratio above 1, such as 1.10 for a tenth more. It is {value!r}."
+            )
+
+
 def _read_claim(text: str) -> Claim:
     """Read a claim from a text in YAML; raises `FormError` with the message of its reader."""
+    _check_lines(text)
     found = re.search(r"^id:\s*([a-z]+)\.", text, re.M)
     if not found or found[1] not in SLUGS:
         raise FormError(
@@ -208,6 +215,35 @@ def judge_claim(text: Any) -> pd.DataFrame:
         return pd.DataFrame(columns=kept)
     found = Comparison.to_frame(_compare(_read_claim(text))).rename(columns={"estimate": "ratio"})
     return found[found["stands"] != "not run"][kept].reset_index(drop=True)
+
+
+def find_other_words(claim: Ratio) -> list[str]:
+    """Return the levels that a claim's words name and its fields do not.
+
+    Of operations, drivers, formats and databases: ``find`` where the quantity is an insert.
+    """
+    rows = select_rows(load_means(), study=claim.study)
+    fields = str((claim.quantity, claim.a, claim.b, claim.at, claim.each)).lower()
+    others = []
+    for name in ("operation", "driver", "format", "database"):
+        for level in map(str, rows[name].dropna().unique()):
+            # "inserts" and "updating" name the levels "insert" and "update".
+            stem = re.escape(level.lower().removesuffix("e"))
+            is_said = re.search(rf"\b{stem}", claim.says.lower())
+            if is_said and level.lower() not in fields:
+                others.append(level)
+    return others
+
+
+def list_side_languages(claim: Ratio) -> list[str]:
+    """Return the languages in which both sides of a claim ran in the lesson's data."""
+    rows = select_rows(load_means(), study=claim.study)
+    languages = set(rows["language"].dropna())
+    for side in (claim.a, claim.b):
+        for name, level in side.items():
+            if name in rows and isinstance(level, str):
+                languages &= set(rows.loc[rows[name] == level, "language"])
+    return sorted(languages)
 
 
 def judge_suite_claims() -> "pd.Series[str]":
@@ -320,20 +356,16 @@ def check_2(holds: Any) -> Iterator[Part]:
 
 
 @check(4)
-def check_3(kind: Any) -> Iterator[Part]:
-    """Check of what kind four flaws are."""
-    yield from grade_sorting(kind, FLAWS, _KINDS, _WHERE)
-
-
-@check(4)
-def check_4(text: Any, expected: Any) -> Iterator[Part]:
-    """Check a student's claim: read, new, with a reasoned margin, and judged."""
+def check_3(text: Any, expected: Any) -> Iterator[Part]:
+    """Check a student's claim: its words and fields agree, it is new, reasoned and judged."""
     if not isinstance(text, str) or not text.strip():
         raise OpenTaskError(
             "no answer yet: replace each ... in the cell above with your claim, a text in YAML."
         )
     claim = _read_claim(text)
-    yield Part(True, f"{claim.id} is read: {claim.says}")
+    others = find_other_words(claim) if isinstance(claim, Ratio) else []
+    off = f"its words name {', '.join(others)}, and its fields do not. Which of the two is meant?"
+    yield grade(not others, f"{claim.id} is read: {claim.says}", off)
     example: Any = _read_claim(EXAMPLE)
     new = isinstance(claim, Ratio) and any(
         getattr(claim, name) != getattr(example, name) for name in ("quantity", "a", "b", "at")
@@ -348,6 +380,11 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
     found = judge_claim(text)
     if found.empty:
         off = "the lesson's data have nothing for it. lesson.list_levels(study) lists what ran."
+        if isinstance(claim, Ratio):
+            languages = list_side_languages(claim)
+            if languages and not set(languages) & set(claim.languages or languages):
+                names = ", ".join(languages)
+                off = f"its sides ran in another language: write languages: [{names}]."
         yield Part(False, off)
         return
     if expected is ...:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -42,6 +43,9 @@ VALUES: Final[dict[str, Any]] = {
     "a text with a null character": "a\x00b",
 }
 """Values that not every format gives back."""
+
+DECIDED_BY: Final = {"nan in JSON": "the library", "a null character in XML": "the format"}
+"""What decides over the fate of two of the values."""
 
 FATES: Final = ("the same", "something else", "refused")
 _WHERE: Final = {
@@ -190,9 +194,33 @@ def _from_xml(text: str) -> dict[str, str]:
     return {str(element.tag): element.text or "" for element in etree.fromstring(text.encode())}
 
 
+LIBRARIES: Final = ("json", "orjson", "simplejson", "benchbook")
+"""Modules with a JSON encoder, which task 1 does without."""
+
+
+def find_library(function: Any) -> str:
+    """Return which of `LIBRARIES` a function uses; empty if none."""
+    codes = [getattr(function, "__code__", None)]
+    while codes:
+        code = codes.pop()
+        if not isinstance(code, CodeType):
+            continue
+        codes += code.co_consts
+        for name in code.co_names:
+            used = getattr(function, "__globals__", {}).get(name)
+            module = used.__name__ if isinstance(used, ModuleType) else ""
+            module = module or getattr(used, "__module__", "") or name
+            if module.partition(".")[0] in LIBRARIES:
+                return module.partition(".")[0]
+    return ""
+
+
 @check(4)
 def check_1(to_json: Any) -> Iterator[Part]:
-    """Check an encoder of flat records of texts to JSON."""
+    """Check an encoder of flat records of texts to JSON, written without a library."""
+    library = find_library(to_json)
+    if library:
+        raise FormError(f"to_json uses the library {library}: write each sign yourself.")
     abouts = (
         "a plain book",
         "a quotation mark and a backslash",
@@ -280,17 +308,25 @@ def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]
     yield grade_number(xml_fixed, fixed, "xml_fixed", well, hints, off, within=0.003)
 
 
-@check(8)
-def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
-    """Check what becomes of four values in JSON (orjson) and in XML (lxml)."""
+@check(10)
+def check_4(json_fate: Any, xml_fate: Any, decided_by: Any) -> Iterator[Part]:
+    """Check the fates of four values in JSON (orjson) and XML (lxml), and what decides two."""
 
     def check_case(format: str, codec: str, answer: Any) -> Iterator[Part]:
         truth = {name: find_fate(codec, value) for name, value in VALUES.items()}
         for fates in grade_sorting(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
             yield replace(fates, says=f"{format.upper()}, {fates.says}")
 
+    where = {
+        "nan in JSON": "Look at what two libraries write above. Which of them is JSON?",
+        "a null character in XML": "Could another library write it? Look at task 2 again.",
+    }
     yield from grade_separately(
-        (check_case("json", "orjson", json_fate), check_case("xml", "lxml", xml_fate))
+        (
+            check_case("json", "orjson", json_fate),
+            check_case("xml", "lxml", xml_fate),
+            grade_sorting(decided_by, DECIDED_BY, ("the format", "the library"), where),
+        )
     )
 
 

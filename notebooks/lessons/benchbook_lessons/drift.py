@@ -289,17 +289,25 @@ def simulate_peeks(experiments: int, most: int = 30, seed: int = 2) -> NDArray[n
 
 
 def simulate_daily_looks(
-    experiments: int, confidence: float = CONFIDENCE, days: int = 8, a_day: int = 3
+    experiments: int,
+    confidence: float = CONFIDENCE,
+    days: int = 8,
+    a_day: int = 3,
+    correlation: float = ICC,
 ) -> float:
     """Return how often an experiment errs that ends on the first day whose interval decides.
 
-    There is no true difference. Blocks of one day resemble each other, as the suite's interval
-    assumes; the interval is computed after every day from the second on.
+    There is no true difference. The interval is computed after every day from the second on.
+
+    Parameters
+    ----------
+    correlation
+        Of the blocks of one day. The suite's interval takes it as `ICC`, whatever it is.
     """
     random = np.random.Generator(np.random.PCG64(3))
     of_blocks = np.repeat(np.arange(days), a_day)
-    states = np.sqrt(ICC) * random.standard_normal((experiments, days))
-    noise = np.sqrt(1 - ICC) * random.standard_normal((experiments, days * a_day))
+    states = np.sqrt(correlation) * random.standard_normal((experiments, days))
+    noise = np.sqrt(1 - correlation) * random.standard_normal((experiments, days * a_day))
     wrong = 0
     for values in states[:, of_blocks] + noise:
         for blocks in range(2 * a_day, days * a_day + 1, a_day):
@@ -344,24 +352,42 @@ def check_1(interleaved: Any) -> Iterator[Part]:
     yield grade(fair, "each arm goes first as often.", off)
 
 
+def _draw_samples() -> Iterator[NDArray[np.float64]]:
+    """Yield four samples of 200 rows of twelve.
+
+    Half of the second's rows differ much from the first's. The fourth differs little from the
+    third, pair by pair, and both are noisy.
+    """
+    random = np.random.Generator(np.random.PCG64(5))
+    a = 100 + random.standard_normal((200, 12))
+    yield a
+    shifts = np.repeat([50.0, 0.0], 100)[:, np.newaxis]
+    yield a + shifts + random.standard_normal((200, 12))
+    noisy = a + 30 * random.standard_normal((200, 12))
+    yield noisy
+    yield noisy + 2 + 0.5 * random.standard_normal((200, 12))
+
+
 @check(4)
 def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
     """Check a function that counts false alarms, of Welch's test and of the paired test."""
-    random = np.random.Generator(np.random.PCG64(5))
-    a = 100 + random.standard_normal((200, 12))
-    noisy = a + 30 * random.standard_normal((200, 12))
-    shifted = noisy + 2 + 0.5 * random.standard_normal((200, 12))
+    a, far, noisy, shifted = _draw_samples()
     values = simulate_machines(600, 60)
 
     def find_large() -> Iterator[Part]:
-        far = read_share(
-            call_function(false_alarms, a, a + 50, "welch"), "the share for arms that are far apart"
+        found = read_share(
+            call_function(false_alarms, a, far, "welch"), "the share of arms of which half differ"
         )
-        yield grade(
-            far == 1,
-            "finds all of 200 large differences.",
-            f"finds {far:.0%} of 200 large differences.",
+        truth, by_column = (
+            float((_compute_p(*arms, "welch") < 0.05).mean()) for arms in ((a, far), (a.T, far.T))
         )
+        off = f"100 of 200 rows differ much: it finds {found:.0%}."
+        if np.isclose(found, by_column):
+            off += (
+                " That is the share of columns. There is one p per row: write axis=1, or a loop"
+                " over the rows."
+            )
+        yield grade(np.isclose(found, truth), "finds the rows that differ.", off)
 
     def find_pairs_in_noise() -> Iterator[Part]:
         paired, welch = (
@@ -394,7 +420,10 @@ def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
             call_function(false_alarms, *split_arms(values, order), "paired"),
             "the share of interleaved arms",
         )
-        off = f"interleaved: {turns:.1%}. It should be near 5 %: look at task 1 again."
+        off = (
+            f"interleaved: {turns:.1%}. It should be near 5 %: is there one p per row, and is task"
+            " 1 right?"
+        )
         yield grade(0.02 < turns < 0.09, f"interleaved, in pairs: {turns:.1%}.", off)
 
     yield from grade_separately(
@@ -407,9 +436,16 @@ def _compute_half_width(values: Any) -> float:
     return float(reach / np.mean(values))
 
 
-@check(3)
-def check_3(by_repetition: Any, by_block: Any, honest: Any) -> Iterator[Part]:
-    """Check two intervals' half-widths, and which of them is honest."""
+def compute_daily_half_width() -> float:
+    """Return the half-width by the suite's interval, which allows for other days, as a share."""
+    means = load_identical_arms().groupby("block")["us"].mean()
+    found = compute_interval(means, [1] * len(means))
+    return (found.high - found.low) / 2 / found.estimate
+
+
+@check(4)
+def check_3(by_repetition: Any, by_block: Any, by_day_rule: Any, honest: Any) -> Iterator[Part]:
+    """Check three intervals' half-widths, and which of them is honest."""
     found = load_identical_arms()
     narrow, wide = (
         _compute_half_width(found["us"]),
@@ -435,10 +471,24 @@ def check_3(by_repetition: Any, by_block: Any, honest: Any) -> Iterator[Part]:
     }
     well = f"by_block: ±{wide:.1%}, of {found['block'].nunique()} values."
     yield grade_number(by_block, wide, "by_block", well, hints, off)
-    well = "honest: repetitions of one process resemble each other, so a block is one value."
-    off = "look at the figure: do ten repetitions of a block say ten times as much as one?"
-    choices = ("by_repetition", "by_block")
-    yield grade_choice(honest, "by_block", "honest", choices, well, off)
+    widest = compute_daily_half_width()
+    hints = {
+        2.0: "that is the whole width: divide it by 2.",
+        100.0: "write a share, not percent.",
+        wide / widest: "that is by_block: use the ends of compute_interval.",
+    }
+    well = f"by_day_rule: ±{widest:.0%}, if other days may differ."
+    off = "(found.high - found.low) / 2 / found.estimate, with the same day for all blocks."
+    yield grade_number(by_day_rule, widest, "by_day_rule", well, hints, off)
+    well = "honest: all blocks are of one day, and resemble each other. Only by_day_rule allows for"
+    well += " other days."
+    questions = {
+        "by_repetition": "do ten repetitions of a block say ten times as much as one?",
+        "by_block": "are blocks 15 to 19 independent of each other? And what of other days?",
+    }
+    off = f"look at the figure: {questions.get(str(honest).strip().lower(), '')}"
+    choices = ("by_repetition", "by_block", "by_day_rule")
+    yield grade_choice(honest, "by_day_rule", "honest", choices, well, off)
 
 
 @check(3)

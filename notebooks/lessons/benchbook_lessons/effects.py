@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import count
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
 from typing import Any, Final, TypeAlias
 
 import matplotlib.pyplot as plt
@@ -13,10 +12,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchbook.analysis.intervals import MIN_BLOCKS, compute_interval, compute_t_quantile
+from benchbook.analysis.intervals import (
+    ICC,
+    MIN_BLOCKS,
+    compute_interval,
+    compute_t_quantile,
+)
 from benchbook.analysis.study_means import find_noisy, select_cells
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows, select_rows
+from benchbook.text.number_format import format_count
 from benchbook_lessons.feedback import (
     FormError,
     Part,
@@ -38,16 +43,19 @@ KINDS: Final = ("for", "no difference that matters", "the opposite", "open")
 
 _EXAMPLES: Final = {
     "for": [(1.2, 1.5, 1.1), (1.02, 1.4, 1.1), (1.06, 1.08, 1.05)],
-    "no difference that matters": [(0.95, 1.05, 1.1), (1.01, 1.04, 1.1), (0.8, 1.04, 1.05)],
+    "no difference that matters": [(0.95, 1.05, 1.1), (1.01, 1.04, 1.1), (0.97, 1.02, 1.05)],
     "the opposite": [(0.4, 0.6, 1.1), (0.8, 0.97, 1.1)],
-    "open": [(0.8, 1.3, 1.1), (0.5, 4.0, 1.1), (0.97, 1.2, 1.1)],
+    "open": [(0.8, 1.3, 1.1), (0.5, 4.0, 1.1), (0.97, 1.2, 1.1), (0.6, 1.05, 1.1)],
 }
 _HINTS: Final = {
     "for": "The low end is above 1, and the high end is beyond the margin.",
-    "no difference that matters": "The high end is below the margin, but not below 1.",
+    "no difference that matters": "Both ends are between 1 / margin and the margin.",
     "the opposite": "The whole interval is below 1.",
-    "open": "The interval contains 1 and reaches beyond the margin.",
+    "open": "The interval contains 1, and one of its ends is beyond the margin or 1 / margin.",
 }
+
+BLOCKS_A_DAY: Final = 10
+"""How many blocks a day of task 4 has."""
 
 _USUAL: Final = {
     "process": "together",
@@ -92,9 +100,22 @@ def load_moxy_books() -> Pairs:
     return _pair_blocks(cells, "format", ("xml", "json"))
 
 
+def load_memory() -> Pairs:
+    """Return the memory in use, in bytes, while a Java server receives 100,000 objects.
+
+    First of XML (JAXB), then of JSON (Jackson), in study tcp.
+    """
+    rows = select_rows(
+        load_means(), study="tcp", metric="memory_used", role="machine", operation="receive"
+    )
+    rows = select_rows(rows, language="java", n=100_000, arm="a")
+    cells = select_cells(rows, network="lan-100m", process="apart")
+    return _pair_blocks(cells, "format", ("xml", "json"))
+
+
 def load_identical_books() -> Pairs:
-    """Return the times of JSON round trips of 1,000 books in Python, measured as b and as a."""
-    rows = _select_round_trips(language="python", n=1_000, format="json")
+    """Return the times of XML round trips of 1,000 books in Python, measured as b and as a."""
+    rows = _select_round_trips(language="python", n=1_000, format="xml")
     return _pair_blocks(select_cells(rows, arm="b"), "arm", ("b", "a"))
 
 
@@ -126,7 +147,7 @@ def compute_ratio(pairs: Pairs) -> tuple[float, float, float]:
 
 
 def load_cases() -> pd.DataFrame:
-    """Return five comparisons, for a claim of *more* with a margin of 1.10.
+    """Return six comparisons, for a claim of *more* with a margin of 1.10.
 
     Returns
     -------
@@ -147,10 +168,11 @@ def load_cases() -> pd.DataFrame:
     update = load_driver_pairs("driver", both, n=1_000, operation="update", **python)
     wanted = {
         "A": ("Mongoose / MongoClient, insert", mongoose),
-        "B": ("JSON by orjson / itself (A/A)", load_identical_books()),
+        "B": ("XML by lxml / itself (A/A)", load_identical_books()),
         "C": ("XML / JSON (JAXB / MOXy)", load_moxy_books()),
         "D": ("mongoengine / pymongo, delete", delete),
         "E": ("mongoengine / pymongo, update", update),
+        "F": ("XML / JSON, memory in use (TCP)", load_memory()),
     }
     rows = {}
     for name, (what, pairs) in wanted.items():
@@ -188,6 +210,33 @@ def measure_identical_arms(blocks: int, books: int = 1_000) -> Pairs:
     return first, second, np.full(blocks, f"{date.today()}", object)
 
 
+def draw_resamples(ratios: Sequence[float], pairs: Pairs) -> Figure:
+    """Draw ratios of resampled blocks, the middle 99 % of them, and the suite's interval."""
+    _, low, high = compute_ratio(pairs)
+    ends = np.quantile(ratios, [0.005, 0.995])
+    with style.use_style():
+        figure, axes = plt.subplots(figsize=(7.2, 2.6), layout="constrained")
+        axes.hist(ratios, 40, color=style.BLUE, alpha=0.5)
+        top = axes.get_ylim()[1]
+        lines = (
+            (ends[0], ends[1], style.BLUE, "the middle 99 % of the draws"),
+            (low, high, style.VERMILION, "interval that allows for other days"),
+        )
+        for at, (begin, end, colour, words) in enumerate(lines):
+            height = top * (1.08 + 0.12 * at)
+            label = f"{words}: {begin:.2f} to {end:.2f}"
+            axes.plot([begin, end], [height, height], color=colour, lw=3, label=label)
+        axes.set(
+            title="How far does the ratio move when the same blocks are drawn again?",
+            xlabel="ratio XML / JSON",
+            ylabel="draws",
+            ylim=(0, top * 1.3),
+        )
+        figure.legend(loc="outside lower center", ncols=2)
+    plt.close(figure)
+    return figure
+
+
 def draw_own_blocks(pairs: Pairs) -> Figure:
     """Draw the ratio a / b of each block of `measure_identical_arms`."""
     first, second, _ = pairs
@@ -207,12 +256,13 @@ def draw_own_blocks(pairs: Pairs) -> Figure:
 
 
 def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
-    """Draw intervals of ratios, for a claim of *more*, with 1 and the margin as lines."""
+    """Draw intervals of ratios with 1 as a line, and what is too small to matter shaded."""
     with style.use_style():
         figure, axes = plt.subplots(figsize=(7.2, 0.45 * len(table) + 1.3), layout="constrained")
-        axes.axvspan(1, margin, color="#e8eef5")
+        axes.axvspan(1 / margin, margin, color="#e8eef5")
         axes.axvline(1, color=style.INK, lw=1)
-        axes.axvline(margin, color=style.INK, lw=1, ls="--")
+        for end in (1 / margin, margin):
+            axes.axvline(end, color=style.INK, lw=1, ls="--")
         left = min(0.8, max(0.4, table["low"].min())) / 1.02
         right = max(1.3, min(2.0, table["high"].max())) * 1.02
         for at, row in enumerate(iterate_rows(table)):
@@ -230,8 +280,8 @@ def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
             if left <= tick <= right
         ]
         axes.set(
-            title="Which intervals are above 1? Which are below the margin?\n"
-            f"(solid line: 1; dashed line: the margin, {margin:g}; shaded: too small to matter)",
+            title="Which intervals are above 1? Which fit into the shaded part?\n"
+            f"(solid line: 1; dashed: 1 / {margin:g} and {margin:g}; shaded: too small to matter)",
             yticks=range(len(table)),
             yticklabels=[f"{row.Index}  {row.what}" for row in iterate_rows(table)],
             xlabel="ratio with 99 % interval (log scale)",
@@ -245,9 +295,9 @@ def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
     return figure
 
 
-@check(4)
-def check_1(ratio: Any, low: Any, high: Any, inverse_high: Any) -> Iterator[Part]:
-    """Check a ratio of geometric means with its interval, and the upper end of its inverse."""
+@check(3)
+def check_1(ratio: Any, low: Any, high: Any) -> Iterator[Part]:
+    """Check a ratio of geometric means with its interval."""
     pairs = load_java_books()
     xml, json, _ = pairs
     estimate, *ends = compute_ratio(pairs)
@@ -268,20 +318,6 @@ def check_1(ratio: Any, low: Any, high: Any, inverse_high: Any) -> Iterator[Part
     for name, given, end in zip(("low", "high"), (low, high), ends, strict=True):
         hints = {log(end) / end: "that is still a logarithm: take exp."}
         yield grade_number(given, end, name, f"{name}: {end:.2f}.", hints, off, within=0.002)
-    well = "inverse_high: it is 1 over the other end. Without logarithms that does not work."
-    hints = {
-        ends[0]
-        / ends[1]: "that is its low end: which end of XML/JSON becomes the high end of JSON/XML?"
-    }
-    yield grade_number(
-        inverse_high,
-        1 / ends[0],
-        "inverse_high",
-        well,
-        hints,
-        "JSON over XML, upper end.",
-        within=0.002,
-    )
 
 
 @check(4)
@@ -307,14 +343,14 @@ def judge_interval(low: float, high: float, margin: float = 1.1) -> str:
     """Return which of `KINDS` an interval is for a claim of more."""
     if high < 1:
         return "the opposite"
-    if high < margin:
+    if 1 / margin < low and high < margin:
         return "no difference that matters"
     return "for" if low > 1 else "open"
 
 
-@check(5)
+@check(6)
 def check_3(said: Any) -> Iterator[Part]:
-    """Check how five real comparisons stand to a claim of more."""
+    """Check how six real comparisons stand to a claim of more."""
     table = load_cases()
     where = {
         row.Index: (
@@ -323,6 +359,10 @@ def check_3(said: Any) -> Iterator[Part]:
         )
         for row in iterate_rows(table)
     }
+    where["F"] += (
+        " Above 1 says only that there is a difference. First ask whether it is too small to"
+        " matter."
+    )
     truth = {row.Index: judge_interval(row.low, row.high) for row in iterate_rows(table)}
     yield from grade_sorting(said, truth, KINDS, where)
 
@@ -338,21 +378,54 @@ def compute_spreads() -> tuple[float, float]:
     return float(np.std(b - a, ddof=1)), float(np.std(b[1:] - a[:-1], ddof=1))
 
 
-def count_needed_blocks(sd: float, margin: float) -> int:
-    """Return the number of blocks that an equivalence takes.
+def count_needed_days(sd: float, margin: float, blocks: int = BLOCKS_A_DAY) -> int:
+    """Return the least days with which a 99 % interval around a ratio of 1 is within the margin.
 
-    With one block per day, a 99 % interval around a ratio of 1 then lies within the margin.
+    Parameters
+    ----------
+    sd
+        Standard deviation of the logarithms of the blocks' ratios.
+    blocks
+        How many each day has. Blocks of one day correlate as the suite's interval assumes.
     """
-    return next(
-        n
-        for n in count(MIN_BLOCKS)
-        if compute_t_quantile(n - 1, 0.995) * sd / sqrt(n) <= log(margin)
-    )
+    return _search_days(log(margin), sd * sqrt(ICC + (1 - ICC) / blocks), blocks)
+
+
+def _search_days(limit: float, spread: float, blocks: int) -> int:
+    """Return the least days whose interval has a half-width of at most `limit`.
+
+    `spread` is the standard deviation of the mean of one day.
+    """
+    days = ceil(MIN_BLOCKS / blocks)
+    while compute_t_quantile(days * blocks - 1, 0.995) * spread / sqrt(days) > limit:
+        days += 1
+    return days
+
+
+def simulate_power(
+    sd: float, margin: float, days: int, blocks: int = BLOCKS_A_DAY, experiments: int = 500
+) -> float:
+    """Return how often an interval fits within the margin when the true ratio is exactly 1.
+
+    Parameters
+    ----------
+    sd, margin, blocks
+        As in `count_needed_days`.
+    """
+    random = np.random.Generator(np.random.PCG64(8))
+    of_blocks = np.repeat(np.arange(days), blocks)
+    fitting = 0
+    for _ in range(experiments):
+        of_days = sqrt(ICC) * random.standard_normal(days)
+        noise = sqrt(1 - ICC) * random.standard_normal(days * blocks)
+        found = compute_interval(sd * (of_days[of_blocks] + noise), of_blocks)
+        fitting += -log(margin) < found.low and found.high < log(margin)
+    return fitting / experiments
 
 
 @check(3)
-def check_4(blocks_needed: Any) -> Iterator[Part]:
-    """Check a function that returns how many blocks an equivalence takes."""
+def check_4(days_needed: Any) -> Iterator[Part]:
+    """Check a function that returns how many days an equivalence takes."""
     together, apart = compute_spreads()
     cases: Sequence[tuple[str, float, float]] = (
         ("a and b alternate in one process", round(together, 3), 1.1),
@@ -361,27 +434,31 @@ def check_4(blocks_needed: Any) -> Iterator[Part]:
     )
 
     def check_case(about: str, sd: float, margin: float) -> Iterator[Part]:
-        truth = count_needed_blocks(sd, margin)
+        truth = count_needed_days(sd, margin)
         found = read_number(
-            call_function(blocks_needed, sd, margin), f"blocks_needed({sd}, {margin})"
+            call_function(days_needed, sd, margin, BLOCKS_A_DAY),
+            f"days_needed({sd}, {margin}, {BLOCKS_A_DAY})",
         )
-        # What comes out by three well-known mistakes.
-        plain_margin = next(
-            n
-            for n in count(MIN_BLOCKS)
-            if compute_t_quantile(n - 1, 0.995) * sd / sqrt(n) <= margin - 1
-        )
-        normal = next(n for n in count(MIN_BLOCKS) if 2.58 * sd / sqrt(n) <= log(margin))
+        of_a_day = sd * sqrt(ICC + (1 - ICC) / BLOCKS_A_DAY)
         hints = {
-            truth - 1: "One block is missing: is the last n tested?",
-            normal: "2.58 is too small for few blocks: take Student's quantile for n - 1.",
-            plain_margin: "sd is of logarithms: compare it with log(margin), not with margin - 1.",
+            truth - 1: "One day is missing: is the last number tested with <=?",
+            _search_days(
+                margin - 1, of_a_day, BLOCKS_A_DAY
+            ): "sd is of logarithms: compare it with log(margin), not with margin - 1.",
+            _search_days(
+                log(margin), sd / sqrt(BLOCKS_A_DAY), BLOCKS_A_DAY
+            ): "That takes the blocks of one day as independent: what they share does not shrink.",
+            count_needed_days(sd, margin, 1): (
+                "That would be right for one block per day: use the number of blocks."
+            ),
         }
-        hint = hints.get(int(found), "Write: quantile * sd / sqrt(n) <= log(margin).")
-        if found < MIN_BLOCKS:
-            hint = f"Begin with n = {MIN_BLOCKS}: fewer blocks have no interval."
+        hint = hints.get(
+            int(found), "Write: quantile * sd * sqrt((0.35 + 0.65 / blocks) / days) <= log(margin)."
+        )
+        if found < 1:
+            hint = "Begin with one day."
         says = f"{about} (sd {sd}, margin {margin}): not {found:,.0f}."
-        well = f"{about} (sd {sd}, margin {margin}): {truth:,} blocks."
+        well = f"{about} (sd {sd}, margin {margin}): {format_count(truth, 'day')}."
         yield grade(found == truth, well, says, hint)
 
     yield from grade_separately(check_case(*case) for case in cases)

@@ -196,6 +196,11 @@ def check_1(t: Any) -> Iterator[Part]:
     yield from grade_separately(check_case(*pair) for pair in pairs)
 
 
+def _read_printed(measure: str) -> float:
+    """Return the p-value that Table 8 prints, or the bound that it prints in its place."""
+    return float(str(load_table_8()[measure]).lstrip("≤ "))
+
+
 @check(6)
 def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     """Check the five p-values, and which of them is not the printed one."""
@@ -208,6 +213,8 @@ def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
             p_welch = float(stats.ttest_ind(*samples, equal_var=False).pvalue)
             welch = "that is Welch's test; the paper used Student's."
             hints = {p_welch / truth: welch, 0.5: "two-sided is twice that."}
+            hints[_read_printed(measure) / truth] = "that is the printed one: compute it yourself."
+            hints[round(truth, 4) / truth] = "do not round it."
             off = "stats.ttest_ind(json, xml).pvalue, of five values per side."
             well = f"{measure}: p = {truth:.2g}."
             yield grade_number(given[measure], truth, measure, well, hints, off)
@@ -264,28 +271,35 @@ def check_3(read: Any) -> Iterator[Part]:
 
 
 @check(4)
-def check_4(ratio: Any, low: Any, high: Any, what: Any) -> Iterator[Part]:
-    """Check XML's total time over JSON's by size, its interval, and the source of the spread."""
+def check_4(smallest: Any, largest: Any, unlike: Any, what: Any) -> Iterator[Part]:
+    """Check XML's total time over JSON's by size, the size unlike the others, and the spread."""
     json, xml = load_samples("Total Time")
-    logs = np.log(xml), np.log(json)
-    test, welch = stats.ttest_rel(*logs), stats.ttest_ind(*logs, equal_var=False)
-    paired, unpaired = (np.exp(one.confidence_interval(0.99)) for one in (test, welch))
-    narrow = np.exp(test.confidence_interval(0.95))
-    truth = float(stats.gmean(xml) / stats.gmean(json))
-    plain = float(np.mean(xml) / np.mean(json)) / truth
-    hints: dict[float, str] = {
-        1 / truth**2: "that is JSON over XML.",
-        plain: "that is the ratio of the arithmetic means: the largest size counts most.",
-    }
-    off = "use stats.ttest_rel of the logarithms (trials of one size are a pair), then np.exp."
-    yield grade_number(ratio, truth, "ratio", f"ratio: {truth:.1f}.", hints, off, within=0.002)
-    for at, (name, given) in enumerate((("low", low), ("high", high))):
-        end = paired[at]
-        hints = {
-            unpaired[at] / end: "that is of unpaired samples: which values are pairs here?",
-            narrow[at] / end: "that is of a 95 % interval: compute the 99 % one.",
+    ratios = np.divide(xml, json)
+    ends = np.exp(stats.ttest_rel(np.log(xml), np.log(json)).confidence_interval(0.99))
+    off = "divide each XML time by the JSON time of the same size: xml[0] / json[0], and so on."
+    interval = "that is an end of an interval that takes the sizes as repetitions of one ratio."
+    given = (("smallest", smallest, min, max), ("largest", largest, max, min))
+    for at, (name, value, choose, choose_other) in enumerate(given):
+        truth, other = float(choose(ratios)), float(choose_other(ratios))
+        hints: dict[float, str] = {
+            1 / truth**2: "that is JSON over XML.",
+            1 / other / truth: "that is JSON over XML.",
+            other / truth: "that is the other end of the five ratios.",
+            float(np.log(truth)) / truth: "that is still a logarithm: take exp.",
+            float(ends[at]) / truth: interval,
         }
-        yield grade_number(given, end, name, f"{name}: {end:.1f}.", hints, off, within=0.005)
+        yield grade_number(value, truth, name, f"{name}: {truth:.1f}.", hints, off, within=0.004)
+    distances = np.abs(np.log(ratios) - np.median(np.log(ratios)))
+    far = OBJECTS[int(distances.argmax())]
+    yield grade_number(
+        unlike,
+        far,
+        "unlike",
+        f"unlike: at {far:,} objects the ratio is {ratios[distances.argmax()]:.1f}, elsewhere"
+        " about 40.",
+        {},
+        "write a number of objects: at which size is the ratio far from the other four?",
+    )
     well = "what: the authors chose the sizes, and the sizes make the spread."
     off = (
         f"{what!r}: print lesson.load_samples('Total Time') and lesson.OBJECTS. Why do the five"

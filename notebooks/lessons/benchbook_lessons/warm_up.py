@@ -20,7 +20,6 @@ from benchbook_lessons.feedback import (
     grade,
     grade_number,
     grade_separately,
-    grade_sorting,
     read_dictionary,
     read_number,
     shorten,
@@ -44,14 +43,6 @@ for _ in range(40):
     times.append(time.perf_counter_ns() - start)
 print(json.dumps(times))
 """
-
-USERS: Final = {
-    "a command that reads one small file and ends": "cold",
-    "a service that answers the same request for weeks": "steady",
-    "a function in the cloud that is started anew for most requests": "cold",
-    "a nightly batch over ten million objects": "steady",
-}
-"""Users, and which time answers their question."""
 
 
 def load_blocks(n: int, format: str) -> list[NDArray[np.float64]]:
@@ -190,14 +181,7 @@ def check_2(ratio: Any) -> Iterator[Part]:
 
 
 @check(4)
-def check_3(time: Any) -> Iterator[Part]:
-    """Check which time answers whose question."""
-    where = "How many repetitions does this process run before its user has the answer?"
-    yield from grade_sorting(time, USERS, ("cold", "steady"), dict.fromkeys(USERS, where))
-
-
-@check(4)
-def check_4(steady_mean: Any) -> Iterator[Part]:
+def check_3(steady_mean: Any) -> Iterator[Part]:
     """Check a function that returns the mean of the steady state, or NaN without one."""
     random = np.random.Generator(np.random.PCG64(7))
     flat = 100 * np.exp(0.02 * random.standard_normal(60))
@@ -257,7 +241,7 @@ def compute_cold_over_steady(found: pd.DataFrame) -> float:
 
 
 @check(1)
-def check_5(cold_over_steady: Any, found: pd.DataFrame) -> Iterator[Part]:
+def check_4(cold_over_steady: Any, found: pd.DataFrame) -> Iterator[Part]:
     """Check the ratio of the cold to the steady time in the student's own processes."""
     truth = compute_cold_over_steady(found)
     hints = {1 / truth**2: "that is steady over cold. Exchange the two."}
