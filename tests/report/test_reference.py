@@ -215,9 +215,9 @@ def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     merged = merged_run.MergedRun("decide", [], Run("decide", committed), nothing_ran)
     lead = write_headlines(merged)[SLUGS.index(study)]
     assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, f"{value} times")
-    assert f"99 % interval {low} to {high}" in lead.about and lead.about.endswith(
-        f"{ratio_plot.describe_place(claim)}."
-    )
+    assert f"99 % interval {low} to {high}" in lead.about
+    place = ratio_plot.describe_place(claim)
+    assert lead.about.endswith(f"{place}; in the reference run {one.text}.")
     answer = write_answer(merged, study)
     assert f"**{lead.ratio}**" in answer and answer.endswith(lead.about)
     drawn = exhibits.FIGURES["overview"](committed).frame
