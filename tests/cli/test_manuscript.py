@@ -62,7 +62,7 @@ def test_the_command_lists_all_figures_and_suggests_the_nearest_name(capsys, tmp
 
 def test_only_numbers_with_a_prefix_are_written(judged_once, keyed, tmp_path, capsys):
     file = tmp_path / "numbers.tex"
-    prefixes = ["tcp_fig3_json.python", "crud.headline"]
+    prefixes = ["tcp_fig3_json.system-cpu-python", "crud.headline"]
     asked = ["number", "--latex-macros", str(file), "--reference", "--only"]
     assert cli.main([*asked, *prefixes]) == DONE
     written = re.findall(r"^\\benchbook@set{(.*?)}", file.read_text(), re.MULTILINE)
