@@ -432,7 +432,7 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
             figure.get_by_role("button", name="picture").click()
         assert download.value.suggested_filename == "bookstore_case1.png"
         download.value.save_as(tmp_path / "saved.png")
-        assert Image.open(tmp_path / "saved.png").width > 2000
+        assert Image.open(tmp_path / "saved.png").width > 1600
         assert (
             figure.get_by_role("link", name="Address").get_attribute("href") == "#bookstore_case1"
         )
