@@ -281,7 +281,7 @@ def draw_intervals(table: pd.DataFrame, margin: float = 1.1) -> Figure:
         ]
         axes.set(
             title="Which intervals are above 1? Which fit into the shaded part?\n"
-            f"(solid line: 1; dashed: 1 / {margin:g} and {margin:g}; shaded: too small to matter)",
+            f"(dashed: 1 / {margin:g} and {margin:g}; shaded: too small to matter)",
             yticks=range(len(table)),
             yticklabels=[f"{row.Index}  {row.what}" for row in iterate_rows(table)],
             xlabel="ratio with 99 % interval (log scale)",
