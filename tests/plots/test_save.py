@@ -25,7 +25,7 @@ SMALLEST_ON_PAGE = 12
 """Pixels."""
 
 LAYOUTS = {
-    **{f"{width} inches": Layout(width) for width in (3.5, 7.2, REPORT_WIDTH)},
+    **{f"{width} inches": Layout(width) for width in (3.5, REPORT_WIDTH)},
     **PAGE_LAYOUTS,
 }
 TOUCH = 0.5

@@ -31,7 +31,8 @@ MOST_STATEMENTS = {
     "grid": 1129,
     "measure": 457,
     "own_data": 1576,
-    # Who skims figures: titles say what came out, and captions begin with their source.
+    # Who skims figures: titles say what came out, and captions begin with their source. Who
+    # compares databases: one figure per topology shows all operations.
     # Whose manuscript takes some keys only: `number --only`.
     "papers": 1252,
     # Who looks closer at a figure of the report: its marks know their points. Who skims figures:
