@@ -319,7 +319,7 @@ def test_cells_have_nbgraders_metadata(teacher: Path):
         )
         assert ("points" in about) == about.grade
         assert about.locked != about.solution
-        # nbgrader refuses a text that a student writes and nobody grades.
+        # nbgrader refuses a text of a student without points for it.
         assert about.grade or not (about.solution and cell.cell_type == "markdown")
         assert ("BEGIN SOLUTION" in cell.source) == about.solution
     text = "\n".join(cell.source for cell in notebook.cells)
