@@ -270,8 +270,9 @@ def test_notebook_01_shows_each_ratio_once_beside_the_reference_run(
     with contextlib.redirect_stdout(printed):
         cells = nbformat.read(ROOT / "notebooks" / "01_bookstore.ipynb", 4).cells
         drawing = [cell for cell in cells if "draw" in cell.metadata.get("tags", [])]
-        shown = [run_cell(cell.source, names) for cell in drawing if cell.id != "sizes"]
-    (answer,) = [one.data for one in shown if isinstance(one, Markdown)]
+        shown = {cell.id: run_cell(cell.source, names) for cell in drawing if cell.id != "sizes"}
+    assert isinstance(shown["answer"], Markdown)
+    answer = shown["answer"].data
     line = next(line for line in answer.splitlines() if line.startswith("| time, round trip |"))
     times = rows[(rows["operation"] == "round_trip") & (rows["metric"] == "wall_time")]
     geometric = np.exp(np.log(times["value"]).groupby(times["format"]).mean())
