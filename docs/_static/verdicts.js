@@ -22,7 +22,8 @@ const verdict = make("select", {}, new Option("all verdicts", ""), ...new Set(cl
 for (const option of [...verdict.childNodes].slice(1)) option.replaceWith(new Option(option.textContent));
 const order = make("select", {}, ...["verdict", "claim", "here", "paper", "blocks / days"].map(name => new Option(name)));
 const count = make("span", {role: "status"});
-const label = (name, control) => make("label", {}, `${name} `, control);
+// Without its own name a control would be called by its options, too.
+const label = (name, control) => make("label", {}, `${name} `, Object.assign(control, {ariaLabel: name}));
 document.getElementById("choose-claims").append(
   label("Filter", words), label("Verdict", verdict), label("Sort by", order), count);
 
