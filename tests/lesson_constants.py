@@ -394,7 +394,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "show two identical programs",
         "The order is that of the table: 1, 2, 4, 3, 5, 6, 8, 9.",
         "nan: two JSON libraries write two things",
-        "measure two programs of one's own",
+        "measure two programs of your own",
         "The ninth lesson takes two weeks",
         "It has two days",
         "Pairs measure two programs",

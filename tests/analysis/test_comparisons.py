@@ -235,7 +235,7 @@ def test_formats_of_one_cell_are_paired_by_block():
     assert (
         write_result(Comparison(**found.to_dict()))
         == "XML took 4.02 (3.92 to 4.12) times as long as JSON, in 5 blocks of 1 machine-day; "
-        "printed 3.77 (Case 1 table)."
+        "from the paper's times: 3.77 (Case 1 table)."
     )
 
 

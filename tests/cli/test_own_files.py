@@ -79,7 +79,7 @@ def test_drivers_takes_a_file_with_every_profile(tmp_path, results_folder, profi
 
 def test_a_text_inside_an_array_is_named_where_an_update_needs_one(tmp_path, capsys):
     path = tmp_path / "theaters.jsonl"
-    path.write_text('{"n": 1, "at": [{"address": {"zip": 5, "city": "Ulm"}}]}')
+    path.write_text('{"open": true, "at": [{"address": {"zip": 5, "city": "Ulm"}}]}')
     cli.main(["plan", "crud", "--profile", "smoke", "--set", f"dataset_file={path}"])
     assert "at[].address.city is inside an array: take it out" in "".join(capsys.readouterr())
 
