@@ -144,13 +144,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A command may start its own process again, with these arguments.
         options.arguments = sys.argv[1:] if argv is None else None
         options.written = []
-        _, answer = COMMANDS[options.command].load()
-        with raise_on_stop_signals(), kept.record() if kept else nullcontext():
-            status = answer(options)
-            sys.stdout.flush()  # now, while a full disk can still be reported
-        if kept and status == DONE:
-            kept.keep(options.written)
-        return status
+        with raise_on_stop_signals():
+            _, answer = COMMANDS[options.command].load()
+            with kept.record() if kept else nullcontext():
+                status = answer(options)
+                sys.stdout.flush()  # now, while a full disk can still be reported
+            if kept and status == DONE:
+                kept.keep(options.written)
+            return status
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         if isinstance(error.code, int):
             return error.code

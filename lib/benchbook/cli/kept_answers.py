@@ -179,9 +179,9 @@ def is_kept(arguments: Sequence[str]) -> bool:
 def hash_inputs(arguments: Sequence[str]) -> str:
     """Return a digest of all that the answer to a command line follows from.
 
-    Files are told apart by `stamp_file`. Servers and languages are asked for their versions, unless
-    the answer is of other runs than this machine's. Whether networks can be used is not asked: what
-    was measured in one counts without it.
+    A file is compared by its `stamp_file`. Servers and languages are asked for their versions,
+    unless the answer is of other runs than this machine's. Whether networks can be used is not
+    asked: what was measured in one counts without it.
     """
     facts: list[object] = [sys.version, version.describe_version(), platform.uname()]
     variables = sorted({*os.environ} - SESSION_VARIABLES)

@@ -35,7 +35,7 @@ REACH = 10.0
 """How far intervals are drawn, as a multiple of the marks: longer ones show no end."""
 
 KEY = "key"
-"""Stands for the points of a legend's entry in `write_gid`."""
+"""The number of a legend's entry in `write_gid`, where a point has its own."""
 
 # Sizes of text, as multiples of its points.
 _LETTER_WIDTH: Final[dict[Weight, float]] = {"normal": 0.55, "bold": 0.61}
@@ -211,7 +211,7 @@ def make_legend_mark(
     size
         Of a layout's marks.
     name
-        The series or source that it stands for; the label when empty.
+        The series or source of the entry; the label when empty.
     """
     return Line2D(
         [],
