@@ -30,7 +30,7 @@ from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import connect
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_count
-from tools.reference import write_parquet
+from tools.parquet import write_parquet
 
 PROFILE: Final = "decide"
 _BENCHBOOK: Final = (sys.executable, "-m", "benchbook.cli")

@@ -17,11 +17,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchbook import grid, paths
 from benchbook.analysis.block_means import compute_block_means, load_block_means
@@ -42,6 +41,7 @@ from benchbook.results.views import connect, format_csv
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.sentences import TERMS, VERDICT_MEANINGS
 from tools import crate
+from tools.parquet import write_parquet
 
 PAGE: Final = "verdicts.md"
 TABLES: Final = ("claims", "comparisons", "tables", "aa")
@@ -51,10 +51,6 @@ _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 _TEMPLATES: Final = load_templates(Path(__file__).parent)
 
 _ORDER: Final = ("study", *MEAN_KEYS, "repetition")
-# Of zstd's 22 levels: the files are written once and read often.
-_COMPRESSION_LEVEL: Final = 19
-# A query for a few cells then reads a few groups, in a fifth of the time.
-_ROWS_PER_GROUP: Final = 20_000
 
 
 def keep_results(profile: str) -> None:
@@ -143,22 +139,6 @@ def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
             column = table[field.name].cast(field.type)
             table = table.set_column(table.column_names.index(field.name), field, column)
     return table
-
-
-def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table.
-
-    Floating-point numbers are split into streams of bytes, which zstd packs a third smaller.
-    """
-    split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
-    others = [name for name in table.column_names if name not in split]
-    packed: dict[str, Any] = {"compression": "zstd", "compression_level": _COMPRESSION_LEVEL}
-    packed |= {
-        "use_dictionary": others,
-        "use_byte_stream_split": split,
-        "write_page_checksum": True,
-    }
-    pq.write_table(table, path, row_group_size=_ROWS_PER_GROUP, **packed)
 
 
 def list_tables(analysis: Analysis) -> dict[str, pd.DataFrame]:

@@ -58,6 +58,7 @@ from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
 from tools import crate
 from tools import reference as reference_tool
+from tools.parquet import write_parquet
 from tools.reference import PAGE, list_machine_days, render_page
 
 REFERENCE = ROOT / "figures" / "reference"
@@ -476,7 +477,7 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
 def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with the means of one study, written as the means of all studies are."""
     file = tmp_path_factory.mktemp("of_tcp") / MEANS_FILE
-    reference_tool.write_parquet(
+    write_parquet(
         file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")])
     )
     return file
