@@ -76,7 +76,7 @@ def load_machine(share: Callable[[float], float] | None) -> Iterator[None]:
 
 def record_series(runs: int, share: Callable[[float], float] | None) -> Series:
     """Return the wall time of each run in ns, in their order."""
-    runner = CommandRunner([COMMAND], dict(os.environ))
+    runner = CommandRunner([COMMAND])
     with load_machine(share), runner.start_block() as run_side:
         return np.array([run_side(0).values["wall_time"] for _ in range(runs)])
 
