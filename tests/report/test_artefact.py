@@ -113,15 +113,11 @@ def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(folder: 
     assert read.root_dataset["license"] and read.root_dataset["datePublished"]
 
 
-def _list_references(part: Any) -> list[str]:
+def _list_references(graph: list[dict[str, Any]]) -> list[str]:
     """Return the ids to which entities refer."""
-    references = []
-    for entity in part:
-        for value in entity.values():
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, dict):
-                    references.append(one["@id"])
-    return references
+    values = [value for entity in graph for value in entity.values()]
+    parts = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [one["@id"] for one in parts if isinstance(one, dict)]
 
 
 def test_a_folder_with_files_of_something_else_is_refused(
