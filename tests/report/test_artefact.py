@@ -1,6 +1,7 @@
 """An artefact has each claim with the command that tests it, and its metadata can be read."""
 
 import json
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_each_command_measures_the_cells_of_its_experiment() -> None:
         chosen = choose_cells([one.study], "decide", list(one.where), ["blocks=5"])
         assert {cell.parameters.as_json() for cell in chosen} == one.durations.keys()
     assert [one.number for one in experiments] == [*range(1, len(experiments) + 1)]
-    tested = [claim.id for one in experiments for claim in one.claims]
+    tested = [claim.id for claim in chain.from_iterable(one.claims for one in experiments)]
     ran = {claim.id for claim in run.analysis.verdicts if claim.verdict != "not run"}
     assert len(tested) == len({*tested}) and {*tested} == ran
     # Most of their cells ran, so the minutes say how long a rerun takes.
@@ -63,7 +64,8 @@ def test_each_command_measures_the_cells_of_its_experiment() -> None:
 
 
 def test_conditions_keep_a_claim_s_cells_and_leave_out_what_they_can() -> None:
-    planned = [{"n": n, "format": name} for n in ("1", "10") for name in ("json", "xml")]
+    pairs = product(("1", "10"), ("json", "xml"))
+    planned = [{"n": n, "format": name} for n, name in pairs]
     assert choose_conditions(planned, planned) == ()
     assert choose_conditions(planned, planned[:1]) in (
         ("n=1", "format=json"),
@@ -115,9 +117,12 @@ def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(folder: 
 
 def _list_references(graph: list[dict[str, Any]]) -> list[str]:
     """Return the ids to which entities refer."""
-    values = [value for entity in graph for value in entity.values()]
-    parts = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    return [one["@id"] for one in parts if isinstance(one, dict)]
+    references: list[str] = []
+    for entity in graph:
+        for value in entity.values():
+            parts = value if isinstance(value, list) else [value]
+            references += [part["@id"] for part in parts if isinstance(part, dict)]
+    return references
 
 
 def test_a_folder_with_files_of_something_else_is_refused(

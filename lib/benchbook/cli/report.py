@@ -38,10 +38,7 @@ MAX_WIDTH: Final = 12.0
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook report`."""
-    text = (
-        "write an artefact, too: each claim with the experiment that tests it, its minutes, "
-        "interval, verdict and command, with report and data, as Markdown and RO-Crate"
-    )
+    text = "write an artefact for reviewers, too: each claim with what tests it, and the data"
     parser.add_argument("--artefact", type=Path, metavar="FOLDER", help=text)
     selection.add_run_options(parser)
 

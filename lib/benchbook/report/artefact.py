@@ -77,7 +77,9 @@ def write_artefact(name: str, page: Path, folder: Path) -> None:
 def render_appendix(merged: MergedRun, experiments: Sequence[Experiment]) -> str:
     """Return ARTEFACT.md."""
     verdicts = merged.analysis.verdicts
-    experiment_of = {claim.id: one for one in experiments for claim in one.claims}
+    experiment_of: dict[str, Experiment] = {}
+    for one in experiments:
+        experiment_of |= dict.fromkeys([claim.id for claim in one.claims], one)
     tested = [claim for claim in verdicts if claim.id in experiment_of]
     limited = [
         claim
