@@ -94,7 +94,7 @@ def render_appendix(merged: MergedRun, experiments: Sequence[Experiment]) -> str
         "counts": VerdictCounts.count(verdicts),
         "experiments": experiments,
         "minutes": [count_minutes([one]) for one in experiments],
-        "hours": count_minutes(experiments) / 60,
+        "all_minutes": count_minutes(experiments),
         "suites": describe_suites(str(provenance["measured_by"])),
         "facts": list_machine_facts(merged).to_numpy().tolist(),
         "provenance": provenance,
