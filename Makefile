@@ -7,6 +7,7 @@
 # make dev    install all: what tests, types, docs/, releases and several machines need, too
 # make kernel install a kernel named benchbook for every Jupyter of your account (nbgrader marks lessons with it)
 # make site   build the static site in site/: the reference run's report and explorer, the lessons, docs/
+# make dist   build what is published in dist/: wheel, source distribution, the copy for classes, the site
 # make campaign    measure more blocks of the profile decide, on an idle machine, for at most BUDGET (3h);
 #                  of all studies or of STUDIES; written into figures/campaigns, once a day (MORE=--again: once more)
 # make reference   make the reference run again, in figures/reference, of all that is in figures/campaigns
@@ -24,7 +25,7 @@ ASKED := run
 ifeq ($(MAKECMDGOALS),lessons)
 ASKED := lessons
 endif
-ifneq ($(filter dev site reference lock audit,$(MAKECMDGOALS)),)
+ifneq ($(filter dev site dist reference lock audit,$(MAKECMDGOALS)),)
 ASKED := dev
 endif
 ifneq ($(filter test check,$(MAKECMDGOALS))$(filter 1,$(BENCHBOOK_TESTS)),)
@@ -36,7 +37,7 @@ INSTALLED := $(shell [ ! -e "$(STAMP)" ] || grep . "$(STAMP)" || echo dev)
 PURPOSE := $(lastword $(filter $(ASKED) $(INSTALLED),$(PURPOSES)))
 LOCKS := locks/requirements.lock locks/requirements-lessons.lock locks/requirements-dev.lock
 
-.PHONY: run test check lab lessons dev kernel site campaign reference lock audit setup clean again
+.PHONY: run test check lab lessons dev kernel site dist campaign reference lock audit setup clean again
 .DEFAULT_GOAL := run
 
 run: setup
@@ -78,6 +79,9 @@ site: setup
 	@rm -rf site
 	@$(BIN)/python -m sphinx -W --keep-going -q -E -d .cache/doctrees -b html docs site
 	@$(BIN)/python -m tools.site site
+
+dist: site
+	@$(BIN)/python -m tools.dist site dist
 
 setup dev: $(STAMP)
 

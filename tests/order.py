@@ -29,6 +29,7 @@ FIRST: Final = (
     "until_decided", "answerable_claims", "environments", "load_monitor", "cli", "simulations",
     "servers_given", "stop_signals", "versions", "server_check", "platforms", "run_diff",
     "stored_means", "independent", "given_studies", "own_processors", "wheel", "secrets",
+    "artefact",
 )
 # fmt: on
 """Files of half a minute or more: they begin first, so that all processes end about together."""

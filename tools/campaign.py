@@ -26,11 +26,11 @@ from benchbook import grid, paths
 from benchbook.analysis.runs import REPETITIONS_FILE
 from benchbook.grid.cells import list_result_keys
 from benchbook.measure.machine import read_processor
+from benchbook.report.run_files import write_parquet
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import connect
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.number_format import format_count
-from tools.parquet import write_parquet
 
 PROFILE: Final = "decide"
 _BENCHBOOK: Final = (sys.executable, "-m", "benchbook.cli")

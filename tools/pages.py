@@ -17,9 +17,10 @@ from benchbook.cli import command as command_line
 from benchbook.grid.grid_file import load_grid
 from benchbook.plots.claim_lines import VERDICT_STYLES
 from benchbook.registry import plugins
+from benchbook.report.crate import load_dictionary
 from benchbook.results import schema
 from benchbook.studies.catalogue import SLUGS, load_study
-from tools import crate, reference
+from tools import reference
 
 _MARK: Final = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
 _INTERVAL: Final = re.compile(r"\(([\d,.+−-]+) to ([\d,.+−-]+)\)")
@@ -146,14 +147,14 @@ def _list_levels(slug: str) -> dict[str, str]:
 
 def render_columns() -> str:
     """Return the columns of observations, and the metrics with their units."""
-    notes = {line.name: _escape_sentence(line.meaning) for line in crate.load_dictionary()}
+    notes = {line.name: _escape_sentence(line.meaning) for line in load_dictionary()}
     values, cells = (
         [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in columns]
         for columns in (schema.VALUES, schema.CELLS)
     )
     parameters = [
         [f"`{line.name}`", notes[line.name]]
-        for line in crate.load_dictionary()
+        for line in load_dictionary()
         if line.kind == "parameter"
     ]
     metrics = [

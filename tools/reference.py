@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Final, Self
 
 import pandas as pd
-import pyarrow as pa
+import yaml
 
 from benchbook import grid, paths
 from benchbook.analysis.block_means import compute_block_means, load_block_means
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.grid.cells import list_judged_results
@@ -34,14 +33,13 @@ from benchbook.plots.claim_lines import ClaimLine
 from benchbook.plots.provenance import describe_provenance, find_time_span
 from benchbook.report import merged_run
 from benchbook.report.build import STAMP, build_report
+from benchbook.report.crate import LICENSE, METADATA, Entity, describe_folder, refer_to
+from benchbook.report.run_files import write_run
 from benchbook.report.tables import load_templates
 from benchbook.report.text import describe_aa_checks, describe_hosts, describe_noise
-from benchbook.results.schema import VALUES
-from benchbook.results.views import connect, format_csv
+from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.sentences import TERMS, VERDICT_MEANINGS
-from tools import crate
-from tools.parquet import write_parquet
 
 PAGE: Final = "verdicts.md"
 TABLES: Final = ("claims", "comparisons", "tables", "aa")
@@ -49,8 +47,6 @@ TABLES: Final = ("claims", "comparisons", "tables", "aa")
 
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 _TEMPLATES: Final = load_templates(Path(__file__).parent)
-
-_ORDER: Final = ("study", *MEAN_KEYS, "repetition")
 
 
 def keep_results(profile: str) -> None:
@@ -102,43 +98,34 @@ def draw_run() -> None:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     _describe_run(merged.means, merged.profile)
-    described = crate.describe_crate(
-        folder, [f"{moment:%Y-%m-%d}" for moment in find_time_span(merged.means)]
-    )
-    (folder / crate.METADATA).write_text(described, encoding="utf-8")
+    days = [f"{moment:%Y-%m-%d}" for moment in find_time_span(merged.means)]
+    (folder / METADATA).write_text(describe_reference(folder, days), encoding="utf-8")
 
 
-def write_run(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
-    """Write the observations and block means of some finished cells, at some five bytes per value.
+def describe_reference(folder: Path, days: Sequence[str]) -> str:
+    """Return the metadata of the reference run as an RO-Crate.
 
     Parameters
     ----------
     folder
-        Where `MEANS_FILE` and `REPETITIONS_FILE` are written, the second in the columns of
-        `benchbook.results.schema.OBSERVATIONS`.
-    identities
-        As in `benchbook.results.views.load_observations`.
-    means
-        Their block means, as `benchbook.analysis.block_means.load_block_means` returns them.
+        The folder of the reference run, with all of its files.
+    days
+        The days on which it was measured, as ISO 8601.
     """
-    with connect(identities) as connection:
-        query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
-        observed = connection.sql(query).to_arrow_table()
-    write_parquet(folder / REPETITIONS_FILE, observed)
-    write_parquet(folder / MEANS_FILE, _type_like(means, observed.schema))
-
-
-def _type_like(means: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Return block means as a table with a schema's types.
-
-    In pandas a column with NaN cannot have whole numbers.
-    """
-    table = pa.Table.from_pandas(means, preserve_index=False).replace_schema_metadata()
-    for field in schema:
-        if field.name in table.column_names and field.name not in VALUES.names:
-            column = table[field.name].cast(field.type)
-            table = table.set_column(table.column_names.index(field.name), field, column)
-    return table
+    cited = yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
+    authors: list[Entity] = []
+    for number, author in enumerate(cited["authors"]):
+        authors.append({"@id": f"#author-{number}", "@type": "Person", "name": author["name"]})
+    about = {
+        "datePublished": max(days),
+        "name": f"benchbook {cited['version']}: the reference run",
+        "description": cited["abstract"].strip(),
+        "license": LICENSE,
+        "keywords": cited["keywords"],
+        "author": refer_to(authors),
+        "temporalCoverage": f"{min(days)}/{max(days)}",
+    }
+    return describe_folder(folder, about, authors)
 
 
 def list_tables(analysis: Analysis) -> dict[str, pd.DataFrame]:

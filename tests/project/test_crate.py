@@ -11,9 +11,9 @@ from rocrate.rocrate import ROCrate
 
 from benchbook import paths
 from benchbook.analysis.runs import MEANS_FILE, REPETITIONS_FILE
+from benchbook.report import crate
 from benchbook.results import schema
 from benchbook.studies.catalogue import SLUGS, load_study
-from tools import crate
 
 
 def test_each_column_and_metric_has_one_line_in_the_dictionary() -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchbook import paths, version
+from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
+from tools import dist
 
 UV = next(
     path
@@ -25,18 +27,7 @@ UV = next(
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build both, the wheel from the sdist, and return the wheel."""
     into = tmp_path_factory.mktemp("built")
-    build = [
-        "build",
-        "--quiet",
-        "--offline",
-        "--no-build-isolation",
-        "--python",
-        sys.executable,
-        "--out-dir",
-        into,
-        ROOT,
-    ]
-    subprocess.run([UV, *build], check=True)
+    dist.build_packages(into)
     assert len([*into.glob("benchbook-*.tar.gz")]) == 1
     (wheel,) = into.glob("benchbook-*.whl")
     return wheel
@@ -117,10 +108,19 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
         text=True,
     )
     assert judged.stdout == here.stdout and len(json.loads(judged.stdout)) > 100
-    ran = installed("run", "bookstore", "--profile", "smoke", "--where", "case=1", folder=folder)
-    assert ran.returncode == 0 and " 0 done" not in ran.stdout, ran.stdout + ran.stderr
-    assert [*(folder / "data" / "results").glob("bookstore/*.parquet")]
+    ran = installed("run", "--profile", "smoke", "--noisy", folder=folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    for study in SLUGS:
+        assert [*(folder / "data" / "results" / study).glob("*.parquet")], study
     (folder / paths.LAYOUT_FILE).write_text("0.0.9\n")
     of_another = installed("plan", folder=folder)
     assert of_another.returncode == 2
     assert f"laid out by benchbook 0.0.9, and this is {version.read_version()}" in of_another.stderr
+
+
+def test_the_copy_for_classes_has_the_lessons_without_their_solutions(tmp_path: Path) -> None:
+    dist.pack_classes(tmp_path)
+    names = zipfile.ZipFile(tmp_path / dist.CLASSES).namelist()
+    lessons = "benchbook/notebooks/lessons/"
+    assert {f"{lessons}1_units_and_clocks.ipynb", "benchbook/Makefile"} <= {*names}
+    assert not [name for name in names if name.startswith(f"{lessons}solutions")]

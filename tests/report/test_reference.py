@@ -44,6 +44,8 @@ from benchbook.papers import exhibits, numbers
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.claim_lines import write_line
 from benchbook.report import merged_run
+from benchbook.report.crate import METADATA
+from benchbook.report.run_files import write_parquet, write_run
 from benchbook.report.text import (
     list_absent_products,
     write_answer,
@@ -56,9 +58,6 @@ from benchbook.results.schema import VALUES
 from benchbook.studies import bookstore
 from benchbook.studies.catalogue import SLUGS
 from checkout import ROOT
-from tools import crate
-from tools import reference as reference_tool
-from tools.parquet import write_parquet
 from tools.reference import PAGE, list_machine_days, render_page
 
 REFERENCE = ROOT / "figures" / "reference"
@@ -307,7 +306,7 @@ def test_a_grid_says_which_profile_figures_reference_shows(study: str):
 
 def test_the_profile_that_the_readme_names_is_the_one_that_was_drawn():
     named = set(re.findall(r"\[(\w+) profile\]\(figures/reference\)", README))
-    provenances = {*REFERENCE.glob("*.json")} - {REFERENCE / crate.METADATA}
+    provenances = {*REFERENCE.glob("*.json")} - {REFERENCE / METADATA}
     drawn = {json.loads(file.read_text())["profile"] for file in provenances}
     assert named == drawn
 
@@ -418,7 +417,7 @@ def test_repetitions_and_block_means_are_kept_with_their_machine_days(nothing_ra
     for (cell_id, block), values in rows.groupby(["cell_id", "block"]):
         write_cell({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
     stored = load_block_means()
-    reference_tool.write_run(nothing_ran, {*rows["cell_id"]}, stored)
+    write_run(nothing_ran, {*rows["cell_id"]}, stored)
     pd.testing.assert_frame_equal(
         load_reference_means(nothing_ran)[stored.columns].iloc[: len(stored)],
         stored,
@@ -477,7 +476,5 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
 def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with the means of one study, written as the means of all studies are."""
     file = tmp_path_factory.mktemp("of_tcp") / MEANS_FILE
-    write_parquet(
-        file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")])
-    )
+    write_parquet(file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")]))
     return file

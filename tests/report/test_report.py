@@ -24,7 +24,7 @@ from test_reference import absolute_paths
 import constructed
 from background_load import Others
 from benchbook import cli, grid, paths
-from benchbook.analysis.runs import Analysis
+from benchbook.analysis.runs import REPETITIONS_FILE, Analysis, Run
 from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.cli.command import DONE, FAILED, USAGE
 from benchbook.explorer.documents import request_cells
@@ -33,6 +33,7 @@ from benchbook.papers import exhibits, findings, numbers
 from benchbook.plots.provenance import describe_suites
 from benchbook.registry.papers import PAPERS
 from benchbook.report import build, merged_run, sections, tables, text
+from benchbook.report.artefact import APPENDIX, write_artefact
 from benchbook.report.tables import MAX_WHOLE_ROWS
 from benchbook.report.text import describe_durability
 from benchbook.results import files
@@ -198,6 +199,23 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     assert numbers.find_number(found, "bookstore.claims.all").value == of_study
     tally = pd.read_csv(built.parent / "verdicts.csv")
     assert tally["value"].sum() == counts.claims
+
+
+def test_an_artefact_of_your_run_can_be_compared_and_imported(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(built.parents[2] / "results"))
+    measured = merged_run.merge_run("smoke")
+    write_artefact("smoke", built, tmp_path / "artefact")
+    text = (tmp_path / "artefact" / APPENDIX).read_text(encoding="utf-8")
+    assert "benchbook run bookstore --profile smoke" in text and "no cat" not in text
+    sent = Run.read_folder(tmp_path / "artefact")
+    judged = [[(one.id, one.verdict, one.words) for one in run.analysis.verdicts]
+              for run in (sent, measured.run)]  # fmt: skip
+    assert judged[0] == judged[1]
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    assert cli.main(["results", "import", str(tmp_path / "artefact" / REPETITIONS_FILE)]) == DONE
+    assert len(results_folder.list_files()) == measured.means.groupby(["cell_id", "block"]).ngroups
 
 
 def test_cells_outside_of_profiles_have_their_own_figure_and_ratios(built: Path):

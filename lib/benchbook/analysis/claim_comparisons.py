@@ -97,6 +97,16 @@ def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
     return []
 
 
+def find_claim_cells(claim: MeasuredClaim, study: StudyMeans, language: str) -> set[str]:
+    """Return the parameters, as JSON, of the cells that a claim's comparisons read."""
+    cells = set[str]()
+    for compared in choose_claim_means(claim, _prefer_processors(claim, study), language):
+        if compared.is_complete:
+            for mean in compared.means.values():
+                cells |= mean.cells
+    return cells
+
+
 def judge_comparison(row: Comparison) -> Outcome:
     """Return whether a comparison is for its claim, against it, or open.
 

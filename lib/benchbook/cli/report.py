@@ -24,6 +24,7 @@ from benchbook.papers.numbers import KeyedNumber, make_key_part
 from benchbook.plots import latex
 from benchbook.plots.exhibit import DATA_FORMATS, DRAWING_FORMATS
 from benchbook.plots.style import Layout
+from benchbook.report import artefact
 from benchbook.report.build import PAGE, EmptyReportError, ReportError, build_report
 from benchbook.sides import answer
 from benchbook.studies.catalogue import SLUGS
@@ -37,6 +38,8 @@ MAX_WIDTH: Final = 12.0
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook report`."""
+    text = "write an artefact for reviewers, too: each claim with what tests it, and the data"
+    parser.add_argument("--artefact", type=Path, metavar="FOLDER", help=text)
     selection.add_run_options(parser)
 
 
@@ -45,6 +48,8 @@ def write_report(options: argparse.Namespace) -> int:
 
     Raises `benchbook.cli.command.NoResultsError` when no cell of the profile ran.
     """
+    if options.artefact:
+        _check_artefact(options.artefact)
     if options.reference:
         name = paths.REFERENCE
         selection.load_reference()
@@ -56,14 +61,26 @@ def write_report(options: argparse.Namespace) -> int:
     try:
         with _show_steps() as show_step:
             page = build_report(name, show_step)
+            if options.artefact:
+                show_step("writing the artefact")
+                artefact.write_artefact(name, page, options.artefact)
     except EmptyReportError as error:
         alternative = f"open the committed run's, {paths.reference() / PAGE}"
         raise selection.make_no_results_error(name, alternative) from error
     except ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return FAILED
-    print(page)
+    print(options.artefact / artefact.APPENDIX if options.artefact else page)
     return DONE
+
+
+def _check_artefact(folder: Path) -> None:
+    """Raise `benchbook.cli.command.UsageError` when a folder has files of something else."""
+    is_other = folder.exists() and not folder.is_dir()
+    if folder.is_dir() and any(folder.iterdir()):
+        is_other = not (folder / artefact.APPENDIX).is_file()
+    if is_other:
+        raise UsageError(f"--artefact: {folder} is not empty: name a new folder")
 
 
 @contextmanager

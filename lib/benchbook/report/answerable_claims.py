@@ -309,9 +309,9 @@ def read_machine() -> Machine:
     )
 
 
-def load_durations() -> dict[Combination, float]:
-    """Return the median duration of each cell of the reference run, in seconds."""
-    run = Run.read_reference()
+def load_durations(run: Run | None = None) -> dict[Combination, float]:
+    """Return the median duration of each cell of a run, in seconds; None: the reference run."""
+    run = run or Run.read_reference()
     if not run.files():
         return {}
     names = {"study"}
