@@ -144,6 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A command may start its own process again, with these arguments.
         options.arguments = sys.argv[1:] if argv is None else None
         options.written = []
+        # By them, what several command lines have in common is kept, too.
+        options.inputs = kept.inputs if kept else None
         with raise_on_stop_signals():
             _, answer = COMMANDS[options.command].load()
             with kept.record() if kept else nullcontext():

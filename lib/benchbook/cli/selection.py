@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from benchbook import grid, paths
 from benchbook.cli import output
 from benchbook.cli.command import NoResultsError, UsageError
+from benchbook.cli.kept_answers import KeptValue
 from benchbook.grid import Cell, Plan
-from benchbook.grid.cells import list_judged_results, list_result_keys
+from benchbook.grid.cells import count_beyond, list_judged_results, list_result_keys
 from benchbook.grid.expansion import list_levels
 from benchbook.results.folder import list_files
 from benchbook.results.views import list_finished_files
@@ -117,16 +118,44 @@ def load_run(options: argparse.Namespace) -> "Run":
     Raises `benchbook.cli.command.UsageError` when there is no reference run, and
     `benchbook.cli.command.NoResultsError` when no cell of the profile ran here.
     """
-    # Here, because it is slow to import, and plans do without.
-    from benchbook.analysis.runs import Run
-
     if options.reference:
         return load_reference()
-    cells = grid.make_plan(SLUGS, options.profile).cells
-    output.report_damage(values=True)
-    if not list_finished_files(list_result_keys(cells)):
+    run, has_cells, _ = load_profile(options)
+    if not has_cells:
         raise make_no_results_error(options.profile, "add --reference")
-    return Run.read_results(options.profile, list_judged_results(cells))
+    return run
+
+
+def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
+    """Return a profile's run, whether a cell of it ran here, and how many finished are beyond it.
+
+    Which results are judged follows from the plan, whose servers and code are looked at, and from
+    all results. So it is kept for other command lines.
+    """
+    # Here, because it is slow to import, and plans do without.
+    from benchbook.analysis.judged_tables import hash_results
+    from benchbook.analysis.runs import Run
+
+    kept = KeptValue(["run", options.profile], options.inputs) if options.inputs else None
+    found = kept and kept.load()
+    if found:
+        names, beyond, means_hash = found
+        judged = {
+            key: None if operations is None else frozenset(operations)
+            for key, operations in names.items()
+        }
+        return Run.read_results(options.profile, judged, means_hash), True, beyond
+    cells = grid.make_plan(SLUGS, options.profile).cells
+    is_damaged = output.report_damage(values=True)
+    has_cells = bool(list_finished_files(list_result_keys(cells)))
+    judged = list_judged_results(cells)
+    beyond = count_beyond(cells, judged)
+    means_hash = hash_results(list_finished_files(judged), judged)
+    # Each command names what is damaged.
+    if kept and has_cells and not is_damaged:
+        names = {key: operations and sorted(operations) for key, operations in judged.items()}
+        kept.keep([names, beyond, means_hash])
+    return Run.read_results(options.profile, judged, means_hash), has_cells, beyond
 
 
 def load_reference() -> "Run":
