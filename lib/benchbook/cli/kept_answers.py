@@ -64,6 +64,8 @@ class KeptValue:
         self._path = paths.kept_answers() / f"{name[:20]}.json"
         self._inputs = inputs
         self._files = files or {}
+        # Stamps of users' files, by a value that is kept.
+        self.records: Mapping[str, Stamp] | None = None
 
     def load(self) -> Any:
         """Return the value, or None where none is kept that is still right."""
@@ -72,27 +74,37 @@ class KeptValue:
             kept = json.loads(content)
             is_whole = digest == hashlib.sha256(content.encode()).hexdigest()
             stamps = {name: stamp_file(Path(name)) for name in kept["files"]}
-            is_same = kept["inputs"] == self._inputs and kept["files"] == stamps
-            return kept["value"] if is_whole and is_same else None
+            if not is_whole or kept["inputs"] != self._inputs or kept["files"] != stamps:
+                return None
+            self.records = kept["records"]
+            is_same = self.records == {name: stamp_file(Path(name)) for name in kept["records"]}
+            return kept["value"] if is_same else None
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
-    def keep(self, value: object, written: Iterable[Path] = ()) -> None:
-        """Keep the value; it is right while the files that were written stay as they are."""
-        # Here, because they are slow to import, and to load a value does without.
+    def keep(
+        self,
+        value: object,
+        written: Iterable[Path] = (),
+        records: Mapping[str, Stamp] | None = None,
+    ) -> None:
+        """Keep the value; it is right while the files that were written stay as they are.
+
+        Parameters
+        ----------
+        records
+            As `stamp_records` returns them; None: they are stamped.
+        """
+        # Here, because it is slow to import, and to load a value does without.
         from benchbook.registry.plugins import PluginGroup, find_entries
-        from benchbook.results.folder import list_files
 
         if any(find_entries(group) for group in get_args(PluginGroup)):
             return
+        if records is None:
+            records = stamp_records()
         stamps = {str(path.absolute()): stamp_file(path) for path in written}
-        # Cells with a user's records count while the file has the same records.
-        for result in list_files():
-            records = json.loads(result.facts.parameters or "{}").get("dataset_file")
-            for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
-                stamps[name] = stamp_file(Path(name))
-        files = {**self._files, **stamps}
-        content = json.dumps({"inputs": self._inputs, "files": files, "value": value})
+        facts = {"inputs": self._inputs, "files": {**self._files, **stamps}, "records": records}
+        content = json.dumps({**facts, "value": value})
         digest = hashlib.sha256(content.encode()).hexdigest()
         with suppress(OSError):
             suite_files.write_file(self._path, f"{digest}\n{content}")
@@ -148,9 +160,11 @@ class KeptAnswer:
             sys.stderr.flush()
             sys.stdout, sys.stderr = streams
 
-    def keep(self, written: Iterable[Path] = ()) -> None:
-        """Keep what was recorded; it is right while the files that it wrote stay as they are."""
-        self._value.keep(self._printed, written)
+    def keep(
+        self, written: Iterable[Path] = (), records: Mapping[str, Stamp] | None = None
+    ) -> None:
+        """Keep what was recorded; the parameters are those of `KeptValue.keep`."""
+        self._value.keep(self._printed, written, records)
 
 
 class _Recorder(io.BufferedIOBase):
@@ -243,6 +257,19 @@ def hash_inputs(arguments: Sequence[str]) -> str:
             facts += [launcher.find_server(product, topology) for product in PRODUCTS]
         facts += [harness.find_harness(language) for language in ("java", "node")]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def stamp_records() -> Mapping[str, Stamp]:
+    """Return the stamps of users' files: their cells count while a file has the same records."""
+    # Here, as in `KeptValue.keep`.
+    from benchbook.results.folder import list_files
+
+    stamps = {}
+    for result in list_files():
+        records = json.loads(result.facts.parameters or "{}").get("dataset_file")
+        for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
+            stamps[name] = stamp_file(Path(name))
+    return stamps
 
 
 def _list_paths(arguments: Sequence[str]) -> list[Path]:

@@ -10,7 +10,7 @@ from benchbook.cli import output
 from benchbook.cli.command import NoResultsError, UsageError
 from benchbook.cli.kept_answers import KeptValue
 from benchbook.grid import Cell, Plan
-from benchbook.grid.cells import count_beyond, list_judged_results, list_result_keys
+from benchbook.grid.cells import list_judged_results, list_result_keys
 from benchbook.grid.expansion import list_levels
 from benchbook.results.folder import list_files
 from benchbook.results.views import list_finished_files
@@ -137,8 +137,9 @@ def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
     from benchbook.analysis.runs import Run
 
     kept = KeptValue(["run", options.profile], options.inputs) if options.inputs else None
-    found = kept and kept.load()
-    if found:
+    found = kept.load() if kept else None
+    if kept and found:
+        options.records = kept.records
         names, beyond, means_hash = found
         judged = {
             key: None if operations is None else frozenset(operations)
@@ -147,15 +148,16 @@ def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
         return Run.read_results(options.profile, judged, means_hash), True, beyond
     cells = grid.make_plan(SLUGS, options.profile).cells
     is_damaged = output.report_damage(values=True)
-    has_cells = bool(list_finished_files(list_result_keys(cells)))
+    of_plan = list_finished_files(list_result_keys(cells))
     judged = list_judged_results(cells)
-    beyond = count_beyond(cells, judged)
-    means_hash = hash_results(list_finished_files(judged), judged)
+    finished = list_finished_files(judged)
+    beyond = len(finished) - len(of_plan)
+    means_hash = hash_results(finished, judged)
     # Each command names what is damaged.
-    if kept and has_cells and not is_damaged:
+    if kept and of_plan and not is_damaged:
         names = {key: operations and sorted(operations) for key, operations in judged.items()}
         kept.keep([names, beyond, means_hash])
-    return Run.read_results(options.profile, judged, means_hash), has_cells, beyond
+    return Run.read_results(options.profile, judged, means_hash), bool(of_plan), beyond
 
 
 def load_reference() -> "Run":
