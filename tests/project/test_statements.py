@@ -12,14 +12,16 @@ LIBRARY = Path(__file__).parents[2] / "lib" / "benchbook"
 MOST_STATEMENTS = {
     # Who reads a share of processors: no interval goes beyond 100 %.
     # Who opens a study's notebook: the paper's numbers are beside the run's.
-    "analysis": 2834,
+    # Who asks for one number, then for the next: the block means of a run are read once.
+    "analysis": 2867,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
     # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
     # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
     # machine-day: `compare --fail-above`, `claims --since`, `results check`. Who asks
     # in a terminal: the next commands. Who presses Ctrl-C while a command is imported: it ends
-    # with its status.
-    "cli": 3142,
+    # with its status. Who asks for one number or figure after the other: which results are judged
+    # would be found out for each, in seconds of processor.
+    "cli": 3183,
     "cluster": 461,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -34,8 +36,9 @@ MOST_STATEMENTS = {
     "own_data": 1576,
     # Who skims figures: titles say what came out, and captions begin with their source. Who
     # compares databases: one figure per topology shows all operations.
-    # Whose manuscript takes some keys only: `number --only`.
-    "papers": 1252,
+    # Whose manuscript takes some keys only: `number --only`. Who waits for the final notebook: the
+    # time left.
+    "papers": 1254,
     # Who looks closer at a figure of the report: its marks know their points. Who skims figures:
     # titles say what came out. Who reads it on a telephone: its text has 12 pixels. Who opens a
     # study's notebook: its figure is one line, not forty.
@@ -55,8 +58,9 @@ MOST_STATEMENTS = {
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
-    # or one that hangs: `--prepare` and a time limit.
-    "sides": 724,
+    # or one that hangs: `--prepare` and a time limit. Who compares functions in a notebook: the time
+    # left.
+    "sides": 726,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
     # answer. Who waits for a notebook: the time left.
