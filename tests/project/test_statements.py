@@ -58,8 +58,8 @@ MOST_STATEMENTS = {
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
-    # or one that hangs: `--prepare` and a time limit. Who compares functions in a notebook: the time
-    # left.
+    # or one that hangs: `--prepare` and a time limit. Who compares functions in a notebook:
+    # the time left.
     "sides": 726,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
