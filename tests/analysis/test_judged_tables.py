@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from benchbook import paths
@@ -85,3 +86,26 @@ def test_nothing_is_kept_while_a_plug_in_is_installed(
     monkeypatch.setattr(judged_tables, "find_entries", lambda group: entry)
     with pytest.raises(AssertionError, match="judged again"):
         load("same", None)
+
+
+@pytest.mark.parametrize("damage", [slice(0), slice(40), slice(-1)])
+def test_block_means_on_disk_are_those_that_were_computed_or_are_computed_anew(
+    committed: Analysis, damage: slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "judged_tables", lambda: tmp_path / "judged")
+    computed = []
+
+    def load_means(digest: str) -> pd.DataFrame:
+        def compute() -> pd.DataFrame:
+            computed.append(digest)
+            return committed.means
+
+        return JudgedTables("run", lambda: digest).load_means(compute)
+
+    for digest in ("one", "one", "two"):
+        pd.testing.assert_frame_equal(load_means(digest), committed.means)
+    assert computed == ["one", "two"]
+    (file,) = (tmp_path / "judged").iterdir()
+    file.write_bytes(file.read_bytes()[damage])
+    load_means("two")
+    assert computed == ["one", "two", "two"]

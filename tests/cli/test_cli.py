@@ -1,5 +1,6 @@
 """The command: its exit statuses, its errors, and what it prints for people and for programs."""
 
+import argparse
 import errno
 import io
 import json
@@ -20,8 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchbook import cli, grid, paths, version
+from benchbook.analysis import runs
+from benchbook.analysis.runs import Run
 from benchbook.cli import command as command_line
-from benchbook.cli import doctor, output, report
+from benchbook.cli import doctor, output, report, selection
 from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.databases import catalogue
 from benchbook.grid.cells import find_server
@@ -257,6 +260,32 @@ def test_commands_about_a_profile_that_never_ran_end_with_3(
     assert printed.err.startswith(said) and printed.err.count("\n") == 1 and printed.out == ""
     assert "benchbook run --profile evening, or " in printed.err
     assert not (tmp_path / "figures").exists() and not [*tmp_path.glob("overview*")]
+
+
+def test_command_lines_share_what_is_judged_while_nothing_changes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = ["database=noop", "topology=single", "arm=a"]
+    (planned,) = grid.make_plan(["crud"], "smoke", only).cells
+    finish(planned)
+
+    def load(inputs: str) -> tuple[Run, bool, int]:
+        options = argparse.Namespace(profile="smoke", inputs=inputs, records=None)
+        return selection.load_profile(options)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("planned again")
+
+    run, *others = load("same")
+    means = run.means
+    assert others == [True, 0] and {*means["cell_id"]} == {planned.identity}
+    monkeypatch.setattr(grid, "make_plan", refuse)
+    monkeypatch.setattr(runs, "average_files", refuse)
+    again, *others = load("same")
+    assert others == [True, 0] and again.identities == run.identities
+    pd.testing.assert_frame_equal(again.means, means)
+    with pytest.raises(AssertionError, match="planned again"):
+        load("other")
 
 
 def _remove_products(monkeypatch: pytest.MonkeyPatch, *products: str) -> None:

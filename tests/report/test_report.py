@@ -450,7 +450,13 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
             figure.get_by_role("button", name="picture").click()
         assert download.value.suggested_filename == "bookstore_case1.png"
         download.value.save_as(tmp_path / "saved.png")
-        assert Image.open(tmp_path / "saved.png").width > 1600
+        saved = Image.open(tmp_path / "saved.png").convert("L")
+        assert saved.width > 1600
+        # Its caption stands above the drawing.
+        box = frame.bounding_box()
+        assert box
+        above = saved.height - round(saved.width * box["height"] / box["width"])
+        assert above > 60 and saved.crop((0, 0, saved.width, above)).getextrema()[0] < 100
         assert (
             figure.get_by_role("link", name="Address").get_attribute("href") == "#bookstore_case1"
         )

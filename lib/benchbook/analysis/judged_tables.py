@@ -1,7 +1,7 @@
-"""Judged tables on disk: the comparisons and verdicts of a run, kept while nothing changes.
+"""Judged tables on disk: comparisons, verdicts and means of a run, kept while nothing changes.
 
-To compare and judge takes seconds, and every command that reads a run would do it again. Begin
-with `JudgedTables`.
+To read, compare and judge takes seconds, and every command that reads a run would do it again.
+Begin with `JudgedTables`.
 """
 
 import hashlib
@@ -13,7 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from benchbook import paths
+from benchbook.analysis.block_means import read_texts_by_reference
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.files import suite_files
@@ -23,13 +28,16 @@ from benchbook.results.folder import Operations, ResultFile
 Tables = tuple[list[Comparison], list[ClaimVerdict]]
 """Comparisons and verdicts, as `compare_claims` and `judge_claims` return them."""
 
+_INPUTS: Final = b"inputs"
+"""The key of a file's inputs in its metadata."""
+
 ALL_OPERATIONS: Final[Mapping[str, Operations]] = {}
 """All operations count of every cell."""
 
 
 @dataclass(frozen=True)
 class JudgedTables:
-    """The file of one run's tables.
+    """The files of one run's tables.
 
     It is a cache: a file that is absent, damaged or of other inputs is written anew, and a folder
     that cannot be written costs only time. Nothing is kept where a plug-in is installed, because
@@ -43,7 +51,7 @@ class JudgedTables:
         """Return the tables of the file, or those that `judge` returns, which are kept."""
         if any(find_entries(group) for group in get_args(PluginGroup)):
             return judge()
-        inputs = f"{self.hash_means()} {hash_rules()}"
+        inputs = self._hash_inputs()
         path = paths.judged_tables() / f"{self.run}.json"
         try:
             kept = json.loads(path.read_bytes())
@@ -65,6 +73,31 @@ class JudgedTables:
             text = json.dumps(content, default=lambda number: number.item())
             suite_files.write_file(path, text)
         return comparisons, verdicts
+
+    def load_means(self, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return the block means of the file, or those that `compute` returns, which are kept."""
+        if any(find_entries(group) for group in get_args(PluginGroup)):
+            return compute()
+        inputs = self._hash_inputs().encode()
+        path = paths.judged_tables() / f"{self.run}.parquet"
+        try:
+            table = pq.read_table(path, page_checksum_verification=True)
+            if table.schema.metadata[_INPUTS] == inputs:
+                return read_texts_by_reference(table)
+        except (OSError, LookupError, TypeError, pa.ArrowException):
+            # The means are computed again.
+            pass
+        means = compute()
+        table = pa.Table.from_pandas(means, preserve_index=False)
+        table = table.replace_schema_metadata({**table.schema.metadata, _INPUTS: inputs})
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suite_files.replace_file(path) as file:
+                pq.write_table(table, file, write_page_checksum=True)
+        return means
+
+    def _hash_inputs(self) -> str:
+        return f"{self.hash_means()} {hash_rules()}"
 
 
 def hash_rules() -> str:

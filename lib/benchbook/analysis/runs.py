@@ -169,7 +169,12 @@ class Run:
     identities: Mapping[str, Operations] | None = None
 
     @classmethod
-    def read_results(cls, name: str, identities: Iterable[str] | Mapping[str, Operations]) -> Self:
+    def read_results(
+        cls,
+        name: str,
+        identities: Iterable[str] | Mapping[str, Operations],
+        means_hash: str | None = None,
+    ) -> Self:
         """Return finished cells of this machine's results.
 
         Parameters
@@ -178,12 +183,23 @@ class Run:
             Of their profile.
         identities
             As `benchbook.results.views.list_finished_files` takes them.
+        means_hash
+            As `benchbook.analysis.judged_tables.hash_results` returns it for them: the files are
+            listed when they are read, and block means are kept. None: it is computed.
         """
         chosen = map_operations(identities)
-        finished = list_finished_files(chosen)
-        cache = JudgedTables(name, partial(hash_results, finished, chosen))
-        analysis = Analysis(partial(average_files, finished), cache=cache)
-        return cls(name, analysis, partial(_map_files, finished), chosen)
+        if means_hash is None:
+            finished = list_finished_files(chosen)
+            cache = JudgedTables(name, partial(hash_results, finished, chosen))
+            analysis = Analysis(partial(average_files, finished), cache=cache)
+            return cls(name, analysis, partial(_map_files, finished), chosen)
+
+        def compute_means() -> pd.DataFrame:
+            return compute_block_means(average_files(list_finished_files(chosen)))
+
+        cache = JudgedTables(name, lambda: means_hash)
+        analysis = Analysis(partial(cache.load_means, compute_means), cache=cache)
+        return cls(name, analysis, lambda: _map_files(list_finished_files(chosen)), chosen)
 
     @classmethod
     def read_reference(cls) -> Self:

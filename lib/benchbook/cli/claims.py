@@ -11,10 +11,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from benchbook import grid
 from benchbook.analysis import claim_files
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import (
     DECIDED,
     VERDICTS,
@@ -25,7 +24,6 @@ from benchbook.analysis.verdicts import (
 from benchbook.cli import output, selection
 from benchbook.cli.claims_since import print_changes_since
 from benchbook.cli.command import DONE, UsageError
-from benchbook.grid.cells import count_beyond, list_judged_results
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import LANGUAGES, write_settings, write_terms
@@ -134,17 +132,14 @@ def _load_analysis(options: argparse.Namespace) -> tuple[Analysis, str]:
     """Return the analysis of the selected run, and its name; print on stderr if no cell ran."""
     if options.reference:
         return selection.load_reference().analysis, "the reference run"
-    cells = grid.make_plan(SLUGS, options.profile).cells
-    output.report_damage(values=True)
-    if not any(cell.state == "done" for cell in cells):
+    run, has_cells, beyond = selection.load_profile(options)
+    if not has_cells:
         error = selection.make_no_results_error(options.profile, "add --reference")
         print(f"benchbook: {error}", file=sys.stderr)
-    results = list_judged_results(cells)
-    run = f"the profile {options.profile}"
-    beyond = count_beyond(cells, results)
+    name = f"the profile {options.profile}"
     if beyond:
-        run += f" and {format_count(beyond, 'finished cell')} beyond it"
-    return Run.read_results(options.profile, results).analysis, run
+        name += f" and {format_count(beyond, 'finished cell')} beyond it"
+    return run.analysis, name
 
 
 def _judge_claims(file: Path | None, analysis: Analysis) -> JudgedClaims:

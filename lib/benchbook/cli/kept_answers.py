@@ -2,7 +2,7 @@
 
 To read a run, compare and judge takes seconds, and most of them pass before a command does
 anything: it imports, and finds out which cells the servers of today would measure. Begin with
-`KeptAnswer`.
+`KeptAnswer`; a `KeptValue` is what several answers have in common.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TextIO, TypeAlias, get_args
+from typing import Any, Final, TextIO, TypeAlias, get_args
 
 from typing_extensions import Buffer, override
 
@@ -40,12 +40,81 @@ Stamp: TypeAlias = list[int] | None
 """A file's inode, size and times, all of which no change of it leaves alone; None: no file."""
 
 
-class KeptAnswer:
-    """The file with the answer to a command line, on this terminal and in this folder.
+class KeptValue:
+    """A value in a file of JSON, which is right while its inputs are the same.
 
     It is a cache: one that is absent, damaged or of other inputs is written anew, and a folder that
     cannot be written costs only time. Nothing is kept where a plug-in is installed, because its
     code is not among the inputs.
+
+    Parameters
+    ----------
+    key
+        What the value is of.
+    inputs
+        As `hash_inputs` returns them.
+    files
+        Stamps of further files that it follows from.
+    """
+
+    def __init__(
+        self, key: Sequence[object], inputs: str, files: Mapping[str, Stamp] | None = None
+    ) -> None:
+        name = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+        self._path = paths.kept_answers() / f"{name[:20]}.json"
+        self._inputs = inputs
+        self._files = files or {}
+        # Stamps of users' files, by a value that is kept.
+        self.records: Mapping[str, Stamp] | None = None
+
+    def load(self) -> Any:
+        """Return the value, or None where none is kept that is still right."""
+        try:
+            digest, _, content = self._path.read_text(encoding="utf-8").partition("\n")
+            kept = json.loads(content)
+            is_whole = digest == hashlib.sha256(content.encode()).hexdigest()
+            stamps = {name: stamp_file(Path(name)) for name in kept["files"]}
+            if not is_whole or kept["inputs"] != self._inputs or kept["files"] != stamps:
+                return None
+            self.records = kept["records"]
+            is_same = self.records == {name: stamp_file(Path(name)) for name in kept["records"]}
+            return kept["value"] if is_same else None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def keep(
+        self,
+        value: object,
+        written: Iterable[Path] = (),
+        records: Mapping[str, Stamp] | None = None,
+    ) -> None:
+        """Keep the value; it is right while the files that were written stay as they are.
+
+        Parameters
+        ----------
+        records
+            As `stamp_records` returns them; None: they are stamped.
+        """
+        # Here, because it is slow to import, and to load a value does without.
+        from benchbook.registry.plugins import PluginGroup, find_entries
+
+        if any(find_entries(group) for group in get_args(PluginGroup)):
+            return
+        if records is None:
+            records = stamp_records()
+        stamps = {str(path.absolute()): stamp_file(path) for path in written}
+        facts = {"inputs": self._inputs, "files": {**self._files, **stamps}, "records": records}
+        content = json.dumps({**facts, "value": value})
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        with suppress(OSError):
+            suite_files.write_file(self._path, f"{digest}\n{content}")
+            kept = sorted(self._path.parent.iterdir(), key=lambda file: file.stat().st_mtime)
+            for file in kept[:-MAX_ANSWERS]:
+                file.unlink()
+
+
+class KeptAnswer:
+    """The kept answer to a command line, on this terminal and in this folder.
 
     Parameters
     ----------
@@ -57,27 +126,18 @@ class KeptAnswer:
     def __init__(self, arguments: Sequence[str]) -> None:
         streams = [(stream.isatty(), stream.encoding) for stream in (sys.stdout, sys.stderr)]
         asked = [*arguments, str(Path.cwd()), streams, shutil.get_terminal_size()]
-        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-        self._path = paths.kept_answers() / f"{key[:20]}.json"
-        self._inputs = hash_inputs(arguments)
         # Stamps of the files that the arguments name, before some of them are written.
         named = [path.absolute() for path in _list_paths(arguments) if not path.is_dir()]
-        self._files = {str(path): stamp_file(path) for path in named}
+        files = {str(path): stamp_file(path) for path in named}
+        self.inputs = hash_inputs(arguments)
+        self._value = KeptValue(asked, self.inputs, files)
         # Texts in order, each with whether it is of stderr.
         self._printed: list[tuple[bool, str]] = []
 
     def repeat(self) -> bool:
         """Print the answer again; return whether there is one that is still right."""
-        try:
-            digest, _, content = self._path.read_text(encoding="utf-8").partition("\n")
-            kept = json.loads(content)
-            is_whole = digest == hashlib.sha256(content.encode()).hexdigest()
-            stamps = {name: stamp_file(Path(name)) for name in kept["files"]}
-            is_same = kept["inputs"] == self._inputs and kept["files"] == stamps
-            printed = [(bool(is_error), str(text)) for is_error, text in kept["printed"]]
-        except (OSError, ValueError, LookupError, TypeError):
-            return False
-        if not is_whole or not is_same:
+        printed = self._value.load()
+        if printed is None:
             return False
         for is_error, text in printed:
             stream = sys.stderr if is_error else sys.stdout
@@ -100,28 +160,11 @@ class KeptAnswer:
             sys.stderr.flush()
             sys.stdout, sys.stderr = streams
 
-    def keep(self, written: Iterable[Path] = ()) -> None:
-        """Keep what was recorded; it is right while the files that it wrote stay as they are."""
-        # Here, because they are slow to import, and to repeat an answer does without.
-        from benchbook.registry.plugins import PluginGroup, find_entries
-        from benchbook.results.folder import list_files
-
-        if any(find_entries(group) for group in get_args(PluginGroup)):
-            return
-        stamps = {str(path.absolute()): stamp_file(path) for path in written}
-        # Cells with a user's records count while the file has the same records.
-        for result in list_files():
-            records = json.loads(result.facts.parameters or "{}").get("dataset_file")
-            for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
-                stamps[name] = stamp_file(Path(name))
-        files = {**self._files, **stamps}
-        content = json.dumps({"inputs": self._inputs, "files": files, "printed": self._printed})
-        digest = hashlib.sha256(content.encode()).hexdigest()
-        with suppress(OSError):
-            suite_files.write_file(self._path, f"{digest}\n{content}")
-            kept = sorted(self._path.parent.iterdir(), key=lambda file: file.stat().st_mtime)
-            for file in kept[:-MAX_ANSWERS]:
-                file.unlink()
+    def keep(
+        self, written: Iterable[Path] = (), records: Mapping[str, Stamp] | None = None
+    ) -> None:
+        """Keep what was recorded; the parameters are those of `KeptValue.keep`."""
+        self._value.keep(self._printed, written, records)
 
 
 class _Recorder(io.BufferedIOBase):
@@ -214,6 +257,19 @@ def hash_inputs(arguments: Sequence[str]) -> str:
             facts += [launcher.find_server(product, topology) for product in PRODUCTS]
         facts += [harness.find_harness(language) for language in ("java", "node")]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def stamp_records() -> Mapping[str, Stamp]:
+    """Return the stamps of users' files: their cells count while a file has the same records."""
+    # Here, as in `KeptValue.keep`.
+    from benchbook.results.folder import list_files
+
+    stamps = {}
+    for result in list_files():
+        records = json.loads(result.facts.parameters or "{}").get("dataset_file")
+        for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
+            stamps[name] = stamp_file(Path(name))
+    return stamps
 
 
 def _list_paths(arguments: Sequence[str]) -> list[Path]:

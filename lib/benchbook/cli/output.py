@@ -166,8 +166,10 @@ def is_address_given(product: str) -> bool:
     return any(os.environ.get(name) for name in names)
 
 
-def report_damage(*, values: bool) -> None:
+def report_damage(*, values: bool) -> bool:
     """Set damaged results aside, and name them and files that are no results on stderr.
+
+    Return whether there are any.
 
     Parameters
     ----------
@@ -183,3 +185,4 @@ def report_damage(*, values: bool) -> None:
         lines.append(f"{others[0]}{more}: not read, because the name is not that of a result")
     for line in lines:
         print(escape_controls(f"benchbook: {line}"), file=sys.stderr)
+    return bool(lines)

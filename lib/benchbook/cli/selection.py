@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from benchbook import grid, paths
 from benchbook.cli import output
 from benchbook.cli.command import NoResultsError, UsageError
+from benchbook.cli.kept_answers import KeptValue
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_judged_results, list_result_keys
 from benchbook.grid.expansion import list_levels
@@ -117,16 +118,46 @@ def load_run(options: argparse.Namespace) -> "Run":
     Raises `benchbook.cli.command.UsageError` when there is no reference run, and
     `benchbook.cli.command.NoResultsError` when no cell of the profile ran here.
     """
-    # Here, because it is slow to import, and plans do without.
-    from benchbook.analysis.runs import Run
-
     if options.reference:
         return load_reference()
-    cells = grid.make_plan(SLUGS, options.profile).cells
-    output.report_damage(values=True)
-    if not list_finished_files(list_result_keys(cells)):
+    run, has_cells, _ = load_profile(options)
+    if not has_cells:
         raise make_no_results_error(options.profile, "add --reference")
-    return Run.read_results(options.profile, list_judged_results(cells))
+    return run
+
+
+def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
+    """Return a profile's run, whether a cell of it ran here, and how many finished are beyond it.
+
+    Which results are judged follows from the plan, whose servers and code are looked at, and from
+    all results. So it is kept for other command lines.
+    """
+    # Here, because it is slow to import, and plans do without.
+    from benchbook.analysis.judged_tables import hash_results
+    from benchbook.analysis.runs import Run
+
+    kept = KeptValue(["run", options.profile], options.inputs) if options.inputs else None
+    found = kept.load() if kept else None
+    if kept and found:
+        options.records = kept.records
+        names, beyond, means_hash = found
+        judged = {
+            key: None if operations is None else frozenset(operations)
+            for key, operations in names.items()
+        }
+        return Run.read_results(options.profile, judged, means_hash), True, beyond
+    cells = grid.make_plan(SLUGS, options.profile).cells
+    is_damaged = output.report_damage(values=True)
+    of_plan = list_finished_files(list_result_keys(cells))
+    judged = list_judged_results(cells)
+    finished = list_finished_files(judged)
+    beyond = len(finished) - len(of_plan)
+    means_hash = hash_results(finished, judged)
+    # Each command names what is damaged.
+    if kept and of_plan and not is_damaged:
+        names = {key: operations and sorted(operations) for key, operations in judged.items()}
+        kept.keep([names, beyond, means_hash])
+    return Run.read_results(options.profile, judged, means_hash), bool(of_plan), beyond
 
 
 def load_reference() -> "Run":

@@ -25,6 +25,7 @@ from benchbook.plots.points import select_rows
 from benchbook.plots.provenance import Provenance, describe_provenance
 from benchbook.servers import processes
 from benchbook.studies.catalogue import SLUGS
+from benchbook.studies.cell import iterate_repetitions
 from benchbook.text.number_format import format_estimate
 
 PAPERS: Final[dict[str, ModuleType]] = {
@@ -144,8 +145,9 @@ def draw_all(
         getattr(analysis, part)
     with processes.start_worker_pool(2, _begin_worker, analysis, folder, run) as pool:
         written: list[Path] = []
-        for files in pool.map(_write_exhibit, names):
-            written += files
+        drawn = pool.map(_write_exhibit, names)
+        for _ in iterate_repetitions(len(names), "figure"):
+            written += next(drawn)
         return written
 
 

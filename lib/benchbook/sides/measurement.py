@@ -31,6 +31,7 @@ from benchbook.results import folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from benchbook.sides.question import LETTERS, VERSION, SideRun, SideRunner, SidesQuestion
+from benchbook.studies.cell import iterate_repetitions
 from benchbook.version import describe_version
 
 STUDY: Final = "versus"
@@ -89,8 +90,9 @@ def measure_blocks(
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
-    for block in range(first, first + blocks):
-        show(f"block {block - first + 1} of {blocks}")
+    for place in iterate_repetitions(blocks, "block"):
+        block = first + place
+        show(f"block {place + 1} of {blocks}")
         for _ in range(2 if waits else 1):
             began = time.time()
             try:

@@ -75,11 +75,27 @@
   const save = figure => {
     const image = new Image(), link = document.createElement("a"), canvas = document.createElement("canvas");
     image.onload = () => {
-      Object.assign(canvas, {width: 3 * image.width, height: 3 * image.height}); // some 290 dots an inch
-      const pen = canvas.getContext("2d");
+      // The caption stands above the drawing, in lines of its width.
+      const pen = canvas.getContext("2d"), font = getComputedStyle(figure).fontFamily, pad = 10, step = 20, lines = [];
+      for (const [part, weight] of [[figure.querySelector("figcaption").firstChild, 600], [figure.querySelector(".shows"), 400]]) {
+        pen.font = `${weight} 14px ${font}`;
+        (part?.textContent.trim().split(/\s+/) ?? []).forEach((word, at) => {
+          const longer = at ? `${lines.at(-1).text} ${word}` : word;
+          if (at && pen.measureText(longer).width <= image.width - 2 * pad) lines.at(-1).text = longer;
+          else lines.push({text: word, font: pen.font});
+        });
+      }
+      const top = lines.length * step + pad;
+      Object.assign(canvas, {width: 3 * image.width, height: 3 * (top + image.height)}); // some 290 dots an inch
+      pen.scale(3, 3);
       pen.fillStyle = "#fff";
-      pen.fillRect(0, 0, canvas.width, canvas.height);
-      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      pen.fillRect(0, 0, image.width, top + image.height);
+      pen.fillStyle = "#222";
+      lines.forEach(({text, font}, at) => {
+        pen.font = font;
+        pen.fillText(text, pad, (at + 1) * step);
+      });
+      pen.drawImage(image, 0, top, image.width, image.height);
       Object.assign(link, {href: canvas.toDataURL(), download: `${figure.id.replace("-drawn", "")}.png`});
       link.click();
     };
