@@ -477,7 +477,5 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
 def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file with the means of one study, written as the means of all studies are."""
     file = tmp_path_factory.mktemp("of_tcp") / MEANS_FILE
-    write_parquet(
-        file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")])
-    )
+    write_parquet(file, pq.read_table(REFERENCE / MEANS_FILE, filters=[("study", "=", "tcp")]))
     return file
