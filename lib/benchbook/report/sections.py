@@ -255,7 +255,8 @@ def render_fold(summary: str, parts: Sequence[NotebookOutput]) -> HTML:
 def render_drawings(figures: Sequence[NotebookOutput]) -> HTML:
     """Render figures in columns; on a narrow screen they are below one another."""
     shown = Markup("\n").join(Markup(figure.data) for figure in figures)
-    return HTML(Markup('<div class="drawings">{}</div>').format(shown))  # type: ignore[no-untyped-call]
+    columns = Markup('<div class="drawings">{}</div>')
+    return HTML(columns.format(shown))  # type: ignore[no-untyped-call]
 
 
 def render_own_numbers(slug: str, own: str) -> HTML:
