@@ -43,6 +43,7 @@ html_static_path = [
     "../lib/benchbook/explorer/assets/explorer.css",
     "../lib/benchbook/explorer/assets/explorer.js",
 ]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["wide-tables.css"]
 html_js_files = [("keyboard.js", {"defer": "defer"})]
 html_copy_source = False

@@ -421,7 +421,8 @@ FIGURES: Final[dict[str, Maker]] = {
     "bookstore_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
         row=lambda row: f"{row.operation.replace('_', ' ')}: {name_metric(row.metric)}",
-        panel=lambda row: f"case {row.settings['case']}, {name_network(row.settings['network'])}",
+        panel=lambda row: f"case {row.settings['case']}, {LANGUAGES[row.language]}",
+        series=lambda row: name_network(row.settings["network"]),
         language_levels=LANGUAGE_LEVELS,
         factor="network",
         one_n=True,

@@ -222,9 +222,8 @@ FIGURES: Final[dict[str, Maker]] = {
     ),
     "replication_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
-        panel=lambda row: (
-            f"{name_database(row.settings['database'])}, {name_network(row.settings['network'])}"
-        ),
+        panel=lambda row: f"{name_database(row.settings['database'])}: {name_a_over_b(row)}",
+        series=lambda row: name_network(row.settings["network"]),
         factor="network",
     ),
 }

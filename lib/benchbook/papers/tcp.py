@@ -461,9 +461,8 @@ FIGURES: Final[dict[str, Maker]] = {
         title="XML compared with JSON, on the loopback and in a network",
         levels=TOGETHER_LEVELS,
         language_levels=LANGUAGE_LEVELS,
-        panel=lambda row: (
-            f"{names.LANGUAGES[row.language]}, {names.name_network(row.settings['network'])}"
-        ),
+        panel=lambda row: f"{names.LANGUAGES[row.language]}: {name_a_over_b(row)}",
+        series=lambda row: names.name_network(row.settings["network"]),
         one_n=True,
         factor="network",
     ),

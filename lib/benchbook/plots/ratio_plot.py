@@ -307,7 +307,7 @@ def _divide_by(row: FrameRow, base: str) -> FrameRow:
 def _write_notes(points: pd.DataFrame) -> list[str]:
     measured = points[points["source"] != "published"]
     if measured.empty:
-        return ["not run in this profile: nothing of this machine to compare"]
+        return ["not run in this profile"]
     return [
         "right of 1: the first takes more",
         describe_ratio_blocks(measured["blocks"]),

@@ -123,6 +123,10 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "Java": SeriesStyle(VERMILION, "s"),
     "Node.js": SeriesStyle(VERMILION, "s"),
     "XML / JSON": SeriesStyle(BLUE, "o"),
+    "loopback": SeriesStyle(BLUE, "o"),
+    "100 Mbit/s": SeriesStyle(VERMILION, "s"),
+    "1 Gbit/s": SeriesStyle(GREEN, "D"),
+    "20 Mbit/s": SeriesStyle(PINK, "^"),
 }
 """The style of each series by its name, in the order of legends; others have `PLAIN_STYLE`.
 

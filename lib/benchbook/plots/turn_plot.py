@@ -50,7 +50,7 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
             "right of 1: the side that begins a process takes longer than it does elsewhere",
             f"here: {describe_blocks(points['blocks'])}",
         ]
-    drawing = Dots("in processes that it began / in others", rows, panels or [""], reference=1.0)
+    drawing = Dots("first / later", rows, panels or [""], reference=1.0)
     title = "what going first in a process costs"
     return Exhibit(title, points, tuple(notes), drawing)
 

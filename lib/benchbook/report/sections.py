@@ -175,7 +175,7 @@ def _show_exhibits(merged: MergedRun, slug: str, also: Sequence[str | NotebookOu
     has_grids = any(name in exhibits.GRIDS for name in figures)
     own = [name for name in figures if has_grids and name.startswith(f"{slug}_fig")]
     drawn = [render_exhibit(merged.folder, name) for name in figures if name not in own]
-    show(f"### Figures of {slug}", *drawn)
+    show(f"### Figures of {slug}", render_drawings(drawn))
     if own:
         folded = [render_exhibit(merged.folder, name) for name in own]
         show(render_fold("The paper's own figures, one operation each", folded))
@@ -250,6 +250,13 @@ def render_fold(summary: str, parts: Sequence[NotebookOutput]) -> HTML:
     shown = Markup("\n").join(Markup(part.data) for part in parts)
     fold = Markup('<details class="rest"><summary>{}</summary>{}</details>')
     return HTML(fold.format(summary, shown))  # type: ignore[no-untyped-call]
+
+
+def render_drawings(figures: Sequence[NotebookOutput]) -> HTML:
+    """Render figures in columns; on a narrow screen they are below one another."""
+    shown = Markup("\n").join(Markup(figure.data) for figure in figures)
+    columns = Markup('<div class="drawings">{}</div>')
+    return HTML(columns.format(shown))  # type: ignore[no-untyped-call]
 
 
 def render_own_numbers(slug: str, own: str) -> HTML:
@@ -351,6 +358,8 @@ def render_claims(
         judged=[group for group in groups if group[0] not in _UNJUDGED],
         rest=[group for group in groups if group[0] in _UNJUDGED],
         notes=[*notes],
+        # Not every paper prints numbers that a ratio can be made of.
+        published=any(lines[claim.id].published for claim in judged),
         axis=ratios.most_common(1)[0][0] if ratios else "",
         differs=len(ratios) > 1,
         ticks=ticks,

@@ -233,7 +233,8 @@ def render_aa_checks(checks: Iterable[Comparison]) -> NotebookOutput:
         }
         for row in checks
     ]
-    return render_table(pd.DataFrame(rows), otherwise="No A/A check ran.")
+    fold = "by study, language and kind"
+    return render_table(pd.DataFrame(rows), fold=fold, otherwise="No A/A check ran.")
 
 
 def render_printed_tests() -> NotebookOutput:

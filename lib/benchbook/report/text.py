@@ -287,25 +287,12 @@ def describe_null_baseline(shares: pd.DataFrame) -> str:
     if shares.empty:
         missing = "No database ran beside the one that stores nothing"
         return f"{missing}, so the harness's own cost is not known."
-    # The smallest and the largest share, and the median of each database.
-    smallest_and_largest = shares.sort_values("share").iloc[[0, -1]]
-    ends = [
-        f"{_write_percent(row.share)} ({row.database}, {row.operation}, n={row.n})"
-        for row in iterate_rows(smallest_and_largest)
-    ]
-    medians = shares.groupby("database", sort=False)["share"].median()
-    of_databases = ", ".join(
-        f"{database} {_write_percent(share)}" for database, share in medians.items()
+    most = next(iterate_rows(shares.sort_values("share", ascending=False)))
+    share = f"{format_number(100 * most.share, digits=2)} %"
+    return (
+        f"The loop that calls no database took at most {share} of a database's time on a single "
+        f"node ({most.database}, {most.operation}, n = {most.n:,}). It is the harness's own cost."
     )
-    of_time = "of a database's time on a single node: the harness's own cost"
-    sentence = f"A database that stores nothing took {' to '.join(ends)} {of_time}."
-    return f"{sentence} Medians: {of_databases}."
-
-
-def _write_percent(share: float) -> str:
-    if share < 0.01:
-        return f"{share:.2%}"
-    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
 
 
 def describe_t_tests(table: pd.DataFrame) -> str:

@@ -292,7 +292,7 @@ const explorer = (() => {
   const hollowDot = (x, y) => svg("circle", { cx: x, cy: y, r: 3.5, fill: "none", stroke: "var(--faint)" });
   const dotOf = found => found.noisy ? hollowDot : dot;
   const diamond = (x, y) => svg("path", { d: `M${x - 6} ${y}l6 -6 6 6 -6 6z`, fill: "var(--ink)" });
-  const hollow = { fill: "none", stroke: "var(--drawn-vermilion)", "stroke-width": 2 };
+  const hollow = { fill: "none", stroke: "var(--ink)", "stroke-width": 2 };
   const papers = (x, y) => svg("circle", { cx: x, cy: y, r: 6, ...hollow });
   const line = (x1, y1, x2, y2, stroke = "var(--grid)", width = 1, attributes = {}) =>
     svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width, ...attributes });
