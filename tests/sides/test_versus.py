@@ -210,6 +210,17 @@ def test_a_command_is_prepared_before_each_of_its_runs_untimed(tmp_path):
     assert len({other.digest, describe_commands(sides).digest}) == 2
 
 
+@pytest.mark.parametrize(("setup", "uncounted"), [(None, 2), ("true", 6)])
+def test_a_side_runs_once_uncounted_before_the_first_block_and_after_each_setup(
+    setup, uncounted, tmp_path
+):
+    log = tmp_path / "log"
+    sides = [f"sh -c 'echo {side} >> {log}; sleep 0.02'" for side in "AB"]
+    benchbook.versus(*sides, setup=setup, blocks=3, waits=False)
+    counted = len(answer.read_blocks().query("metric == 'wall_time'"))
+    assert len(log.read_text().split()) == counted + uncounted
+
+
 @pytest.mark.parametrize(("given", "seen"), [({}, ""), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
 def test_a_command_has_the_users_variables_and_not_those_of_benchbook(given, seen, tmp_path):
     kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
@@ -269,9 +280,9 @@ def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_
     found = benchbook.versus(
         sorted, lambda given: sorted(given), setup=setup, check=True, blocks=3, waits=False
     )
-    # One more process tries the sides; each side has a setup of its own.
+    # Each side has a setup of its own.
     begun = log.read_text().split()
-    assert len(begun) == 2 * len({*begun}) == 8
+    assert len(begun) == 2 * len({*begun}) == 6
     assert found.name == "sorted <lambda>"
     shown = found._repr_html_()
     assert "<svg" in shown

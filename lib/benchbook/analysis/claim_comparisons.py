@@ -1,6 +1,6 @@
 """The comparisons of each claim, and whether each is for the claim or against it.
 
-Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, of `docs/method.md`.
+Begin with `compare_claims`. `benchbook.analysis.comparisons.judge_comparison` is the rule for one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from benchbook.analysis import claim_files
@@ -25,7 +24,13 @@ from benchbook.analysis.claims import (
     format_levels,
     list_levels,
 )
-from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compare_means
+from benchbook.analysis.comparisons import (
+    Comparison,
+    Outcome,
+    add_holm,
+    compare_means,
+    judge_comparison,
+)
 from benchbook.analysis.published import Terms
 from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
@@ -95,35 +100,6 @@ def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
                     means = compared.means
                     return [means[name] for name in compared.wanted if name in means]
     return []
-
-
-def judge_comparison(row: Comparison) -> Outcome:
-    """Return whether a comparison is for its claim, against it, or open.
-
-    It is *for* when its interval excludes no difference on the claimed side and its estimate is
-    beyond the smallest difference that matters; *against* when it excludes one as large as that.
-    """
-    if isnan(row.low) or isnan(row.margin):
-        return "open"
-    # On a scale where no difference is 0: logarithms of a ratio over `than`, or amounts.
-    low, estimate, high, margin = row.low, row.estimate, row.high, row.margin
-    if row.kind == "ratio":
-        ends = np.array([low, estimate, high]) / row.than
-        low, estimate, high, margin = np.log([*ends, margin]).tolist()
-    is_within = -margin <= low and high <= margin
-    if row.claimed == "equal":
-        if is_within:
-            return "for"
-        return "against" if low > margin or high < -margin else "open"
-
-    # With the claimed side above 0.
-    is_below = row.claimed == "different" and low + high < 0
-    if row.claimed == "less" or is_below:
-        low, estimate, high = -high, -estimate, -low
-    if low > 0 and estimate > margin:
-        return "for"
-    is_against = is_within if row.claimed == "different" else high < margin
-    return "against" if is_against else "open"
 
 
 def _prefer_processors(claim: MeasuredClaim, study: StudyMeans | None) -> StudyMeans | None:

@@ -9,24 +9,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from benchbook.analysis.claim_comparisons import judge_comparison
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, judge_comparison
 from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS, forecast_outcomes
 from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
-from benchbook.papers.numbers import KeyedNumber, make_key_part
-from benchbook.plots.exhibit import Dots, Exhibit
-from benchbook.plots.points import frame_points
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.commands import METRICS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
-from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
+from benchbook.text.number_format import NOT_PRINTED, format_count, format_quantity
+
+# Those of figures and numbers are slow to import, and the answer's text does without.
+if TYPE_CHECKING:
+    from benchbook.papers.numbers import KeyedNumber
+    from benchbook.plots.exhibit import Exhibit
 
 SLOW_RUN: Final = 1.5
 """A run that takes longer than the median of its side and block by this factor is slow."""
@@ -90,12 +91,14 @@ class SidesAnswer:
             line = table.setdefault(name_metric(row.metric), {})
             line[LETTERS[0]] = format_quantity(row.mean_b, row.unit)
             line[row.a] = format_quantity(row.mean_a, row.unit)
-            ratio = format_estimate(row.estimate, row.low, row.high)
-            line[f"{row.a} / {LETTERS[0]}"] = NOT_PRINTED if row.reason else ratio
+            line[f"{row.a} / {LETTERS[0]}"] = NOT_PRINTED if row.reason else row.words
         return pd.DataFrame.from_dict(table, orient="index").fillna("")
 
-    def make_exhibit(self) -> Exhibit:
+    def make_exhibit(self) -> "Exhibit":
         """Return the figure: the ratio of every block, and the interval of their mean."""
+        from benchbook.plots.exhibit import Dots, Exhibit
+        from benchbook.plots.points import frame_points
+
         rows: list[dict[str, object]] = []
         levels = []
         for row in self._list_times():
@@ -111,8 +114,10 @@ class SidesAnswer:
         notes = [note.removesuffix(".") for note in self.notes]
         return Exhibit(title, points, (*sides, *notes), drawing)
 
-    def list_numbers(self) -> list[KeyedNumber]:
+    def list_numbers(self) -> "list[KeyedNumber]":
         """Return each ratio as `benchbook number` prints it; those of time first."""
+        from benchbook.papers.numbers import KeyedNumber, make_key_part
+
         numbers = []
         for row in self.comparisons:
             key = f"versus.{make_key_part(self.name)}.{row.a.lower()}.{make_key_part(row.metric)}"
@@ -136,7 +141,6 @@ class SidesAnswer:
 
     def _repr_html_(self) -> str:
         """Return the answer with its figure and table, as a notebook shows it."""
-        # Here, because matplotlib is slow to import, and the answer's text does without.
         from benchbook.plots.save import draw_exhibit, shrink_svg
         from benchbook.plots.style import Layout, use_style
 
@@ -158,7 +162,7 @@ class SidesAnswer:
         if table:
             yield from self.make_table().to_string().split("\n")
         yield _describe_check(self.check)
-        cost = f"Going first takes {_format_ratio(self.going_first)} times as long"
+        cost = f"Going first takes {self.going_first.words} times as long"
         yield f"{cost}; every side goes first as often as last."
         for row in self._list_times():
             if row.stands == "open":
@@ -193,7 +197,7 @@ def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
     return _select_answer(read_blocks(), name, digest)
 
 
-def list_numbers() -> list[KeyedNumber]:
+def list_numbers() -> "list[KeyedNumber]":
     """Return the numbers of all questions, each of its newest code."""
     frame = read_blocks()
     answers = [_select_answer(frame, name) for name in _list_names(frame)]
@@ -326,13 +330,9 @@ def _compare(
     return replace(row, stands=judge_comparison(row))
 
 
-def _format_ratio(row: Comparison) -> str:
-    return format_estimate(row.estimate, row.low, row.high)
-
-
 def _describe_comparison(row: Comparison) -> str:
     """Return a comparison of times in words: what came out, and how much."""
-    sentence = f"{row.a} takes {_format_ratio(row)} times as long as {row.b}"
+    sentence = f"{row.a} takes {row.words} times as long as {row.b}"
     share = f"{100 * (row.margin - 1):.3g} %"
     if row.reason:
         return f"{sentence}: undecided, {row.reason}"
@@ -354,7 +354,7 @@ def _describe_comparison(row: Comparison) -> str:
 
 
 def _describe_check(check: Comparison) -> str:
-    words = f"A/A check: A takes {_format_ratio(check)} times as long as itself"
+    words = f"A/A check: A takes {check.words} times as long as itself"
     if check.reason:
         return f"{words} ({check.reason})."
     if check.stands == "for":

@@ -68,10 +68,11 @@ class CommandRunner:
         self.prepare = split_command(prepare) if prepare else []
         self.check = check
         self.timeout_s = timeout_s
+        self._are_warm = False
 
     @contextmanager
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
-        """Start a launcher, and run the setup."""
+        """Start a launcher, run the setup, and each side once if it is cold or the setup ran."""
         with TemporaryFolder("cell") as folder:
             with (folder / "launcher").open("wb") as log:
                 process = processes.spawn(
@@ -87,6 +88,10 @@ class CommandRunner:
                 block = CommandBlock(self, process, folder)
                 if self.setup:
                     block.run_words("the setup", self.setup)
+                if self.setup or not self._are_warm:
+                    for side in range(len(self.words)):
+                        block.run_side(side)
+                    self._are_warm = True
                 yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)

@@ -45,7 +45,8 @@ class SideRunner(Protocol):
     def start_block(self) -> AbstractContextManager[Callable[[int], SideRun]]:
         """Return a function that runs a side by its number, in processes of this block.
 
-        It raises `SidesError` when the side fails.
+        Before that each side has run once, at least in the first block. Both raise `SidesError`
+        when a side fails.
         """
 
 
