@@ -176,7 +176,16 @@ def test_peak_memory_is_that_of_the_command():
     [
         (["true", "false"], FAILED, "B (false) ended with status 1, without an error"),
         (["true", "ls /nowhere"], FAILED, "No such file"),
-        (["true", "missing-program"], USAGE, "there is no program 'missing-program' here"),
+        (["true", "missing-program"], USAGE, "'missing-program' is missing, or is not a program"),
+        (["true", ""], USAGE, "a command is empty"),
+        (["true", "true", "--prepare", "false"], FAILED, "what prepares a run (false) ended with"),
+        (["true", "true", "--setup", "sleep 60", "--timeout", "0.2"], FAILED, "the setup (sleep"),
+        (["true", "false", "--json"], FAILED, "B (false) ended with status 1, without an error"),
+        (
+            ["true", "sh -c 'printf \\\\033[2J >&2\n exit 1'"],
+            FAILED,
+            r"ended with status 1: \x1b[2J",
+        ),
         (["true", "sh -c 'kill -9 $$'"], FAILED, "was killed by signal 9"),
         (["true", "echo 'a"], USAGE, "no closing quotation"),
         (["true", "echo 2", "--check"], FAILED, "B does not print the same as A"),
@@ -184,6 +193,7 @@ def test_peak_memory_is_that_of_the_command():
         (["true", "sleep 60", "--timeout", "0.2"], FAILED, "did not end within 0.2 s"),
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
         (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
+        (["true", "true", "--timeout", "inf"], USAGE, "timeout must be above 0 and at most a day"),
         (["name", "--smallest", "2%"], USAGE, "--smallest is chosen before blocks are measured"),
         (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: nothing was compared yet"),
     ],
@@ -259,6 +269,21 @@ def test_a_stopped_command_ends_the_side_that_runs(number, tmp_path):
     marker = f"{os.getpid()}.{int(number)}"
     words = [sys.executable, "-m", "benchbook.cli", "versus", "--noisy", f"sleep {marker}", "true"]
     with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        assert comes_true(lambda: find_sleep(marker))
+        process.send_signal(number)
+    assert comes_true(lambda: not find_sleep(marker))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_script_ends_the_processes_of_its_functions(number, tmp_path):
+    marker = f"{os.getpid()}.{int(number)}1"
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import subprocess, benchbook\n"
+        f"def nap(): subprocess.run(['sleep', '{marker}'])\n"
+        "benchbook.versus(int, nap, waits=False)"
+    )
+    with subprocess.Popen([sys.executable, script], stderr=subprocess.DEVNULL) as process:
         assert comes_true(lambda: find_sleep(marker))
         process.send_signal(number)
     assert comes_true(lambda: not find_sleep(marker))

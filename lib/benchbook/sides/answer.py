@@ -127,18 +127,6 @@ class SidesAnswer:
             )
         return numbers
 
-    def to_json(self) -> list[dict[str, object]]:
-        """Return one record per comparison, the A/A check and the effect of going first too."""
-        records = []
-        for row in (*self.comparisons, self.check, self.going_first):
-            numbers = {name: getattr(row, field) for name, field in _JSON_FIELDS.items()}
-            known = {
-                name: None if value != value else value  # JSON has no NaN
-                for name, value in numbers.items()
-            }
-            records.append({"question": self.name, **known})
-        return records
-
     def _repr_html_(self) -> str:
         """Return the answer with its figure and table, as a notebook shows it."""
         from benchbook.plots.save import draw_exhibit, shrink_svg
@@ -170,25 +158,6 @@ class SidesAnswer:
         yield from self.notes
 
 
-_JSON_FIELDS: Final = {
-    "side": "a",
-    "over": "b",
-    "metric": "metric",
-    "unit": "unit",
-    "mean": "mean_a",
-    "mean_over": "mean_b",
-    "ratio": "estimate",
-    "low": "low",
-    "high": "high",
-    "blocks": "blocks",
-    "machine_days": "machine_days",
-    "smallest": "margin",
-    "differs": "stands",
-    "reason": "reason",
-}
-"""The fields of a comparison in JSON, with their names there."""
-
-
 def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
     """Return the answer of all blocks of a question that have one digest; None: the newest.
 
@@ -200,7 +169,7 @@ def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
 def list_numbers() -> "list[KeyedNumber]":
     """Return the numbers of all questions, each of its newest code."""
     frame = read_blocks()
-    answers = [_select_answer(frame, name) for name in _list_names(frame)]
+    answers = [_select_answer(frame, name) for name in list_names(frame)]
     return [*chain.from_iterable(answer.list_numbers() for answer in answers)]
 
 
@@ -208,7 +177,7 @@ def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) ->
     """Return the answer of a question from the rows of `read_blocks`, as `read_answer` does."""
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
-        known = ", ".join(_list_names(frame))
+        known = ", ".join(list_names(frame))
         others = f"the names are {known}" if known else "nothing was compared yet"
         raise NoBlocksError(f"no blocks of {name!r} are here: {others}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
@@ -225,12 +194,9 @@ def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) ->
     return _compare_sides(name, same, float(newest["smallest"]), tuple(notes))
 
 
-def list_names() -> list[str]:
-    """Return the names of all questions that have blocks."""
-    return _list_names(read_blocks())
-
-
-def _list_names(frame: pd.DataFrame) -> list[str]:
+def list_names(frame: pd.DataFrame | None = None) -> list[str]:
+    """Return the names of all questions that have blocks, or rows of `read_blocks`."""
+    frame = read_blocks() if frame is None else frame
     return sorted(frame["question"].unique()) if len(frame) else []
 
 

@@ -162,8 +162,10 @@ def split_command(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         raise ValueError(f"{command!r}: {str(error).lower()}") from error
-    if not words or shutil.which(words[0]) is None:
-        raise ValueError(f"{command!r}: there is no program {words[0] if words else ''!r} here")
+    if not words:
+        raise ValueError("a command is empty")
+    if shutil.which(words[0]) is None:
+        raise ValueError(f"{words[0]!r} is missing, or is not a program that can be started")
     return words
 
 
