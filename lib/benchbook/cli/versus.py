@@ -34,9 +34,7 @@ JSON_FIELDS: Final = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook versus`."""
-    text = (
-        "commands to compare with the first one; or the name of an earlier question, to show its answer"
-    )
+    text = "commands to compare with the first one; or only the name of an earlier question"
     parser.add_argument("side", nargs="+", metavar="COMMAND", help=text)
     text = "the question's name: blocks of other days are found by it"
     parser.add_argument("--name", metavar="NAME", help=text)
