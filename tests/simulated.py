@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from benchbook.analysis.claim_comparisons import judge_comparison
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, judge_comparison
 from benchbook.analysis.intervals import compute_interval
 from benchbook.analysis.verdicts import judge_counts
 

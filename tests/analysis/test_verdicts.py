@@ -16,10 +16,10 @@ from pydantic import TypeAdapter
 from benchbook import cli, grid, paths
 from benchbook.analysis import runs
 from benchbook.analysis.block_means import compute_block_means
-from benchbook.analysis.claim_comparisons import compare_claims, judge_comparison
+from benchbook.analysis.claim_comparisons import compare_claims
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, judge_comparison
 from benchbook.analysis.forecast import compute_half_width, compute_spread, forecast_outcomes
 from benchbook.analysis.intervals import compute_interval
 from benchbook.analysis.runs import Analysis

@@ -176,7 +176,16 @@ def test_peak_memory_is_that_of_the_command():
     [
         (["true", "false"], FAILED, "B (false) ended with status 1, without an error"),
         (["true", "ls /nowhere"], FAILED, "No such file"),
-        (["true", "missing-program"], USAGE, "there is no program 'missing-program' here"),
+        (["true", "missing-program"], USAGE, "'missing-program' is missing, or is not a program"),
+        (["true", ""], USAGE, "a command is empty"),
+        (["true", "true", "--prepare", "false"], FAILED, "what prepares a run (false) ended with"),
+        (["true", "true", "--setup", "sleep 60", "--timeout", "0.2"], FAILED, "the setup (sleep"),
+        (["true", "false", "--json"], FAILED, "B (false) ended with status 1, without an error"),
+        (
+            ["true", "sh -c 'printf \\\\033[2J >&2\n exit 1'"],
+            FAILED,
+            r"ended with status 1: \x1b[2J",
+        ),
         (["true", "sh -c 'kill -9 $$'"], FAILED, "was killed by signal 9"),
         (["true", "echo 'a"], USAGE, "no closing quotation"),
         (["true", "echo 2", "--check"], FAILED, "B does not print the same as A"),
@@ -184,6 +193,7 @@ def test_peak_memory_is_that_of_the_command():
         (["true", "sleep 60", "--timeout", "0.2"], FAILED, "did not end within 0.2 s"),
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
         (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
+        (["true", "true", "--timeout", "inf"], USAGE, "timeout must be above 0 and at most a day"),
         (["name", "--smallest", "2%"], USAGE, "--smallest is chosen before blocks are measured"),
         (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: nothing was compared yet"),
     ],
@@ -208,6 +218,17 @@ def test_a_command_is_prepared_before_each_of_its_runs_untimed(tmp_path):
     assert found.comparisons[0].mean_a < 0.05e9
     other = describe_commands(sides, prepare="true")
     assert len({other.digest, describe_commands(sides).digest}) == 2
+
+
+@pytest.mark.parametrize(("setup", "uncounted"), [(None, 2), ("true", 6)])
+def test_a_side_runs_once_uncounted_before_the_first_block_and_after_each_setup(
+    setup, uncounted, tmp_path
+):
+    log = tmp_path / "log"
+    sides = [f"sh -c 'echo {side} >> {log}; sleep 0.02'" for side in "AB"]
+    benchbook.versus(*sides, setup=setup, blocks=3, waits=False)
+    counted = len(answer.read_blocks().query("metric == 'wall_time'"))
+    assert len(log.read_text().split()) == counted + uncounted
 
 
 @pytest.mark.parametrize(("given", "seen"), [({}, ""), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
@@ -253,6 +274,21 @@ def test_a_stopped_command_ends_the_side_that_runs(number, tmp_path):
     assert comes_true(lambda: not find_sleep(marker))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_script_ends_the_processes_of_its_functions(number, tmp_path):
+    marker = f"{os.getpid()}.{int(number)}1"
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import subprocess, benchbook\n"
+        f"def nap(): subprocess.run(['sleep', '{marker}'])\n"
+        "benchbook.versus(int, nap, waits=False)"
+    )
+    with subprocess.Popen([sys.executable, script], stderr=subprocess.DEVNULL) as process:
+        assert comes_true(lambda: find_sleep(marker))
+        process.send_signal(number)
+    assert comes_true(lambda: not find_sleep(marker))
+
+
 def find_sleep(marker):
     running = psutil.process_iter(["cmdline"])
     return [one for one in running if one.info["cmdline"] == ["sleep", marker]]
@@ -269,9 +305,9 @@ def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_
     found = benchbook.versus(
         sorted, lambda given: sorted(given), setup=setup, check=True, blocks=3, waits=False
     )
-    # One more process tries the sides; each side has a setup of its own.
+    # Each side has a setup of its own.
     begun = log.read_text().split()
-    assert len(begun) == 2 * len({*begun}) == 8
+    assert len(begun) == 2 * len({*begun}) == 6
     assert found.name == "sorted <lambda>"
     shown = found._repr_html_()
     assert "<svg" in shown

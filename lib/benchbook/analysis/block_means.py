@@ -23,7 +23,6 @@ from benchbook.results import files
 from benchbook.results.additions import write_complete_columns
 from benchbook.results.folder import Operations, ResultFile, verify_files
 from benchbook.results.schema import OBSERVATIONS
-from benchbook.results.server_checks import add_check_dates
 from benchbook.results.views import list_finished_files
 
 REPETITION_COLUMNS: Final = (
@@ -217,6 +216,9 @@ def average_files(finished: Collection[ResultFile], folder: Path | None = None) 
         stored.update(name for name, _ in result.facts.columns)
     schema = files.merge_file_schemas(result.facts for result in finished)
     means = _average(paths, schema, write_complete_columns(stored))
+    # Here, because its models are slow to import, and comparisons do without.
+    from benchbook.results.server_checks import add_check_dates
+
     return add_check_dates(_select_counted(means, finished), folder)
 
 

@@ -1,6 +1,6 @@
 """The comparisons of each claim, and whether each is for the claim or against it.
 
-Begin with `compare_claims`. `judge_comparison` is the rule for one comparison, of `docs/method.md`.
+Begin with `compare_claims`. `benchbook.analysis.comparisons.judge_comparison` is the rule for one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from benchbook.analysis import claim_files
@@ -25,7 +24,13 @@ from benchbook.analysis.claims import (
     format_levels,
     list_levels,
 )
-from benchbook.analysis.comparisons import Comparison, Outcome, add_holm, compare_means
+from benchbook.analysis.comparisons import (
+    Comparison,
+    Outcome,
+    add_holm,
+    compare_means,
+    judge_comparison,
+)
 from benchbook.analysis.published import Terms
 from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
@@ -97,6 +102,7 @@ def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
     return []
 
 
+<<<<<<< HEAD
 def find_claim_cells(claim: MeasuredClaim, study: StudyMeans, language: str) -> set[str]:
     """Return the parameters, as JSON, of the cells that a claim's comparisons read."""
     cells = set[str]()
@@ -136,6 +142,8 @@ def judge_comparison(row: Comparison) -> Outcome:
     return "against" if is_against else "open"
 
 
+=======
+>>>>>>> 422475ad5261487ef020dfd87410d82aae1d8f13
 def _prefer_processors(claim: MeasuredClaim, study: StudyMeans | None) -> StudyMeans | None:
     """Return the study whose cells with own processors come first, if the claim depends on them."""
     if study and any("own_processors" in stated.at for stated in claim.not_comparable):

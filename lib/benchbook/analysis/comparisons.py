@@ -1,12 +1,13 @@
 """Comparisons: a over b, all else equal, with the interval and the test of their ratio.
 
 Begin with `Comparison`, the record of every comparison: of a claim, of a paper's table, of an A/A
-check, of two runs, of a user's documents. `compare_means` computes its numbers.
+check, of two runs, of a user's documents. `compare_means` computes its numbers, and
+`judge_comparison` is the rule for one comparison, of `docs/method.md`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from math import log, nan
+from math import isnan, log, nan
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -115,6 +116,35 @@ class Comparison(TableRow):
     def words(self) -> str:
         """The estimate with its interval."""
         return format_comparison(self.kind, self.estimate, self.low, self.high, self.unit)
+
+
+def judge_comparison(row: Comparison) -> Outcome:
+    """Return whether a comparison is for its claim, against it, or open.
+
+    It is *for* when its interval excludes no difference on the claimed side and its estimate is
+    beyond the smallest difference that matters; *against* when it excludes one as large as that.
+    """
+    if isnan(row.low) or isnan(row.margin):
+        return "open"
+    # On a scale where no difference is 0: logarithms of a ratio over `than`, or amounts.
+    low, estimate, high, margin = row.low, row.estimate, row.high, row.margin
+    if row.kind == "ratio":
+        ends = np.array([low, estimate, high]) / row.than
+        low, estimate, high, margin = np.log([*ends, margin]).tolist()
+    is_within = -margin <= low and high <= margin
+    if row.claimed == "equal":
+        if is_within:
+            return "for"
+        return "against" if low > margin or high < -margin else "open"
+
+    # With the claimed side above 0.
+    is_below = row.claimed == "different" and low + high < 0
+    if row.claimed == "less" or is_below:
+        low, estimate, high = -high, -estimate, -low
+    if low > 0 and estimate > margin:
+        return "for"
+    is_against = is_within if row.claimed == "different" else high < margin
+    return "against" if is_against else "open"
 
 
 def add_noisy_blocks(terms: Mapping[str, BlockMeans]) -> dict[str, BlockMeans]:

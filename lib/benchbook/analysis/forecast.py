@@ -12,8 +12,7 @@ from math import exp, isnan, log, sqrt
 from statistics import median
 from typing import Final
 
-from benchbook.analysis.claim_comparisons import judge_comparison
-from benchbook.analysis.comparisons import Comparison, Outcome
+from benchbook.analysis.comparisons import Comparison, Outcome, judge_comparison
 from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS, compute_t_quantile, weigh_day
 
 BLOCKS_PER_DAY: Final = 3

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from benchbook.analysis.claim_comparisons import judge_comparison
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, judge_comparison
 from benchbook.text.sentences import join_names
 
 _N: Final = "n\u00a0=\u00a0"

@@ -9,24 +9,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from benchbook.analysis.claim_comparisons import judge_comparison
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, judge_comparison
 from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS, forecast_outcomes
 from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
-from benchbook.papers.numbers import KeyedNumber, make_key_part
-from benchbook.plots.exhibit import Dots, Exhibit
-from benchbook.plots.points import frame_points
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.sides.commands import METRICS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
-from benchbook.text.number_format import NOT_PRINTED, format_count, format_estimate, format_quantity
+from benchbook.text.number_format import NOT_PRINTED, format_count, format_quantity
+
+# Those of figures and numbers are slow to import, and the answer's text does without.
+if TYPE_CHECKING:
+    from benchbook.papers.numbers import KeyedNumber
+    from benchbook.plots.exhibit import Exhibit
 
 SLOW_RUN: Final = 1.5
 """A run that takes longer than the median of its side and block by this factor is slow."""
@@ -90,12 +91,14 @@ class SidesAnswer:
             line = table.setdefault(name_metric(row.metric), {})
             line[LETTERS[0]] = format_quantity(row.mean_b, row.unit)
             line[row.a] = format_quantity(row.mean_a, row.unit)
-            ratio = format_estimate(row.estimate, row.low, row.high)
-            line[f"{row.a} / {LETTERS[0]}"] = NOT_PRINTED if row.reason else ratio
+            line[f"{row.a} / {LETTERS[0]}"] = NOT_PRINTED if row.reason else row.words
         return pd.DataFrame.from_dict(table, orient="index").fillna("")
 
-    def make_exhibit(self) -> Exhibit:
+    def make_exhibit(self) -> "Exhibit":
         """Return the figure: the ratio of every block, and the interval of their mean."""
+        from benchbook.plots.exhibit import Dots, Exhibit
+        from benchbook.plots.points import frame_points
+
         rows: list[dict[str, object]] = []
         levels = []
         for row in self._list_times():
@@ -111,8 +114,10 @@ class SidesAnswer:
         notes = [note.removesuffix(".") for note in self.notes]
         return Exhibit(title, points, (*sides, *notes), drawing)
 
-    def list_numbers(self) -> list[KeyedNumber]:
+    def list_numbers(self) -> "list[KeyedNumber]":
         """Return each ratio as `benchbook number` prints it; those of time first."""
+        from benchbook.papers.numbers import KeyedNumber, make_key_part
+
         numbers = []
         for row in self.comparisons:
             key = f"versus.{make_key_part(self.name)}.{row.a.lower()}.{make_key_part(row.metric)}"
@@ -122,21 +127,8 @@ class SidesAnswer:
             )
         return numbers
 
-    def to_json(self) -> list[dict[str, object]]:
-        """Return one record per comparison, the A/A check and the effect of going first too."""
-        records = []
-        for row in (*self.comparisons, self.check, self.going_first):
-            numbers = {name: getattr(row, field) for name, field in _JSON_FIELDS.items()}
-            known = {
-                name: None if value != value else value  # JSON has no NaN
-                for name, value in numbers.items()
-            }
-            records.append({"question": self.name, **known})
-        return records
-
     def _repr_html_(self) -> str:
         """Return the answer with its figure and table, as a notebook shows it."""
-        # Here, because matplotlib is slow to import, and the answer's text does without.
         from benchbook.plots.save import draw_exhibit, shrink_svg
         from benchbook.plots.style import Layout, use_style
 
@@ -158,31 +150,12 @@ class SidesAnswer:
         if table:
             yield from self.make_table().to_string().split("\n")
         yield _describe_check(self.check)
-        cost = f"Going first takes {_format_ratio(self.going_first)} times as long"
+        cost = f"Going first takes {self.going_first.words} times as long"
         yield f"{cost}; every side goes first as often as last."
         for row in self._list_times():
             if row.stands == "open":
                 yield f"{row.a}: {_describe_need(row)}."
         yield from self.notes
-
-
-_JSON_FIELDS: Final = {
-    "side": "a",
-    "over": "b",
-    "metric": "metric",
-    "unit": "unit",
-    "mean": "mean_a",
-    "mean_over": "mean_b",
-    "ratio": "estimate",
-    "low": "low",
-    "high": "high",
-    "blocks": "blocks",
-    "machine_days": "machine_days",
-    "smallest": "margin",
-    "differs": "stands",
-    "reason": "reason",
-}
-"""The fields of a comparison in JSON, with their names there."""
 
 
 def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
@@ -193,10 +166,10 @@ def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
     return _select_answer(read_blocks(), name, digest)
 
 
-def list_numbers() -> list[KeyedNumber]:
+def list_numbers() -> "list[KeyedNumber]":
     """Return the numbers of all questions, each of its newest code."""
     frame = read_blocks()
-    answers = [_select_answer(frame, name) for name in _list_names(frame)]
+    answers = [_select_answer(frame, name) for name in list_names(frame)]
     return [*chain.from_iterable(answer.list_numbers() for answer in answers)]
 
 
@@ -204,7 +177,7 @@ def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) ->
     """Return the answer of a question from the rows of `read_blocks`, as `read_answer` does."""
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
-        known = ", ".join(_list_names(frame))
+        known = ", ".join(list_names(frame))
         others = f"the names are {known}" if known else "nothing was compared yet"
         raise NoBlocksError(f"no blocks of {name!r} are here: {others}")
     newest = chosen.sort_values("cell_started_at").iloc[-1]
@@ -221,12 +194,9 @@ def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) ->
     return _compare_sides(name, same, float(newest["smallest"]), tuple(notes))
 
 
-def list_names() -> list[str]:
-    """Return the names of all questions that have blocks."""
-    return _list_names(read_blocks())
-
-
-def _list_names(frame: pd.DataFrame) -> list[str]:
+def list_names(frame: pd.DataFrame | None = None) -> list[str]:
+    """Return the names of all questions that have blocks, or rows of `read_blocks`."""
+    frame = read_blocks() if frame is None else frame
     return sorted(frame["question"].unique()) if len(frame) else []
 
 
@@ -326,13 +296,9 @@ def _compare(
     return replace(row, stands=judge_comparison(row))
 
 
-def _format_ratio(row: Comparison) -> str:
-    return format_estimate(row.estimate, row.low, row.high)
-
-
 def _describe_comparison(row: Comparison) -> str:
     """Return a comparison of times in words: what came out, and how much."""
-    sentence = f"{row.a} takes {_format_ratio(row)} times as long as {row.b}"
+    sentence = f"{row.a} takes {row.words} times as long as {row.b}"
     share = f"{100 * (row.margin - 1):.3g} %"
     if row.reason:
         return f"{sentence}: undecided, {row.reason}"
@@ -354,7 +320,7 @@ def _describe_comparison(row: Comparison) -> str:
 
 
 def _describe_check(check: Comparison) -> str:
-    words = f"A/A check: A takes {_format_ratio(check)} times as long as itself"
+    words = f"A/A check: A takes {check.words} times as long as itself"
     if check.reason:
         return f"{words} ({check.reason})."
     if check.stands == "for":

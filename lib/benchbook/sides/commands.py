@@ -68,10 +68,11 @@ class CommandRunner:
         self.prepare = split_command(prepare) if prepare else []
         self.check = check
         self.timeout_s = timeout_s
+        self._are_warm = False
 
     @contextmanager
     def start_block(self) -> Iterator[Callable[[int], SideRun]]:
-        """Start a launcher, and run the setup."""
+        """Start a launcher, run the setup, and each side once if it is cold or the setup ran."""
         with TemporaryFolder("cell") as folder:
             with (folder / "launcher").open("wb") as log:
                 process = processes.spawn(
@@ -87,6 +88,10 @@ class CommandRunner:
                 block = CommandBlock(self, process, folder)
                 if self.setup:
                     block.run_words("the setup", self.setup)
+                if self.setup or not self._are_warm:
+                    for side in range(len(self.words)):
+                        block.run_side(side)
+                    self._are_warm = True
                 yield block.run_side
             finally:
                 processes.stop(process, signal.SIGTERM)
@@ -157,8 +162,10 @@ def split_command(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         raise ValueError(f"{command!r}: {str(error).lower()}") from error
-    if not words or shutil.which(words[0]) is None:
-        raise ValueError(f"{command!r}: there is no program {words[0] if words else ''!r} here")
+    if not words:
+        raise ValueError("a command is empty")
+    if shutil.which(words[0]) is None:
+        raise ValueError(f"{words[0]!r} is missing, or is not a program that can be started")
     return words
 
 

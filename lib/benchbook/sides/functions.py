@@ -78,6 +78,7 @@ class FunctionRunner:
                     stdin=theirs.fileno(),
                     stdout=log,
                     stderr=log,
+                    death_signal=signal.SIGTERM,
                 )
             try:
                 ask = partial(_ask, ours, self._timeout_s)
@@ -167,7 +168,11 @@ def _describe_error(error: Exception) -> str:
 
 
 def main() -> None:
-    """Answer the requests at the socket on standard input until it is closed."""
+    """Answer the requests at the socket on standard input until it is closed.
+
+    SIGTERM, which comes when its owner was killed, ends the processes of the functions, too.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
     channel: Connection[Any, Any] = Connection(0)
     caller = _Caller()
     while True:

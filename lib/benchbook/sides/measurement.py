@@ -13,10 +13,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import product
 from typing import Final
-
-import pandas as pd
 
 from benchbook.files import suite_files
 from benchbook.measure.load import Load
@@ -41,7 +40,7 @@ BLOCKS: Final = 9
 """The blocks of one call, unless another number is asked for."""
 
 BLOCK_S: Final = 2.0
-"""Seconds of measured work that a block has at least."""
+"""Seconds of measured work that a block has, unless its first two rounds take longer."""
 
 MAX_ROUNDS: Final = 200
 """The most rounds of a block: very short commands take less than `BLOCK_S`."""
@@ -84,57 +83,59 @@ def measure_blocks(
     benchbook.sides.question.SidesError
         When a side fails; blocks before it are kept.
     """
-    show("trying each side")
-    rounds = _choose_rounds(question, runner)
     written = folder.list_files(STUDY)
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
+<<<<<<< HEAD
     for place in iterate_repetitions(blocks, "block"):
         block = first + place
         show(f"block {place + 1} of {blocks}")
+=======
+    rounds = 0
+    for block in range(first, first + blocks):
+>>>>>>> 422475ad5261487ef020dfd87410d82aae1d8f13
         for _ in range(2 if waits else 1):
-            began = time.time()
-            try:
-                monitor.begin_cell({os.getpid()})
-            except NotQuietError:  # it is measured all the same, and marked
+            show(f"block {block - first + 1} of {blocks}")
+            # A side that fails says so here, before the machine is quiet.
+            with runner.start_block() as run_side:
                 began = time.time()
-            turns = _measure_block(runner, len(question.sides), rounds)
-            load = monitor.end_cell({os.getpid()})
+                try:
+                    monitor.begin_cell({os.getpid()})
+                except NotQuietError:  # it is measured all the same, and marked
+                    began = time.time()
+                turns = _measure_block(run_side, len(question.sides), rounds)
+                load = monitor.end_cell({os.getpid()})
+            rounds = turns[-1].round + 1
             if load.is_quiet:
                 break
         _write_block(question, runner.operation, block, turns, load, began)
 
 
-def _choose_rounds(question: SidesQuestion, runner: SideRunner) -> int:
-    """Return the even number of rounds that a block has, from one run of each side."""
-    with runner.start_block() as run_side:
-        for side in range(len(question.sides)):
-            run_side(side)
-        begin = time.monotonic()
-        for side in range(len(question.sides)):
-            run_side(side)
-    round_s = time.monotonic() - begin
-    # A round runs each side twice, and rounds come in pairs.
-    pairs = max(1, round(BLOCK_S / round_s / 4))
-    return min(2 * pairs, MAX_ROUNDS)
+def _measure_block(run_side: Callable[[int], SideRun], sides: int, rounds: int) -> list[_Turn]:
+    """Return the runs of one block.
 
-
-def _measure_block(runner: SideRunner, sides: int, rounds: int) -> list[_Turn]:
-    """Return the runs of one block, after a first run of each side that does not count."""
+    Parameters
+    ----------
+    rounds
+        The even number of rounds; 0 for as many as take `BLOCK_S`, by the time of the first two.
+    """
     arms = [*product(range(sides), "ab")]
-    turns = []
-    with runner.start_block() as run_side:
-        for side in range(sides):
-            run_side(side)
-        for number in range(rounds):
-            # Every second round has the order of the one before, reversed.
-            if number % 2:
-                arms.reverse()
-            else:
-                random.shuffle(arms)
-            for turn, (side, arm) in enumerate(arms, 1):
-                turns.append(_Turn(run_side(side), arm, number, turn))
+    turns: list[_Turn] = []
+    begin, number = time.monotonic(), 0
+    most = rounds or MAX_ROUNDS
+    while number < most:
+        # Every second round has the order of the one before, reversed.
+        if number % 2:
+            arms.reverse()
+        else:
+            random.shuffle(arms)
+        for turn, (side, arm) in enumerate(arms, 1):
+            turns.append(_Turn(run_side(side), arm, number, turn))
+        number += 1
+        if number == 2 and not rounds:
+            pairs = max(1, round(BLOCK_S / (time.monotonic() - begin)))
+            most = min(2 * pairs, MAX_ROUNDS)
     return turns
 
 
@@ -160,19 +161,24 @@ def _write_block(
         "boot": digest_boot_id(),
         "code_hash": question.digest,
         "versions": json.dumps({STUDY: VERSION}),
-        "environment": json.dumps(
-            {
-                "suite": describe_version(),
-                **describe_environment(suite_files.find_temporary_folder()),
-            }
-        ),
+        "environment": _describe_environment(),
         "repetitions": len({turn.round for turn in turns}),
         "background_load": load.foreign,
         "noisy": not load.is_quiet,
         "cell_started_at": started_at,
         "cell_ended_at": started_at + timedelta(seconds=load.seconds),
     }
+    # Here, because it is slow to import, and a side that fails needs none of it.
+    import pandas as pd
+
     folder.write_cell(cell, pd.DataFrame(_list_rows(question, operation, turns)))
+
+
+@cache
+def _describe_environment() -> str:
+    """Return the suite and the machine in JSON; only once, because it takes as long as a file."""
+    machine = describe_environment(suite_files.find_temporary_folder())
+    return json.dumps({"suite": describe_version(), **machine})
 
 
 def _list_rows(

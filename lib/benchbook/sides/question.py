@@ -18,9 +18,11 @@ LETTERS: Final = "ABCDEFGH"
 SMALLEST: Final = 0.05
 """The smallest difference that matters, as a share, unless another one is given."""
 
-
 TIMEOUT_S: Final = 600.0
 """Seconds after which a run is given up, unless another time is given."""
+
+MAX_TIMEOUT_S: Final = 86_400.0
+"""The longest time that can be given: the system's timers do not take all numbers."""
 
 
 class SidesError(RuntimeError):
@@ -45,7 +47,8 @@ class SideRunner(Protocol):
     def start_block(self) -> AbstractContextManager[Callable[[int], SideRun]]:
         """Return a function that runs a side by its number, in processes of this block.
 
-        It raises `SidesError` when the side fails.
+        Before that each side has run once, at least in the first block. Both raise `SidesError`
+        when a side fails.
         """
 
 

@@ -9,7 +9,13 @@ from benchbook.sides.answer import SidesAnswer, read_answer
 from benchbook.sides.commands import CommandRunner, describe_commands
 from benchbook.sides.functions import FunctionRunner, describe_functions
 from benchbook.sides.measurement import measure_blocks
-from benchbook.sides.question import LETTERS, TIMEOUT_S, SideRunner, SidesQuestion
+from benchbook.sides.question import (
+    LETTERS,
+    MAX_TIMEOUT_S,
+    TIMEOUT_S,
+    SideRunner,
+    SidesQuestion,
+)
 
 
 def compare_sides(
@@ -40,8 +46,8 @@ def compare_sides(
         raise ValueError(f"blocks must be 1 to 1000 (got {blocks})")
     if not 0 < smallest < 1:
         raise ValueError(f"smallest must be between 0 and 1, such as 0.05 (got {smallest:g})")
-    if not timeout_s > 0:
-        raise ValueError(f"timeout must be above 0 (got {timeout_s:g})")
+    if not 0 < timeout_s <= MAX_TIMEOUT_S:
+        raise ValueError(f"timeout must be above 0 and at most a day (got {timeout_s:g})")
     commands = [side for side in sides if isinstance(side, str)]
     functions = [side for side in sides if not isinstance(side, str)]
     if commands and functions:
