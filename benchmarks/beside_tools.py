@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.designs import COMMAND
 
 Outcome = tuple[bool, float]
@@ -53,8 +55,9 @@ def ask_pyperf(python: str, folder: Path, _: int) -> Outcome:
         file.unlink(missing_ok=True)
         run([python, "-m", "pyperf", "command", "--quiet", "-o", str(file), *COMMAND.split()])
         runs = json.loads(file.read_text())["benchmarks"][0]["runs"]
-        values = [value for each in runs for value in each.get("values", [])]
-        means.append(sum(values) / len(values))
+        # A run that calibrates has no values.
+        values = [np.mean(each["values"]) for each in runs if "values" in each]
+        means.append(float(np.mean(values)))
     files = [str(folder / f"{side}.json") for side in ("a", "b")]
     printed = run([python, "-m", "pyperf", "compare_to", *files])
     return "not significant" not in printed.lower(), means[1] / means[0]

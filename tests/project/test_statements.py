@@ -13,7 +13,8 @@ MOST_STATEMENTS = {
     # Who reads a share of processors: no interval goes beyond 100 %.
     # Who opens a study's notebook: the paper's numbers are beside the run's.
     # Who sends an artefact: a claim's cells are those that its comparisons read.
-    "analysis": 2875,
+    # Who asks for one number, then for the next: the block means of a run are read once.
+    "analysis": 2873,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
     # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
     # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
@@ -21,7 +22,10 @@ MOST_STATEMENTS = {
     # in a terminal: the next commands. Who presses Ctrl-C while a command is imported: it ends
     # with its status.
     # Who sends an artefact: `report --artefact` refuses a folder with other files.
-    "cli": 3198,
+    # Who asks for one number or figure after the other: which results are judged would be found out
+    # for each, in seconds of processor. Who reads the JSON of `versus` by a strict parser: an open
+    # end is null, not `Infinity`.
+    "cli": 3204,
     "cluster": 461,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -37,11 +41,13 @@ MOST_STATEMENTS = {
     # Who skims figures: titles say what came out, and captions begin with their source. Who
     # compares databases: one figure per topology shows all operations.
     # Whose manuscript takes some keys only: `number --only`.
+    # Who waits for the final notebook: the time left. Who reads the replicated databases: no note
+    # names a loop that did not run there.
     "papers": 1260,
     # Who looks closer at a figure of the report: its marks know their points. Who skims figures:
     # titles say what came out. Who reads it on a telephone: its text has 12 pixels. Who opens a
     # study's notebook: its figure is one line, not forty.
-    "plots": 1952,
+    "plots": 1951,
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     "registry": 236,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
@@ -60,7 +66,8 @@ MOST_STATEMENTS = {
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
     # or one that hangs: `--prepare` and a time limit.
-    "sides": 726,
+    # Who compares functions in a notebook: the time left.
+    "sides": 722,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
     # answer. Who waits for a notebook: the time left.

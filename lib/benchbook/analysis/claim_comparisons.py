@@ -102,7 +102,6 @@ def find_sides(row: Comparison, study: StudyMeans) -> list[BlockMeans]:
     return []
 
 
-<<<<<<< HEAD
 def find_claim_cells(claim: MeasuredClaim, study: StudyMeans, language: str) -> set[str]:
     """Return the parameters, as JSON, of the cells that a claim's comparisons read."""
     cells = set[str]()
@@ -113,37 +112,6 @@ def find_claim_cells(claim: MeasuredClaim, study: StudyMeans, language: str) -> 
     return cells
 
 
-def judge_comparison(row: Comparison) -> Outcome:
-    """Return whether a comparison is for its claim, against it, or open.
-
-    It is *for* when its interval excludes no difference on the claimed side and its estimate is
-    beyond the smallest difference that matters; *against* when it excludes one as large as that.
-    """
-    if isnan(row.low) or isnan(row.margin):
-        return "open"
-    # On a scale where no difference is 0: logarithms of a ratio over `than`, or amounts.
-    low, estimate, high, margin = row.low, row.estimate, row.high, row.margin
-    if row.kind == "ratio":
-        ends = np.array([low, estimate, high]) / row.than
-        low, estimate, high, margin = np.log([*ends, margin]).tolist()
-    is_within = -margin <= low and high <= margin
-    if row.claimed == "equal":
-        if is_within:
-            return "for"
-        return "against" if low > margin or high < -margin else "open"
-
-    # With the claimed side above 0.
-    is_below = row.claimed == "different" and low + high < 0
-    if row.claimed == "less" or is_below:
-        low, estimate, high = -high, -estimate, -low
-    if low > 0 and estimate > margin:
-        return "for"
-    is_against = is_within if row.claimed == "different" else high < margin
-    return "against" if is_against else "open"
-
-
-=======
->>>>>>> 422475ad5261487ef020dfd87410d82aae1d8f13
 def _prefer_processors(claim: MeasuredClaim, study: StudyMeans | None) -> StudyMeans | None:
     """Return the study whose cells with own processors come first, if the claim depends on them."""
     if study and any("own_processors" in stated.at for stated in claim.not_comparable):

@@ -87,16 +87,11 @@ def measure_blocks(
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
-<<<<<<< HEAD
+    rounds = 0
     for place in iterate_repetitions(blocks, "block"):
         block = first + place
-        show(f"block {place + 1} of {blocks}")
-=======
-    rounds = 0
-    for block in range(first, first + blocks):
->>>>>>> 422475ad5261487ef020dfd87410d82aae1d8f13
         for _ in range(2 if waits else 1):
-            show(f"block {block - first + 1} of {blocks}")
+            show(f"block {place + 1} of {blocks}")
             # A side that fails says so here, before the machine is quiet.
             with runner.start_block() as run_side:
                 began = time.time()
