@@ -407,7 +407,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "difference of two readings",
         "41, 42, 43 are a step of 1",
         "In two days",
-        "makes one of a clone (7 MB)",
+        "makes one of a clone (16 MB)",
         "the marks of nbgrader (schema 3)",
         "gives them 0 and goes on",
         "Ubuntu 22.04 and Macs",
