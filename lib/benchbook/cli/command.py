@@ -146,14 +146,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.written = []
         # By them, what several command lines have in common is kept, too.
         options.inputs = kept.inputs if kept else None
-        options.records = None
+        options.record_stamps = None
         with raise_on_stop_signals():
             _, answer = COMMANDS[options.command].load()
             with kept.record() if kept else nullcontext():
                 status = answer(options)
                 sys.stdout.flush()  # now, while a full disk can still be reported
             if kept and status == DONE:
-                kept.keep(options.written, options.records)
+                kept.keep(options.written, options.record_stamps)
             return status
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         if isinstance(error.code, int):

@@ -139,7 +139,7 @@ def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
     kept = KeptValue(["run", options.profile], options.inputs) if options.inputs else None
     found = kept.load() if kept else None
     if kept and found:
-        options.records = kept.records
+        options.record_stamps = kept.records
         names, beyond, means_hash = found
         judged = {
             key: None if operations is None else frozenset(operations)
