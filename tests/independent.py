@@ -57,7 +57,7 @@ OF_VALUE = (
     "state",
     "started_at",
 )
-LATER_COLUMNS = ("checked", "turn")  # older rows have none
+LATER_COLUMNS = ("checked", "own_processors", "turn")  # older rows have none
 # Parameters among the columns of every study; the others are in the data dictionary.
 PARAMETERS = ("n", "topology", "transport", "durability", "repetitions", "seed")
 MIXED = ("batch", "comments_per_article")  # levels are numbers as well as texts: the file has texts
@@ -248,6 +248,7 @@ def load_configurations() -> dict[str, list[Configuration]]:
         started=("started_at", "min"),
         least_turn=("turn", "min"),
         largest_turn=("turn", "max"),
+        own_processors=("own_processors", "min"),
         process=("process", "first"),
         cell_arm=("cell_arm", "first"),
     )
@@ -272,6 +273,10 @@ def load_configurations() -> dict[str, list[Configuration]]:
             settings = {**parameters, **own}
             found[key] = Configuration(row["language"], settings, [*parameters], in_turn)
             of_study[row["study"]].append(found[key])
+        # The fewest of its blocks; 0 where a row does not say.
+        known = 0 if pd.isna(row["own_processors"]) else int(row["own_processors"])
+        fewest = found[key].settings.get("own_processors", known)
+        found[key].settings["own_processors"] = min(fewest, known)
         block = (row["host"], row["block"], row["begun"])
         mean = Mean(row["value"], bool(row["timed_out"]), bool(row["noisy"]), row["items"])
         found[key].means[row["operation"]].setdefault(block, {})[row["role"], row["metric"]] = mean
@@ -640,10 +645,8 @@ def names_claim(reason: Levels, claim: Levels, sides: dict[str, Side]) -> bool:
     if not any(fnmatchcase(claim["id"], pattern) for pattern in reason["claims"]):
         return False
     at = reason.get("at", {}).items()
-    # No row of the committed run says that a role had a processor to itself.
-    none_own = {"own_processors": 0}
     return any(
-        all((none_own | side.settings).get(name) in list_levels(level) for name, level in at)
+        all(side.settings.get(name) in list_levels(level) for name, level in at)
         for side in sides.values()
     )
 

@@ -162,7 +162,7 @@ def test_verdicts_that_changed_come_first_with_what_they_were(
     )
     assert (
         counts.endswith(" | bookstore.round-trip.xml-slower")
-        and "7 of 10 for, 3 open, on one machine-day -> the opposite; 0 of 10" in counts
+        and "8 of 10 for, 2 open -> the opposite; 0 of 10" in counts
     )
 
 
