@@ -235,8 +235,8 @@ def _print_lines(console: Console, verdicts: Sequence[ClaimVerdict]) -> None:
 def _print_claim(console: Console, verdict: ClaimVerdict) -> None:
     """Print a claim: its verdict in colour, its sentence, and below it its numbers and its id."""
     line = write_line(verdict)
-    here = f"{line.divided}: {line.here}" if line.here and line.divided else line.here
-    numbers = [part for part in (line.counts, here, line.paper, line.size, line.measured) if part]
+    parts = (line.counts, line.result, line.paper, line.size, line.measured)
+    numbers = [part for part in parts if part]
     width = console.width - INDENT
     texts = [*textwrap.wrap(line.says, width), *_join_parts(numbers, width)]
     if len(texts[-1]) + len(BAR) + len(verdict.id) > width:

@@ -77,6 +77,11 @@ class ClaimLine:
     place: str = ""  # where: ``case = 1, n = 10,000, Java``
     notes: tuple[int, ...] = ()  # the numbers of the study's notes that are about it
 
+    @property
+    def result(self) -> str:
+        """What came out, and of what: ``XML / JSON, time: 5.2 (5.0 to 5.4)``."""
+        return f"{self.divided}: {self.here}" if self.here and self.divided else self.here
+
 
 def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> ClaimLine:
     """Return the parts of a claim's line.

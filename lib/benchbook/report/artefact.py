@@ -121,11 +121,10 @@ def _write_rows(
     rows: dict[str, list[list[str]]] = {}
     for claim in claims:
         line = write_line(claim)
-        expected = f"{line.divided}: {line.here}" if line.here and line.divided else line.here
         number = experiment_of[claim.id].number
         about = [f"`{claim.id}`", line.says, claim.where, f"E{number}"]
         verdict = f"**{line.verdict}** {line.counts}"
-        rows.setdefault(claim.study, []).append([*about, expected or "none", verdict])
+        rows.setdefault(claim.study, []).append([*about, line.result or "none", verdict])
     return rows
 
 
@@ -197,7 +196,7 @@ def _describe_claim(claim: ClaimVerdict) -> Entity:
 
 def _describe_verdict(claim: ClaimVerdict) -> Entity:
     line = write_line(claim)
-    parts = [line.counts, f"{line.divided}: {line.here}" if line.here else "", claim.why]
+    parts = [line.counts, line.result, claim.why]
     return {
         "@id": f"#verdict-{claim.id}",
         "@type": "ClaimReview",
