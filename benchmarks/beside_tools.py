@@ -68,15 +68,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--measurements", type=int, default=20)
     parser.add_argument("--pyperf", default=sys.executable, help="a Python that has pyperf")
+    names = ("versus", "hyperfine", "pyperf")
+    parser.add_argument("--tools", nargs="+", choices=names, default=names)
     options = parser.parse_args()
 
-    tools: dict[str, Callable[[Path, int], Outcome]] = {
+    asking: dict[str, Callable[[Path, int], Outcome]] = {
         "versus": ask_versus,
         "hyperfine": ask_hyperfine,
         "pyperf": partial(ask_pyperf, options.pyperf),
     }
     with tempfile.TemporaryDirectory() as folder:
-        for name, ask in tools.items():
+        for name in options.tools:
+            ask = asking[name]
             began = time.monotonic()
             outcomes = [ask(Path(folder), number) for number in range(options.measurements)]
             seconds = (time.monotonic() - began) / options.measurements

@@ -369,7 +369,11 @@ def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study
     (line,) = [
         line for line in printed.splitlines() if "crud.insert.mongodb-before-relational" in line
     ]
-    assert line.startswith("holds ") and "0.5" in line and "1 of 1 for (8 not run)" in line
+    assert (
+        line.startswith("holds ")
+        and "0.5" in line
+        and "1 of 1 for where it ran (8 not run)" in line
+    )
     assert "5 blocks of 1 machine-day" in line
 
 
@@ -403,7 +407,7 @@ def test_the_command_shows_every_comparison_of_one_claim(
     printed = capfd.readouterr().out
     assert (
         printed.startswith("holds ")
-        and "1 of 1 for (8 not run)" in printed.partition("language")[0]
+        and "1 of 1 for where it ran (8 not run)" in printed.partition("language")[0]
     )
     assert "5 blocks of 1 machine-day" in printed
     assert printed.count("  not run ") == 8 and printed.count("MongoDB / ") == 10

@@ -44,6 +44,20 @@ def test_an_interrupt_that_python_drops_is_raised_again(
         assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, StoppedError)]
+)
+def test_an_interrupt_that_a_library_replaces_is_raised_all_the_same(
+    number: signal.Signals, error: type[BaseException]
+) -> None:
+    with pytest.raises(error), raise_on_stop_signals():
+        try:
+            os.kill(os.getpid(), number)
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError("Query interrupted") from interrupt
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_run_ends_at_an_interrupt_that_python_drops(
     results_folder: object, monkeypatch: pytest.MonkeyPatch

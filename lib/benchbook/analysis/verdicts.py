@@ -426,9 +426,7 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
     return f"({' / '.join(names)}) {last}", first
 
 
-def _describe_counts(
-    verdict: Verdict, counts: Mapping[Outcome, int], ran: Sequence[Comparison]
-) -> str:
+def _describe_counts(verdict: Verdict, counts: Counter[Outcome], ran: Sequence[Comparison]) -> str:
     """Return the counts in words, after the way in which a claim does not hold or is mixed."""
     absent = ", ".join(f"{counts[name]} {name}" for name in _DID_NOT_RUN if counts.get(name))
     if not ran:
@@ -436,6 +434,8 @@ def _describe_counts(
     parts = [f"{counts.get('for', 0)} of {len(ran)} for"]
     parts += [f"{counts[name]} {name}" for name in _RAN[1:] if counts.get(name)]
     words = ", ".join(parts)
+    if verdict in DECIDED and 2 * len(ran) < counts.total():
+        words += " where it ran"
     if absent:
         words += f" ({absent})"
     if verdict in DECIDED and max(row.machine_days for row in ran) == 1:

@@ -27,7 +27,8 @@ class StoppedError(KeyboardInterrupt):
 def raise_on_stop_signals() -> Iterator[None]:
     """Raise `StoppedError` in the main thread when a signal of `STOP_SIGNALS` comes.
 
-    A signal that is ignored, as under `nohup`, or that has a handler, keeps it.
+    A signal that is ignored, as under `nohup`, or that has a handler, keeps it. Ctrl-C raises
+    KeyboardInterrupt, also out of a library that replaces it by an error of its own.
     """
     terminals = [stream for stream in (1, 2) if os.isatty(stream)]
     last_s = -REPEAT_S
@@ -42,17 +43,28 @@ def raise_on_stop_signals() -> Iterator[None]:
         if last_s - before_s >= REPEAT_S:
             raise StoppedError(number)
 
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        signal.default_int_handler(number, frame)
+
+    has_default = signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    if has_default:
+        signal.signal(signal.SIGINT, interrupt)
     handled = [number for number in STOP_SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
     for number in handled:
         signal.signal(number, stop)
     try:
         yield
-    except KeyboardInterrupt as error:
-        # A library may have replaced the error.
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # A library may have replaced the error, as DuckDB does.
         if not received or isinstance(error, StoppedError):
             raise
+        if received[0] == signal.SIGINT:
+            raise KeyboardInterrupt from error
         raise StoppedError(received[0]) from error
     finally:
+        if has_default:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
