@@ -69,9 +69,10 @@ def test_a_first_report_has_every_figure_even_with_damaged_results(folder: Path)
     # The run has named the damaged files, and set them aside.
     damaged = [line.split(" is damaged ")[0] for line in said if "damaged" in line]
     assert [*dict.fromkeys(damaged)] == [f"benchbook: {first}", f"benchbook: {second}"]
-    built = benchbook(folder, "report")
+    # Another study is done: its run measures nothing, and builds the report at its end.
+    built = benchbook(folder, "run", "crud", "--report")
     assert built.returncode == 0, built.stdout + built.stderr
-    assert built.stdout == page
+    assert built.stdout.endswith(page)
     text = Path(page.strip()).read_text()
     assert text.count("<figure") >= len(exhibits.FIGURES)
     assert merged_run.DAMAGED in text and "This run is not over:" in text

@@ -4,6 +4,8 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
@@ -295,6 +298,24 @@ def test_claims_that_are_decided_at_the_least_cost_come_first_and_fit_into_the_t
     assert choose(20) == {near}
     assert choose(30) == {near, far}, "they share a cell"
     assert choose(40) == {near, far, never}
+
+
+def test_comparable_cells_are_measured_where_others_are_not_comparable() -> None:
+    # CouchDB's own commit, and the paper's, as if it were installed.
+    planned = grid.make_plan(["crud"], "paper", ["n=1000", "topology=single"]).cells
+    cells = [replace(cell, missing=None) for cell in planned if cell.block == 0]
+    own = [cell for cell in cells if cell.parameters.commit_time == "each"]
+    claims = [one for one in load_claims("crud") if one.id == "crud.update.couchdb-performs-well"]
+    for chosen, is_comparable in ((cells, True), (own, False)):
+        comparison = find_comparison_cells(chosen, claims)[0]
+        measured = Comparison(
+            study="crud", name=claims[0].id, language="python", operation="", role="", metric="",
+            unit="", a="", b="", label=comparison.label, settings={}, n=1000, claimed="less",
+            margin=1.1, stands="not comparable", blocks=9,
+        )  # fmt: skip
+        analysis: Any = SimpleNamespace(comparisons=[measured], verdicts=[])
+        assert comparison.is_comparable == is_comparable
+        assert select_undecided([comparison], analysis) == [comparison] * is_comparable
 
 
 def test_a_spent_budget_ends_the_run_and_the_next_run_continues() -> None:

@@ -44,33 +44,47 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def write_report(options: argparse.Namespace) -> int:
-    """Build the report and print its path.
+    """Build the report that the options name, and print its path.
 
     Raises `benchbook.cli.command.NoResultsError` when no cell of the profile ran.
     """
     if options.artefact:
         _check_artefact(options.artefact)
     if options.reference:
-        name = paths.REFERENCE
         selection.load_reference()
-    else:
-        name = options.profile
-        for slug in SLUGS:
-            load_grid(slug).profile(name)
+        return build_named_report(paths.REFERENCE, options.artefact)
+    for slug in SLUGS:
+        load_grid(slug).profile(options.profile)
+    return build_named_report(options.profile, options.artefact)
+
+
+def build_named_report(name: str, folder: Path | None = None) -> int:
+    """Build the report of a profile or of the reference run, and print its path.
+
+    Parameters
+    ----------
+    folder
+        The folder of its artefact, if one is wanted.
+
+    Raises
+    ------
+    benchbook.cli.command.NoResultsError
+        When no cell of the profile ran.
+    """
     output.report_damage(values=True)
     try:
         with _show_steps() as show_step:
             page = build_report(name, show_step)
-            if options.artefact:
+            if folder:
                 show_step("writing the artefact")
-                artefact.write_artefact(name, page, options.artefact)
+                artefact.write_artefact(name, page, folder)
     except EmptyReportError as error:
         alternative = f"open the committed run's, {paths.reference() / PAGE}"
         raise selection.make_no_results_error(name, alternative) from error
     except ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return FAILED
-    print(options.artefact / artefact.APPENDIX if options.artefact else page)
+    print(folder / artefact.APPENDIX if folder else page)
     return DONE
 
 

@@ -77,12 +77,11 @@ def main(options: argparse.Namespace) -> int:
     status = _run(options, limits)
     if options.report and status in (DONE, FAILED):
         # Here, because it is slow to import, and other runs do without.
-        from benchbook.cli.report import write_report
+        from benchbook.cli.report import build_named_report
 
         # The summary is printed before the report's steps.
         sys.stdout.flush()
-        of_profile = argparse.Namespace(profile=options.profile, reference=False)
-        status = write_report(of_profile) or status
+        status = build_named_report(options.profile) or status
     return status
 
 

@@ -15,7 +15,11 @@ from typing import Final, TypeAlias
 import pandas as pd
 
 from benchbook.analysis.block_means import MEAN_COLUMNS, PASS_PAUSE, compute_block_means
-from benchbook.analysis.claim_comparisons import ClaimMeans, choose_claim_means
+from benchbook.analysis.claim_comparisons import (
+    ClaimMeans,
+    choose_claim_means,
+    find_objection,
+)
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
 from benchbook.analysis.comparisons import Comparison
@@ -57,6 +61,7 @@ class ComparisonCells:
     language: str
     label: str  # its levels, as ``n=1000``
     cells: frozenset[Combination]  # empty if they cannot all run here
+    is_comparable: bool = True  # whether these cells would be, with the paper's
 
 
 def find_comparison_cells(
@@ -84,7 +89,10 @@ def find_comparison_cells(
             for mean in means:
                 needed |= {(claim.study, cell) for cell in mean.cells}
         label = format_levels(chosen.levels)
-        comparisons.append(ComparisonCells(claim, language, label, frozenset(needed)))
+        is_comparable = not find_objection(claim, chosen)
+        comparisons.append(
+            ComparisonCells(claim, language, label, frozenset(needed), is_comparable)
+        )
     return comparisons
 
 
@@ -159,8 +167,8 @@ def select_undecided(
 ) -> list[ComparisonCells]:
     """Return the comparisons that need more blocks and whose cells can run here.
 
-    These are the ones with fewer blocks than an interval needs, and the open ones of a claim whose
-    verdict is undecided.
+    These are the ones with fewer blocks than an interval needs, the open ones of a claim whose
+    verdict is undecided, and those that other cells answered which are not comparable.
     """
     rows: dict[tuple[str, str], list[Comparison]] = {}
     for row in analysis.comparisons:
@@ -177,7 +185,9 @@ def select_undecided(
         measured = of_claim.pop(0) if of_claim else None
         is_short = measured is None or measured.blocks < MIN_BLOCKS
         is_open = measured is not None and measured.stands == "open" and key in undecided
-        if comparison.cells and (is_short or is_open):
+        is_replaced = measured is not None and measured.stands == "not comparable"
+        is_replaced = is_replaced and comparison.is_comparable
+        if comparison.cells and (is_short or is_open or is_replaced):
             selected.append(comparison)
     return selected
 
