@@ -3,7 +3,6 @@
 Begin with `list_experiments`. Claims that the same command tests share an experiment.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -12,6 +11,7 @@ from benchbook.analysis.claim_comparisons import find_claim_cells
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import MeasuredClaim
 from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.published import format_level
 from benchbook.analysis.runs import Run
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.grid.cells import read_parameters
@@ -110,8 +110,7 @@ def _write_levels(parameters: CellParameters) -> Levels:
     levels = {}
     for name, level in parameters.model_dump(mode="json").items():
         if name not in _SHARED:
-            is_text = not isinstance(level, bool) and level is not None
-            levels[name] = str(level) if is_text else json.dumps(level)
+            levels[name] = format_level(level)
     return levels
 
 
