@@ -128,11 +128,11 @@ def find_shared_blocks(terms: Iterable[BlockMeans]) -> NDArray[np.int64]:
 def find_common_settings(terms: Iterable[BlockMeans]) -> CellSettings:
     """Return the settings that all terms have in common."""
     first, *others = (means.settings for means in terms)
-    return {
-        name: level
-        for name, level in first.items()
-        if all(other.get(name) == level for other in others)
-    }
+    common = {}
+    for name, level in first.items():
+        if all(other.get(name) == level for other in others):
+            common[name] = level
+    return common
 
 
 def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
@@ -324,11 +324,11 @@ def _type_texts(table: pa.Table, schema: pa.Schema) -> pa.Table:
     values, does not.
     """
     texts = {field.name for field in schema if field.type == pa.string()}
-    fields = [
-        pa.field(field.name, pa.string()) if field.name in texts else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
+    typed = table.schema
+    for number, name in enumerate(table.column_names):
+        if name in texts:
+            typed = typed.set(number, pa.field(name, pa.string()))
+    return table.cast(typed)
 
 
 def read_texts_by_reference(table: pa.Table) -> pd.DataFrame:

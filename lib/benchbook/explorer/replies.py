@@ -315,12 +315,13 @@ def _summarise(operation: str, rows: Sequence[Comparison], bars: Sequence[Bar]) 
 def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
     """Return the blocks that would decide all comparisons with the fastest level, if any."""
     blocks = min(row.blocks for row in rows)
-    states = [classify_level(row) for row in rows]
-    if "too few blocks" in states:
-        return Need(blocks=MIN_BLOCKS - blocks, interval=True)
-    needs = [
-        estimate_need(row) for row, state in zip(rows, states, strict=True) if state == "undecided"
-    ]
+    needs = []
+    for row in rows:
+        state = classify_level(row)
+        if state == "too few blocks":
+            return Need(blocks=MIN_BLOCKS - blocks, interval=True)
+        if state == "undecided":
+            needs.append(estimate_need(row))
 
     def rank(need: Need) -> tuple[bool, bool, int, int]:
         """Return a key that is larger for what is harder to get."""

@@ -112,9 +112,8 @@ def write_csv(replies: Sequence[Reply]) -> str:
             for bar in answer.bars:
                 row: list[object] = [reply.question.text, answer.label, answer.operation, bar.level]
                 row += [f"{bar.value:.6g}", bar.unit]
-                row += [
-                    "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
-                ]
+                for end in (bar.ratio, bar.low, bar.high):
+                    row.append("" if isnan(end) else f"{end:.6g}")
                 row += [bar.blocks, bar.machine_days, bar.noisy, bar.state]
                 rows.append(row)
     return format_csv(pd.DataFrame(rows, columns=_CSV_COLUMNS))

@@ -142,11 +142,9 @@ def select_as_judged(
         for name, of_network in rows.groupby("network"):
             ran[str(name)] = sorted({int(n) for n in of_network["n"]})
             of_paper[str(name)] = [n for n in ran[str(name)] if n in N]
-        # The network in which most of the paper's numbers ran.
-        most = max(len(numbers) for numbers in of_paper.values())
-        network = next(
-            name for name in (*claimed, *ran) if name in ran and len(of_paper[name]) == most
-        )
+        # The network in which most of the paper's numbers ran, the claimed ones first.
+        candidates = [name for name in (*claimed, *ran) if name in ran]
+        network = max(candidates, key=lambda name: len(of_paper[name]))
         numbers = of_paper[network] or ran[network]
         kept.append(select_rows(rows, network=network, n=numbers))
         databases.setdefault((network, *numbers), []).append(name_database(str(database)))

@@ -252,11 +252,10 @@ def list_unfinished(merged: MergedRun) -> pd.DataFrame:
     planned = {study: _collect_levels(merged.select_cells(study)) for study in SLUGS}
     rows = []
     for (study, state, why), cells in groups.items():
-        parts = [
-            f"{name}: {_write_levels(levels)}"
-            for name, levels in _collect_levels(cells).items()
-            if levels != planned[study][name]
-        ]
+        parts = []
+        for name, levels in _collect_levels(cells).items():
+            if levels != planned[study][name]:
+                parts.append(f"{name}: {_write_levels(levels)}")
         which = "; ".join(parts) or "all"
         rows.append((study, state, len(cells), which, why))
     return pd.DataFrame(rows, columns=["Study", "State", "Cells", "Which", "Why"])
@@ -314,11 +313,10 @@ def list_server_settings(merged: MergedRun) -> pd.DataFrame:
         flat = pd.json_normalize([primary]).to_dict("records")[0] if primary else {}
         # Settings that say how a server runs, not where it is.
         places = ("port", "bindIp", "keyFile", "path")
-        settings = [
-            f"{name} = {value}"
-            for name, value in sorted((str(name), value) for name, value in flat.items())
-            if value is not None and name.rpartition(".")[2] not in places
-        ]
+        settings = []
+        for name in sorted(map(str, flat)):
+            if flat[name] is not None and name.rpartition(".")[2] not in places:
+                settings.append(f"{name} = {flat[name]}")
         rows.add((servers["product"], len(nodes), ", ".join(settings)))
     return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
 

@@ -93,10 +93,10 @@ def compare_parameters(table: pa.Table, expected: Mapping[str, object]) -> str |
 def read_values(table: pa.Table) -> list[DeliveredValue]:
     """Return the values of the rows that a cell delivered."""
     columns = [table[name].to_pylist() for name in ("repetition", "operation", "role", "metric")]
-    numbers = [
-        None if value is None or math.isnan(value) else value
-        for value in table["value"].to_pylist()
-    ]
+    numbers: list[float | None] = []
+    for value in table["value"].to_pylist():
+        is_known = value is not None and not math.isnan(value)
+        numbers.append(value if is_known else None)
     timed_out = table["timed_out"].to_pylist()
     started_at = table["started_at"].cast(pa.int64()).to_pylist()
     arms = zip(*(table[name].to_pylist() for name in ALTERNATING_COLUMNS), strict=True)

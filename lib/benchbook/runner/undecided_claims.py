@@ -132,9 +132,10 @@ def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
 def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
     """Yield the block means that a cell would have."""
     given = cell.parameters.model_dump(mode="json")
-    about: dict[str, object] = {
-        name: given[name] for name in ALTERNATING_COLUMNS if isinstance(given.get(name), str)
-    }
+    about: dict[str, object] = {}
+    for name in ALTERNATING_COLUMNS:
+        if isinstance(given.get(name), str):
+            about[name] = given[name]
     about |= cell.parameters.as_columns()
     about |= {
         "study": cell.study,
