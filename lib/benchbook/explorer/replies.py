@@ -259,7 +259,20 @@ def _compare_with_fastest(
         )
         rows.append(row)
     bars = _make_bars([(means[level], ran[level]) for level in (fastest, *others)], rows)
-    return _summarise(question.operations[about["operation"]], rows, bars)
+    # The answer, with what would settle it.
+    operation = question.operations[about["operation"]]
+    blocks = min(row.blocks for row in rows)
+    noisy = max(row.noisy for row in rows)
+    need = find_hardest_need(rows)
+    return OperationAnswer(
+        operation=operation,
+        label=rows[0].label,
+        sentence=write_sentence(operation, rows),
+        advice=describe_need(need, blocks, noisy=noisy > 0) if need else "",
+        blocks=blocks + need.blocks if need and need.blocks else 0,
+        bars=tuple(bars),
+        noisy=mark_noisy_blocks(noisy, blocks),
+    )
 
 
 def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Comparison]) -> list[Bar]:
@@ -296,22 +309,6 @@ def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Compari
     return bars
 
 
-def _summarise(operation: str, rows: Sequence[Comparison], bars: Sequence[Bar]) -> OperationAnswer:
-    """Return the answer in one operation, with what would settle it."""
-    blocks = min(row.blocks for row in rows)
-    noisy = max(row.noisy for row in rows)
-    need = find_hardest_need(rows)
-    return OperationAnswer(
-        operation=operation,
-        label=rows[0].label,
-        sentence=write_sentence(operation, rows),
-        advice=describe_need(need, blocks, noisy=noisy > 0) if need else "",
-        blocks=blocks + need.blocks if need and need.blocks else 0,
-        bars=tuple(bars),
-        noisy=mark_noisy_blocks(noisy, blocks),
-    )
-
-
 def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
     """Return the blocks that would decide all comparisons with the fastest level, if any."""
     blocks = min(row.blocks for row in rows)
@@ -333,7 +330,15 @@ def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
 
 def _compare_sizes(request: Request) -> list[OperationAnswer]:
     """Return how many bytes each format's document has, plain and packed; sizes are exact."""
-    documents = _encode_documents(request)
+    # The document of each format, as the cells of the request write it.
+    parameters = bookstore.Parameters.model_validate(request.settings)
+    document = bookstore.build_object(parameters)
+    records = document.build()
+    documents: dict[str, bytes] = {}
+    for name in parameters.codecs():
+        codec = codecs.load_codec(name)
+        documents[codec.format] = document.encoder(codec)(records)
+
     answers = []
     for packing, pack in _PACKINGS.items():
         sizes = {name: float(len(pack(data))) for name, data in documents.items()}
@@ -351,18 +356,6 @@ def _compare_sizes(request: Request) -> list[OperationAnswer]:
         operation = f"size, {packing}" if packing else "size"
         answers.append(OperationAnswer(operation, "", sentence, "", 0, bars, ""))
     return answers
-
-
-def _encode_documents(request: Request) -> dict[str, bytes]:
-    """Return the document of each format, as the cells of a request write it."""
-    parameters = bookstore.Parameters.model_validate(request.settings)
-    document = bookstore.build_object(parameters)
-    records = document.build()
-    documents: dict[str, bytes] = {}
-    for name in parameters.codecs():
-        codec = codecs.load_codec(name)
-        documents[codec.format] = document.encoder(codec)(records)
-    return documents
 
 
 def _list_not_tried(

@@ -73,7 +73,11 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
     """
     studies = run.analysis.studies
     measured = {claim.id: claim for claim in load_claims() if isinstance(claim, MeasuredClaim)}
-    planned = {study: _plan_cells(study, profile) for study in studies}
+    # The levels of each cell of the profile, by study and the cell's parameters as JSON.
+    planned: dict[str, dict[str, Levels]] = {}
+    for slug in studies:
+        of_profile = [one.parameters for one in choose_cells([slug], profile, [], [])]
+        planned[slug] = {one.as_json(): _write_levels(one) for one in of_profile}
     tested: dict[tuple[str, tuple[str, ...]], list[ClaimVerdict]] = {}
     for verdict in run.analysis.verdicts:
         if verdict.study not in studies:
@@ -97,12 +101,6 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
                 chosen[cell] = durations.get((slug, cell))
         experiments.append(Experiment(number, slug, profile, where, tuple(claims), chosen))
     return experiments
-
-
-def _plan_cells(study: str, profile: str) -> dict[str, Levels]:
-    """Return the levels of each cell of a profile, by the cell's parameters as JSON."""
-    cells = choose_cells([study], profile, [], [])
-    return {cell.parameters.as_json(): _write_levels(cell.parameters) for cell in cells}
 
 
 def _write_levels(parameters: CellParameters) -> Levels:

@@ -176,16 +176,12 @@ def merge_run(profile: str) -> MergedRun:
     judged = list_judged_results(plan.cells)
     run = Run.read_results(profile, judged)
     # A page may be published, so its reasons name no folder of this machine.
-    cells = [_shorten_reason(cell) for cell in plan.cells]
+    cells = []
+    for cell in plan.cells:
+        missing = shorten_paths(cell.missing) if cell.missing else cell.missing
+        cells.append(replace(cell, missing=missing))
     skipped = [replace(group, why=shorten_paths(group.why)) for group in plan.skipped]
     return MergedRun(profile, cells, run, folder, skipped, count_beyond(plan.cells, judged))
-
-
-def _shorten_reason(cell: grid.Cell) -> grid.Cell:
-    """Return a cell; if it cannot run, with shortened paths in the reason."""
-    if cell.missing is None:
-        return cell
-    return replace(cell, missing=shorten_paths(cell.missing))
 
 
 def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:

@@ -92,12 +92,10 @@ def collect_facts(table: pa.Table, parameters: str | None = None) -> CellFacts:
         first[name].cast(pa.int64())[0].as_py() for name in ("cell_started_at", "cell_ended_at")
     ]
     started, ended = (None if at is None else at / 1e6 for at in at_us)
-    columns = []
-    for field in table.schema:
-        if field.name not in OBSERVATIONS.names:
-            columns.append((field.name, str(field.type)))
+    added = [field for field in table.schema if field.name not in OBSERVATIONS.names]
+    columns = tuple((field.name, str(field.type)) for field in added)
     return CellFacts(
-        **words, parameters=parameters, started_at=started, ended_at=ended, columns=tuple(columns)
+        **words, parameters=parameters, started_at=started, ended_at=ended, columns=columns
     )
 
 
@@ -140,12 +138,10 @@ def build_table(frame: "pd.DataFrame", schema: pa.Schema) -> pa.Table:
         raise ValueError(
             f"a value is not of its column's type: {'; '.join(map(str, error.args))}"
         ) from error
-    columns = []
-    for field in schema:
-        if field.name in frame.columns:
-            columns.append(table[field.name])
-        else:
-            columns.append(pa.nulls(len(frame), field.type))
+    columns = [
+        table[field.name] if field.name in frame.columns else pa.nulls(len(frame), field.type)
+        for field in schema
+    ]
     return pa.table(columns, schema=schema)
 
 

@@ -393,14 +393,13 @@ def _scan_folders(
 ) -> Iterator["os.DirEntry[str]"]:
     """Yield the entries of the folder of a study, or of all, by name."""
     results = folder or paths.results()
-    folders = [results / study] if study else []
+    names = [study] if study else []
     if not study:
         with suppress(FileNotFoundError, NotADirectoryError):
-            for path in sorted(results.iterdir()):
-                if path.is_dir() and path.name[0] != ".":
-                    folders.append(path)
-    for of_study in folders:
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(of_study) as entries:
+            names = sorted(path.name for path in results.iterdir() if path.name[0] != ".")
+    for name in names:
+        # Not every name is a folder's.
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name) as entries:
             yield from sorted(entries, key=lambda entry: entry.name)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchbook.results import files
+from benchbook.results.additions import change_texts
 from benchbook.results.files import CellFacts
 from benchbook.results.folder import (
     WITH_PATHS,
@@ -69,7 +70,7 @@ def import_cells(
     if host is not None:
         table = _rename_host(table, host)
     for name in WITH_PATHS:
-        column = _shorten_texts(table[name])
+        column = change_texts(table[name], shorten_paths)
         table = table.set_column(table.column_names.index(name), name, column)
     cells = list(_split_cells(table, state_parameters))
     new = _select_new_cells(cells)
@@ -90,13 +91,6 @@ def cast_observations(table: pa.Table) -> pa.Table:
         raise ValueError(f"it has no column {missing[0]!r}")
     schema = merge_schemas([table.schema])
     return table.select(schema.names).cast(schema)
-
-
-def _shorten_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column of texts with shortened paths; each distinct text is shortened once."""
-    coded = column.combine_chunks().dictionary_encode()
-    texts = [shorten_paths(text) for text in coded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 def _select_new_cells(

@@ -132,12 +132,8 @@ def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
 def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
     """Yield the block means that a cell would have."""
     given = cell.parameters.model_dump(mode="json")
-    about: dict[str, object] = {}
-    for name in ALTERNATING_COLUMNS:
-        if isinstance(given.get(name), str):
-            about[name] = given[name]
-    about |= cell.parameters.as_columns()
-    about |= {
+    about: dict[str, object] = {
+        **cell.parameters.as_columns(),
         "study": cell.study,
         "topology": cell.topology,
         "cell_id": cell.identity,
@@ -153,6 +149,9 @@ def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
         "timed_out": False,
         "noisy": False,
     }
+    for name in ALTERNATING_COLUMNS:
+        if isinstance(given.get(name), str):
+            about.setdefault(name, given[name])
     # What the cell would measure. Systems that tell PSS deliver it, too.
     quantities = set(load_study(cell.study).expected(cell.parameters))
     for operation, role, metric in [*quantities]:
