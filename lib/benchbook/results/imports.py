@@ -129,7 +129,10 @@ def _select_new_cells(
             blocks = taken[facts.study, facts.cell_id]
             free = next(number for number in itertools.count(facts.block) if number not in blocks)
             blocks.add(free)
-            new.append((dataclasses.replace(facts, block=free), _set_block(rows, free)))
+            place = rows.column_names.index("block")
+            column = pa.array([free] * len(rows), rows.field(place).type)
+            renumbered = rows.set_column(place, "block", column)
+            new.append((dataclasses.replace(facts, block=free), renumbered))
     if other:
         facts, rows = other[0]
         cell = f"{facts.study} {facts.cell_id}.{facts.block} of {rows['host'][0].as_py()!r}"
@@ -163,13 +166,6 @@ def _find_measurement(facts: CellFacts, present: Iterable[ResultFile]) -> Result
         if same_time and (facts.started_at is not None or file.facts.block == facts.block):
             return file
     return None
-
-
-def _set_block(rows: pa.Table, block: int) -> pa.Table:
-    """Return a cell's rows with another number of its block."""
-    place = rows.column_names.index("block")
-    column = pa.array([block] * len(rows), rows.field(place).type)
-    return rows.set_column(place, "block", column)
 
 
 def _rename_host(table: pa.Table, host: str) -> pa.Table:
