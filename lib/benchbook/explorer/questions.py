@@ -94,10 +94,10 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     rows = _list_comparable(measured, pairs)
     both_ways = _pair_levels(pairs, [row.by_level for row in rows])
     # The factors in which some settings differ, those that the paper shows first.
-    settings = [row.settings for row in rows]
+    known = set[str]().union(*(row.settings for row in rows))
     factors = []
-    for name in dict.fromkeys([*pairs.shown, *sorted(set().union(*settings))]):
-        if _is_factor(name) and len({str(common.get(name)) for common in settings}) > 1:
+    for name in dict.fromkeys([*pairs.shown, *sorted(known)]):
+        if _is_factor(name) and len({str(row.settings.get(name)) for row in rows}) > 1:
             factors.append(name)
 
     # The controls.

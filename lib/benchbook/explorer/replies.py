@@ -259,20 +259,7 @@ def _compare_with_fastest(
         )
         rows.append(row)
     bars = _make_bars([(means[level], ran[level]) for level in (fastest, *others)], rows)
-    # The answer, with what would settle it.
-    operation = question.operations[about["operation"]]
-    blocks = min(row.blocks for row in rows)
-    noisy = max(row.noisy for row in rows)
-    need = find_hardest_need(rows)
-    return OperationAnswer(
-        operation=operation,
-        label=rows[0].label,
-        sentence=write_sentence(operation, rows),
-        advice=describe_need(need, blocks, noisy=noisy > 0) if need else "",
-        blocks=blocks + need.blocks if need and need.blocks else 0,
-        bars=tuple(bars),
-        noisy=mark_noisy_blocks(noisy, blocks),
-    )
+    return _summarise(question.operations[about["operation"]], rows, bars)
 
 
 def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Comparison]) -> list[Bar]:
@@ -307,6 +294,22 @@ def _make_bars(sides: Sequence[tuple[float, BlockMeans]], rows: Sequence[Compari
             bars[number], state=state, ratio=row.estimate, low=row.low, high=row.high
         )
     return bars
+
+
+def _summarise(operation: str, rows: Sequence[Comparison], bars: Sequence[Bar]) -> OperationAnswer:
+    """Return the answer in one operation, with what would settle it."""
+    blocks = min(row.blocks for row in rows)
+    noisy = max(row.noisy for row in rows)
+    need = find_hardest_need(rows)
+    return OperationAnswer(
+        operation=operation,
+        label=rows[0].label,
+        sentence=write_sentence(operation, rows),
+        advice=describe_need(need, blocks, noisy=noisy > 0) if need else "",
+        blocks=blocks + need.blocks if need and need.blocks else 0,
+        bars=tuple(bars),
+        noisy=mark_noisy_blocks(noisy, blocks),
+    )
 
 
 def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:

@@ -110,8 +110,14 @@ def write_csv(replies: Sequence[Reply]) -> str:
     for reply in replies:
         for answer in reply.answers:
             for bar in answer.bars:
-                row: list[object] = [reply.question.text, answer.label, answer.operation, bar.level]
-                row += [f"{bar.value:.6g}", bar.unit]
+                row: list[object] = [
+                    reply.question.text,
+                    answer.label,
+                    answer.operation,
+                    bar.level,
+                    f"{bar.value:.6g}",
+                    bar.unit,
+                ]
                 for end in (bar.ratio, bar.low, bar.high):
                     row.append("" if isnan(end) else f"{end:.6g}")
                 row += [bar.blocks, bar.machine_days, bar.noisy, bar.state]

@@ -104,6 +104,22 @@ RESOURCE_FIGURES: Final = {
 }
 
 
+def _make_points(rows: pd.DataFrame, figure: ResourceFigure, pair: tuple[str, str]) -> pd.DataFrame:
+    """Return one language's points, without other pairs'."""
+    kind = rows["driver"].map(dict(zip(pair, ("native driver", "mapper"), strict=True)))
+    rows = rows.assign(series=kind + ", " + rows["attributes"].astype(str) + " attributes")
+    rows = rows[kind.notna()]
+    return make_measured_points(
+        rows,
+        figure.metric,
+        unit=figure.unit,
+        scale=figure.scale,
+        panel=rows["operation"],
+        level=rows["n"].astype(int),
+        series=rows["series"],
+    )
+
+
 def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
     """Draw one of Figs. 2 to 4: insert, find, update, delete."""
     figure = RESOURCE_FIGURES[number]
@@ -113,19 +129,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
     measured, pair_notes = {}, []
     for language, of_language in by_language.items():
         driver, mapper = PAIRS[language]
-        kind = of_language["driver"].map({driver: "native driver", mapper: "mapper"})
-        series = kind + ", " + of_language["attributes"].astype(str) + " attributes"
-        # Without other pairs' rows.
-        of_pair = of_language.assign(series=series)[kind.notna()]
-        measured[language] = make_measured_points(
-            of_pair,
-            figure.metric,
-            unit=figure.unit,
-            scale=figure.scale,
-            panel=of_pair["operation"],
-            level=of_pair["n"].astype(int),
-            series=of_pair["series"],
-        )
+        measured[language] = _make_points(of_language, figure, PAIRS[language])
         pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
 
     # The text's bounds of each operation.

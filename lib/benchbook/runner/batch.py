@@ -340,9 +340,11 @@ class Batch:
                 self.summary.beside_others += 1
                 if self._limits.patience_s is not None and not was_noisy:
                     self._repeats[cell.key] = cell
+        self._count_seconds(outcome, count_measured_seconds(values))
+        return not timed_out
 
-        # What its time was spent on; its study is the longest notebook cell.
-        measured_s = count_measured_seconds(values)
+    def _count_seconds(self, outcome: NotebookOutcome, measured_s: float) -> None:
+        """Count what a cell's time was spent on; its study is the longest notebook cell."""
         parts: dict[TimePart, float] = {
             "measured": measured_s,
             "study": outcome.longest_s - measured_s,
@@ -351,7 +353,6 @@ class Batch:
         }
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
-        return not timed_out
 
     def _skip(self, cell: Cell, reason: str, columns: Mapping[str, object] = NO_COLUMNS) -> None:
         """Write why a cell is skipped; `columns` say on what it was tried, if it was.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import isinf, isnan
 from typing import Final, TypeAlias
 
@@ -123,9 +123,7 @@ def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
         rows.extend(_plan_rows(cell))
     if not rows:
         return {}
-    columns = dict.fromkeys(MEAN_COLUMNS)
-    for row in rows:
-        columns |= dict.fromkeys(row)
+    columns = dict.fromkeys(chain(MEAN_COLUMNS, *rows))
     return split_by_study(compute_block_means(pd.DataFrame(rows).reindex(columns=[*columns])))
 
 
