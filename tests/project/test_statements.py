@@ -14,7 +14,8 @@ MOST_STATEMENTS = {
     # Who opens a study's notebook: the paper's numbers are beside the run's.
     # Who sends an artefact: a claim's cells are those that its comparisons read.
     # Who asks for one number, then for the next: the block means of a run are read once.
-    "analysis": 2873,
+    # Who reads a verdict on CouchDB: most of its comparisons did not run, and the verdict says so.
+    "analysis": 2875,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
     # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
     # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
@@ -25,7 +26,8 @@ MOST_STATEMENTS = {
     # Who asks for one number or figure after the other: which results are judged would be found out
     # for each, in seconds of processor. Who reads the JSON of `versus` by a strict parser: an open
     # end is null, not `Infinity`.
-    "cli": 3204,
+    # Who stops a run while it judges: DuckDB replaces the interrupt, and a traceback would end it.
+    "cli": 3215,
     "cluster": 461,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -62,7 +64,8 @@ MOST_STATEMENTS = {
     "results": 985,
     # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
     # `run`, `ask` and a host call one function with the same limits.
-    "runner": 1389,
+    # Who installs CouchDB after a claim was not comparable: its comparable cells would never run.
+    "runner": 1393,
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,

@@ -9,7 +9,6 @@ so that each side goes first as often as last.
 import json
 import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from benchbook.results import folder
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from benchbook.sides.question import LETTERS, VERSION, SideRun, SideRunner, SidesQuestion
+from benchbook.studies.cell import iterate_repetitions
 from benchbook.version import describe_version
 
 STUDY: Final = "versus"
@@ -88,7 +88,7 @@ def measure_blocks(
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
     rounds = 0
-    for place in _iterate_blocks(blocks):
+    for place in iterate_repetitions(blocks, "block"):
         block = first + place
         for _ in range(2 if waits else 1):
             show(f"block {place + 1} of {blocks}")
@@ -105,16 +105,6 @@ def measure_blocks(
             if load.is_quiet:
                 break
         _write_block(question, runner.operation, block, turns, load, began)
-
-
-def _iterate_blocks(blocks: int) -> Iterable[int]:
-    """Return the places of blocks; a notebook shows them and the time left."""
-    if "IPython" not in sys.modules:
-        return range(blocks)
-    # Here, because a command does without, and it is slow to import.
-    from benchbook.studies.cell import iterate_repetitions
-
-    return iterate_repetitions(blocks, "block")
 
 
 def _measure_block(run_side: Callable[[int], SideRun], sides: int, rounds: int) -> list[_Turn]:
