@@ -140,7 +140,7 @@ def _output(forms: dict[str, Any]) -> str:
             r'<table(?: border="1" class="dataframe")?',
             '<table class="docutils"',
             forms["text/html"],
-        )
+        ).replace("<th></th>", "<td></td>")  # a heading without a word is read aloud as one
         return f"```{{raw}} html\n{table}\n```"
     return f"```text\n{forms['text/plain']}\n```"
 

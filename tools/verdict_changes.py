@@ -100,7 +100,7 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         "",
         f"<details><summary>{len(changes)} changes, each with its reason</summary>",
         "",
-        "| | date | change | reason |",
+        "| no. | date | change | reason |",
         "|--:|---|---|---|",
     ]
     for number, change in enumerate(changes, 1):

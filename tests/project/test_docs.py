@@ -208,8 +208,11 @@ def test_an_answer_of_the_page_is_the_one_that_the_library_gives(
 
 
 @needs_browser
-@pytest.mark.parametrize("name", ["index", "method", "explorer", "report/index"])
-def test_a_page_of_the_site_opens_without_an_error(site: Path, name: str):
+@pytest.mark.parametrize(
+    "name",
+    ["index", "method", "verdicts", "explorer", "report/index", "lessons/1_units_and_clocks"],
+)
+def test_a_page_of_the_site_opens_without_an_error_and_reads_aloud(site: Path, name: str):
     with start_browser() as browser:
         watched = WatchedPage(browser, "file:", "data:", "blob:")
         watched.page.goto((site / f"{name}.html").as_uri(), wait_until="load")
@@ -218,6 +221,7 @@ def test_a_page_of_the_site_opens_without_an_error(site: Path, name: str):
             counted = watched.count_rows()
             assert counted and all(table["said"] == table["all"] for table in counted)
             assert find_refused_scripts(site / f"{name}.html") == []
+        assert watched.find_faults() == []
 
 
 @needs_browser
@@ -248,6 +252,8 @@ def test_the_site_s_claims_are_filtered_sorted_and_addressed_and_fit_a_phone(
         page.goto(f"{address}#{undecided[-1]}")
         assert page.locator(f"[id='{undecided[-1]}']").is_visible()
         assert [one for one in watched.complaints if one != "about:blank"] == []
+        page.emulate_media(color_scheme="dark")
+        assert watched.find_faults() == []
 
 
 @needs_browser

@@ -447,7 +447,7 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
         # As a picture.
         figure.get_by_text("Data", exact=True).click()
         with page.expect_download() as download:
-            figure.get_by_role("button", name="picture").click()
+            figure.get_by_role("button", name="PNG").click()
         assert download.value.suggested_filename == "bookstore_case1.png"
         download.value.save_as(tmp_path / "saved.png")
         saved = Image.open(tmp_path / "saved.png").convert("L")
@@ -457,6 +457,17 @@ def test_a_figure_tells_the_value_of_a_mark_and_hides_a_series(built: Path, tmp_
         assert box
         above = saved.height - round(saved.width * box["height"] / box["width"])
         assert above > 60 and saved.crop((0, 0, saved.width, above)).getextrema()[0] < 100
+
+        # As a PDF, which the browser prints: of the page the figure, and nothing else.
+        page.evaluate("window.print = () => {}")
+        figure.get_by_role("button", name="PDF (print)").click()
+        page.emulate_media(media="print")
+        assert figure.locator("figcaption").is_visible() and frame.is_visible()
+        assert page.locator("figure:visible").count() == 1
+        assert not page.locator("nav:visible, h2:visible, table:visible, button:visible").count()
+        assert len(re.findall(rb"/Type /Page\b", page.pdf())) == 1
+        page.emulate_media(media="screen")
+        assert page.locator("figure:visible").count() > 1
         assert (
             figure.get_by_role("link", name="Address").get_attribute("href") == "#bookstore_case1"
         )

@@ -481,8 +481,9 @@ def _describe_mix(ran: Sequence[Comparison]) -> str:
         if not levels["for"].keys() & levels["against"].keys():
             for_levels, against_levels = (", ".join(levels[name]) for name in outcomes)
             return f"for with {for_levels}, against with {against_levels}"
-    names = dict.fromkeys(row.title for row in parts["against"])
-    return f"against with {', '.join(names)}"
+    has_one_pair = len({(row.a, row.b) for row in ran}) == 1
+    names = dict.fromkeys((has_one_pair and row.label) or row.title for row in parts["against"])
+    return f"against with {'; '.join(names)}"
 
 
 def _read_factors(row: Comparison) -> dict[str, str]:

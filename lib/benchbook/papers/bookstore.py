@@ -313,9 +313,7 @@ def _write_library_notes(n: int, cases: Mapping[str, RankedLibraries]) -> list[s
         for kind, ranked in by_format.items():
             if len(ranked) > 1:
                 times = libraries.write_ratio(ranked[-1], ranked[0])
-                parts.append(
-                    f"the slowest {kind} library took {times} times the fastest one's time"
-                )
+                parts.append(f"the slowest {kind} library took {times} times the fastest's time")
         if all(by_format.values()):
             times = libraries.write_ratio(by_format["XML"][0], by_format["JSON"][0])
             parts.append(f"the fastest XML {times} times the fastest JSON's")

@@ -459,7 +459,7 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_ratios": draw_ratios,
     "tcp_networks": _ratios(
         title="XML compared with JSON, on the loopback and in a network",
-        levels=TOGETHER_LEVELS,
+        levels=APART_LEVELS,
         language_levels=LANGUAGE_LEVELS,
         panel=lambda row: f"{names.LANGUAGES[row.language]}: {name_a_over_b(row)}",
         series=lambda row: names.name_network(row.settings["network"]),

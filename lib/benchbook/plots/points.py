@@ -282,12 +282,16 @@ def choose_levels_by_language(
     by_language
         Levels that one language prefers, by its name in print.
     """
-    kept, notes = {}, []
+    kept, said = {}, {}
     for language, rows in split_by_language(table).items():
         levels = {**preferred, **(by_language or {}).get(language, {})}
-        kept[language], language_notes = choose_levels(rows, levels)
-        prefix = "" if language == LANGUAGES["python"] else f"{language}: "
-        notes += [f"{prefix}{note}" for note in language_notes]
+        kept[language], said[language] = choose_levels(rows, levels)
+
+    # What is so in all languages is said once.
+    first, *others = said.values()
+    notes = [note for note in first if all(note in other for other in others)]
+    for language, of_language in said.items():
+        notes += [f"{language}: {note}" for note in of_language if note not in notes]
     return kept, notes
 
 

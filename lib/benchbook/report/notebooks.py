@@ -134,8 +134,9 @@ def show_answer(
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})
     caption = _write_caption(study.name, runs, languages)
     noise = [run.rows.attrs.get(NOISE_ATTRIBUTE) for run in runs]
-    said = [_write_noise(words) for words in noise if words is not None]
-    return _to_markdown("\n\n".join([*dict.fromkeys(said), "\n".join(lines), caption]))
+    known = [words for words in noise if words is not None]
+    said = [_write_noise(known)] if known else []
+    return _to_markdown("\n\n".join([*said, "\n".join(lines), caption]))
 
 
 def _list_runs(
@@ -149,12 +150,13 @@ def _list_runs(
     return [run, other] if other else [run]
 
 
-def _write_noise(words: str) -> str:
-    """Say whether other programs kept the machine busy during a run, and which."""
-    if not words:
+def _write_noise(runs: Sequence[str]) -> str:
+    """Say whether other programs kept the machine busy during one or two runs, and which."""
+    busy = "; then ".join(dict.fromkeys(filter(None, runs)))
+    if not busy:
         return "No other program was busy meanwhile."
     advice = "Do not trust the ratios, unless these are the run's own servers."
-    return f"**Noisy:** it ran while other programs were busy: {words}. {advice}"
+    return f"**Noisy:** it ran while other programs were busy: {busy}. {advice}"
 
 
 def _to_markdown(text: str) -> Markdown:

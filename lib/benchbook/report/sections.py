@@ -342,14 +342,19 @@ def render_claims(
 
     # The most frequent ratio is named once, above the scale that all judged ratios share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
+    ratios = Counter(lines[claim.id].divided for claim in judged)
+    axis = max(judged, key=lambda claim: ratios[lines[claim.id].divided], default=None)
+    named = {claim.id: _name_beside_axis(claim, axis) for claim in claims}
     ends = find_limits(judged)
     # Two ticks are a fifth of the scale apart, or more.
     ticks = [(_place_ratio(tick, ends), format_tick(tick)) for tick in list_log_ticks(*ends, 0.2)]
     groups = []
     for verdict, of_verdict in by_verdict.items():
-        rows = [(claim, lines[claim.id], _place_marks(claim, ends)) for claim in of_verdict]
+        rows = [
+            (claim, lines[claim.id], _place_marks(claim, ends), named[claim.id])
+            for claim in of_verdict
+        ]
         groups.append((verdict, rows))
-    ratios = Counter(lines[claim.id].divided for claim in judged)
     in_reference = {claim.id: claim.verdict for claim in reference or ()}
     return _render(
         "claims",
@@ -360,12 +365,19 @@ def render_claims(
         notes=[*notes],
         # Not every paper prints numbers that a ratio can be made of.
         published=any(lines[claim.id].published for claim in judged),
-        axis=ratios.most_common(1)[0][0] if ratios else "",
+        axis=claim_lines.name_ratio(axis) if axis else "",
         differs=len(ratios) > 1,
         ticks=ticks,
         terms=TERMS,
         reference=in_reference,
     )
+
+
+def _name_beside_axis(claim: ClaimVerdict, axis: ClaimVerdict | None) -> str:
+    """Return of a claim's ratio what the claim of the scale's heading does not have."""
+    if axis is None or (claim.a, claim.b, claim.kind) != (axis.a, axis.b, axis.kind):
+        return claim_lines.name_ratio(claim)
+    return "" if claim.metric == axis.metric else name_metric(claim.metric)
 
 
 def _place_marks(claim: ClaimVerdict, ends: tuple[float, float]) -> dict[str, object] | None:

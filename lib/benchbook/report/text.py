@@ -165,10 +165,10 @@ def describe_cells(merged: MergedRun) -> str:
     if merged.is_reference:
         text = (
             f"**{done:,} cells** of the profile `{merged.profile}` were measured: {values}. It "
-            f"plans {total:,}, and adds a block only where a claim is undecided: what is decided "
-            "is not measured again. Several versions of the code measured them. A cell has the "
-            "version number of all that times it, and blocks of different numbers count together "
-            "only where `grid/pooled.yaml` says why the same is timed. "
+            f"plans {total:,}, and adds a block only where a claim is undecided. Several versions "
+            "of the code measured them. A cell has the version number of all that times it, and "
+            "blocks of different numbers count together only where `grid/pooled.yaml` says why "
+            "the same is timed. "
         )
     else:
         cells = f"**{done:,} of {total:,} cells** are done, {failed} failed"
@@ -325,8 +325,8 @@ def describe_recomputations(
     kinds = Counter(finding.kind for finding in findings)
     listed = ", ".join(f"{count} {_FINDING_KINDS[kind]}" for kind, count in kinds.most_common())
     return (
-        f"Of {values['printed']} printed values {values['recomputed']} follow from others and "
-        f"{values['used']} more are what those or an ordering are computed from; "
+        f"Of {values['printed']} printed values {values['recomputed']} follow from others, "
+        f"{values['used']} more serve to compute them or an ordering, "
         f"{values['alone']} stand alone and {values['texts']} are text. "
         f"**{total} numbers, bounds and orderings were recomputed: {agree} agree, "
         f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: "

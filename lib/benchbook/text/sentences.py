@@ -103,8 +103,10 @@ def write_size(size: str) -> str:
 
 
 def count_blocks(blocks: int, machine_days: int) -> str:
-    """Return how often something was measured: ``10 blocks of 2 machine-days``."""
-    return f"{format_count(blocks, 'block')} of {format_count(machine_days, 'machine-day')}"
+    """Return how often something was measured: ``10 blocks of 2 machine-days``, ``1 block``."""
+    counted = format_count(blocks, "block")
+    days = format_count(machine_days, "machine-day")
+    return counted if blocks < 2 else f"{counted} of {days}"
 
 
 def mark_noisy_blocks(noisy: int, blocks: int) -> str:

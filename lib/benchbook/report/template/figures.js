@@ -104,8 +104,15 @@
     image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
   };
 
+  // The browser's dialogue prints, or saves as PDF, what is drawn: no other part of the page.
+  const print = figure => {
+    figure.classList.add("alone");
+    addEventListener("afterprint", () => figure.classList.remove("alone"), {once: true});
+    window.print();
+  };
+
   for (const figure of document.querySelectorAll("figure[data-values]")) {
-    const frame = figure.querySelector("[role=img]"), button = document.createElement("button");
+    const frame = figure.querySelector("[role=img]");
     const live = () => open(figure);
     frame.setAttribute("role", "group");
     frame.tabIndex = 0;
@@ -130,9 +137,12 @@
       else opened.spot?.act?.();
       show(opened.spot);
     });
-    Object.assign(button, {type: "button", className: "save", textContent: "PNG"});
-    button.setAttribute("aria-label", `${figure.id}, picture`);
-    button.addEventListener("click", () => save(figure));
-    figure.querySelector(".files").append(" · ", button);
+    for (const [name, act] of [["PNG", save], ["PDF (print)", print]]) {
+      const button = document.createElement("button");
+      Object.assign(button, {type: "button", className: "save", textContent: name});
+      button.setAttribute("aria-label", `${name}: ${figure.id}`);
+      button.addEventListener("click", () => act(figure));
+      figure.querySelector(".files").append(" · ", button);
+    }
   }
 })();
