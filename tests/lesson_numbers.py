@@ -591,6 +591,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
     ],
     "9_defend_it": [
         ("About {} minutes, twice", partial(read_minutes, 9)),
+        ("per laptop and day, {} or more", lambda: defence.MIN_BLOCKS),
         ("prints a digest: {} letters and digits", lambda: word(defence.DIGEST_LENGTH)),
         (
             "worked during all {} blocks",

@@ -163,6 +163,7 @@ def test_the_lines_of_a_sealed_plan_give_its_verdict_and_are_measured_once(
     head = ",".join(defence.COLUMNS)
     ours = second[second.index(head) :]
     assert ours == first[first.index(head) :]
+    assert second.startswith("This laptop has measured the plan today.")
     rows = defence.read_lines(ours, digest)
     assert len(rows) == 5
     # Each time is the mean of a block's runs.
@@ -171,7 +172,10 @@ def test_the_lines_of_a_sealed_plan_give_its_verdict_and_are_measured_once(
     frame = frame.assign(side=frame["own_level"] + frame["arm"], us=frame["value"] / 1e3)
     means = (frame["us"] / frame["count"]).groupby([frame["block"], frame["side"]]).mean().unstack()
     assert np.allclose(rows[["a", "a_again"]], means[["Aa", "Ab"]], rtol=1e-4)
-    assert (rows["b"] > 1.5 * rows["a"]).all()
+    of_b = frame[frame["own_level"] == "B"]
+    assert np.allclose(
+        rows["b"], (of_b["us"] / of_b["count"]).groupby(of_b["block"]).mean(), rtol=1e-4
+    )
     _, *ends = defence.compute_sides(rows)
     verdict = judge_interval(*ends, PLAN["margin"])
     checked = defence.check_3(*ends, verdict, PLAN, digest, ours)
@@ -271,7 +275,10 @@ def test_blocks_that_the_plan_does_not_have_cost_a_point():
     ("change", "says"),
     [
         (lambda ends: np.log(ends), "low: that is still a logarithm: take exp."),
-        (lambda ends: 1 / np.array(ends), "low: that is a over it: turn the ratio over."),
+        (
+            lambda ends: 1 / np.array(ends[::-1]),
+            "low: that is the inverse ratio: it should be b over a.",
+        ),
     ],
 )
 def test_a_wrong_interval_gets_the_hint_of_its_mistake(change: Any, says: str):
@@ -289,7 +296,9 @@ def test_lines_are_read_once_without_noisy_blocks_and_only_those_of_the_plan():
     assert defence.compute_sides(rows)[0] == pytest.approx(1.5, rel=0.01)
     with pytest.raises(FormError, match="line 2 is of plan 0123abcd, and the board has 99999999"):
         defence.read_lines(ours, "99999999")
-    with pytest.raises(FormError, match="line 1 has 2 values, not 8: 'torn,line'"):
+    with pytest.raises(
+        FormError, match=r"'torn,line'\. Paste only the lines that begin with a digest\."
+    ):
         defence.read_lines("torn,line")
     too_few = defence.check_3(1, 2, "for", PLAN, BOARD, write_lines(1, 1.5, days=1, blocks=3))
     assert "3 blocks are pasted: an interval needs 5" in str(too_few)

@@ -451,6 +451,10 @@ P_VALUES = {
     measure: stats.ttest_ind(*t_tests.load_samples(measure)).pvalue for measure in t_tests.MEASURES
 }
 
+PAIRED = {
+    measure: stats.ttest_rel(*t_tests.load_samples(measure)).pvalue for measure in t_tests.MEASURES
+}
+
 
 PYTHON_CLAIM = (
     critique.EXAMPLE.replace("{driver: mongoose}", "{driver: mongoengine}")
@@ -459,10 +463,23 @@ PYTHON_CLAIM = (
 )
 """A claim on two libraries of Python that says that they ran in Node.js."""
 
+TURNED_CLAIM = (
+    critique.EXAMPLE.replace("a: {driver: mongoose}", "a: {driver: mongoclient}")
+    .replace("b: {driver: mongoclient}", "b: {driver: mongoose}")
+    .replace("claimed: more", "claimed: less")
+    .replace("a difference below a tenth", "for our users a difference below a tenth")
+)
+"""The example with its sides exchanged, and the opposite direction."""
+
 
 def divide_java_means() -> float:
     pairs = effects.load_java_books()
     return pairs[0].mean() / pairs[1].mean()
+
+
+def plan_days_of_the_normal(sd: float, margin: float, blocks: int) -> int:
+    spread = sd * (0.35 + 0.65 / blocks) ** 0.5
+    return int(np.ceil((stats.norm.ppf(0.995) * spread / np.log(margin)) ** 2))
 
 
 def plan_days(sd: float, limit: float, blocks: int, shared: float = 0.35) -> int:
@@ -494,6 +511,23 @@ def ask_for_the_upper_end_only(low: float, high: float, margin: float) -> str:
     return effects.judge_interval(low, high, margin)
 
 
+def ask_for_matters_first(low: float, high: float, margin: float) -> str:
+    if 1 / margin < low and high < margin:
+        return "no difference that matters"
+    return effects.judge_interval(low, high, margin)
+
+
+def subtract_the_margin_from_two(low: float, high: float, margin: float) -> str:
+    if low < 1 < high:
+        return "no difference that matters" if 2 - margin < low and high < margin else "open"
+    return effects.judge_interval(low, high, margin)
+
+
+def ask_for_the_middle(low: float, high: float, margin: float) -> str:
+    found = effects.judge_interval(low, high, margin)
+    return "open" if found == "for" and (low * high) ** 0.5 < margin else found
+
+
 def judge_cases(verdict: Callable[[float, float, float], str]) -> dict[str, str]:
     cases = effects.load_cases()
     return {name: verdict(row["low"], row["high"], 1.1) for name, row in cases.iterrows()}
@@ -502,6 +536,34 @@ def judge_cases(verdict: Callable[[float, float, float], str]) -> dict[str, str]
 def return_none_when_unsteady(times: Any) -> float | None:
     start = find_steady_state(times).start
     return None if start is None else times[start:].mean()
+
+
+def ask_for_a_cold_start(times: Any) -> float:
+    steady = find_steady_state(times)
+    return times[steady.start :].mean() if steady.shape == "cold start" else float("nan")
+
+
+def leave_one_out(times: Any) -> float:
+    start = find_steady_state(times).start
+    return float("nan") if start is None else times[start + 1 :].mean()
+
+
+def write_names_as_they_are(record: dict[str, str]) -> str:
+    fields = []
+    for name, text in record.items():
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        fields.append(f'"{name}":"{escaped}"')
+    return "{" + ",".join(fields) + "}"
+
+
+def make_xml_writer(refused: str, says: str) -> Callable[[dict[str, str]], str]:
+    def write(record: dict[str, str]) -> str:
+        if set(refused) & set("".join(record.values())):
+            raise ValueError(says)
+        fields = [f"<{name}>{html.escape(text)}</{name}>" for name, text in record.items()]
+        return f"<record>{''.join(fields)}</record>"
+
+    return write
 
 
 def take_zero_for_none(times: Any) -> float:
@@ -536,6 +598,31 @@ WRONG = [
         0,
     ),
     (
+        lambda: effects.check_4(lambda sd, margin, blocks: plan_days(sd, np.log(margin), 10)),
+        "That would be right for 10 blocks per day: use the number of blocks.",
+        2,
+    ),
+    (
+        lambda: effects.check_4(plan_days_of_the_normal),
+        "That is the normal distribution's quantile: use Student's.",
+        2,
+    ),
+    (
+        lambda: effects.check_2(ask_for_matters_first),
+        "0.95 to 0.98, margin 1.1: not 'no difference that matters'. The whole interval is below 1",
+        3,
+    ),
+    (
+        lambda: effects.check_2(subtract_the_margin_from_two),
+        "0.905 to 1.05, margin 1.1: not 'no difference that matters'.",
+        3,
+    ),
+    (
+        lambda: effects.check_2(ask_for_the_middle),
+        "1.01 to 1.15, margin 1.1: not 'open'. The low end is above 1",
+        3,
+    ),
+    (
         lambda: effects.check_2(ask_for_the_upper_end_only),
         "0.6 to 1.05, margin 1.1: not 'no difference that matters'. The interval contains 1, and"
         " one of its ends is beyond",
@@ -549,7 +636,12 @@ WRONG = [
     (
         lambda: clocks.check_4(lambda step, action, share: step / (action * share)),
         "not 166,666.67. A loop runs a whole number of times",
-        0,
+        1,
+    ),
+    (
+        lambda: clocks.check_4(lambda step, action, share: int(step / (action * share)) + 1),
+        "not 2. One repetition too many",
+        2,
     ),
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
     (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 2),
@@ -568,6 +660,14 @@ WRONG = [
         "Divide by the sum of all, the first included",
         0,
     ),
+    (
+        lambda: warm_up.check_1(lambda times: max(times) / sum(times)),
+        "of 3, 1, 4, 2 it returns 0.4. The first is 3, and the sum of all is 10.",
+        2,
+    ),
+    (lambda: warm_up.check_3(leave_one_out), "is not its mean. Nothing has to be left out", 2),
+    (lambda: warm_up.check_3(ask_for_a_cold_start), "do not ask .shape", 3),
+    (lambda: warm_up.check_3(np.median), "your function returns 99.", 0),
     (lambda: warm_up.check_1(broken), "of its cell with RuntimeError: oh", 0),
     (lambda: clocks.check_2(lambda readings: 15, ...), "difference is", 1),
     (
@@ -612,11 +712,21 @@ WRONG = [
     ),
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is not one of True, False", 4),
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no", "B": np.True_}), "✓ B: right, True", 4),
+    (
+        lambda: t_tests.check_5({**FOLLOWS, "A": "False"}),
+        "'False' is not one of True, False. Write it without quotation marks.",
+        4,
+    ),
     (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is not one of True, False", 4),
     (
         lambda: t_tests.check_2({m: round(p, 4) for m, p in P_VALUES.items()}, "System CPU"),
         "do not round it.",
         3,
+    ),
+    (
+        lambda: t_tests.check_2(PAIRED, "System CPU"),
+        "Memory: that is the paired test; the paper used Student's.",
+        1,
     ),
     (
         lambda: t_tests.check_2({**P_VALUES, "System CPU": 0.0038}, "System CPU"),
@@ -688,6 +798,11 @@ WRONG = [
         0,
     ),
     (
+        lambda: critique.check_3(TURNED_CLAIM, "holds"),
+        "it makes the example's comparison again, or turns its sides round.",
+        3,
+    ),
+    (
         lambda: critique.check_3(PYTHON_CLAIM, "holds"),
         "its sides ran in another language: write languages: [python].",
         2,
@@ -728,6 +843,21 @@ WRONG = [
         lambda: documents.check_1(lambda record: json.dumps(record)),
         "to_json uses the library json: write each sign yourself.",
         0,
+    ),
+    (
+        lambda: documents.check_1(write_names_as_they_are),
+        "a quotation mark and a backslash: not read back as it was.",
+        2,
+    ),
+    (
+        lambda: documents.check_2(make_xml_writer("\x07\t\n", "U+0007, U+0009 or U+000A")),
+        "with ValueError: U+0007, U+0009 or U+000A",
+        3,
+    ),
+    (
+        lambda: documents.check_2(make_xml_writer("\x07", "not allowed")),
+        "the ValueError says 'not allowed'. Which character is it?",
+        3,
     ),
     (
         lambda: documents.check_4(..., ..., {"nan in JSON": "the format"}),

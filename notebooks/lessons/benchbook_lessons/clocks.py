@@ -334,7 +334,7 @@ def check_4(needed: Any) -> Iterator[Part]:
     """Check a function that returns how often an action is to be repeated under a coarse clock."""
     wanted = {
         (10_000_000, 6_000, 0.01): "steps of 10 ms, an action of 6 µs, an error of 1 %",
-        (1, 100, 0.5): "a step that is much smaller than the action",
+        (50, 100, 0.5): "steps of 50 ns, an action of 100 ns, an error of 50 %",
         (15, 7, 0.1): "steps of 15 ns, an action of 7 ns, an error of 10 %",
     }
 
@@ -347,6 +347,8 @@ def check_4(needed: Any) -> Iterator[Part]:
             hint = "A loop runs a whole number of times. Must you round up or down?"
         elif found == truth - 1:
             hint = "One repetition is missing: the error is then larger than the share."
+        elif found == truth + 1:
+            hint = "One repetition too many: an error that is equal to the share is accepted."
         elif found < 1:
             hint = "At least one repetition is needed."
         else:

@@ -371,10 +371,15 @@ def check_3(text: Any, expected: Any) -> Iterator[Part]:
     off = f"its words name {', '.join(others)}, and its fields do not. Which of the two is meant?"
     yield grade(not others, f"{claim.id} is read: {claim.says}", off)
     example: Any = _read_claim(EXAMPLE)
-    new = isinstance(claim, Ratio) and any(
-        getattr(claim, name) != getattr(example, name) for name in ("quantity", "a", "b", "at")
+    new = isinstance(claim, Ratio) and (
+        claim.quantity != example.quantity
+        or claim.at != example.at
+        or [claim.a, claim.b] not in ([example.a, example.b], [example.b, example.a])
     )
-    off = "it makes the example's comparison again. Change the quantity, the sides or `at`."
+    off = (
+        "it makes the example's comparison again, or turns its sides round. Change the quantity,"
+        " the sides or `at`."
+    )
     yield grade(new, "it makes another comparison than the example.", off)
     why = getattr(claim, "why_margin", "")
     off = "why_margin has no reason of your own: from which ratio on would you decide differently?"

@@ -215,6 +215,8 @@ def measure(pair: Any, board: Any) -> None:
         except (SidesError, BusyError, ValueError) as reason:
             print(f"Nothing is measured: {reason}")
             return
+    else:
+        print("This laptop has measured the plan today. Nothing is measured again.")
     print("Paste these lines, and those of your other laptop:\n")
     print(_list_lines(question, board).to_csv(index=False))
 
@@ -286,7 +288,8 @@ def read_lines(text: Any, board: Any = ...) -> pd.DataFrame:
         values = line.split(",")
         if len(values) != len(COLUMNS):
             raise FormError(
-                f"line {number} has {len(values)} values, not {len(COLUMNS)}: {shorten(line)}"
+                f"line {number} has {len(values)} values, not {len(COLUMNS)}: {shorten(line)}."
+                " Paste only the lines that begin with a digest."
             )
         if board is not ... and values[0] != board:
             raise FormError(f"line {number} is of plan {values[0]}, and the board has {board}.")
@@ -434,7 +437,7 @@ def check_2(
     """Check the interval of the A/A check, and what it says of the laptops."""
     rows = _read_measured(ours, board)
     _, *ends = compute_sides(rows, "a_again")
-    yield _grade_ends(low, high, ends, "a_again over a")
+    yield _grade_ends({"same_low": low, "same_high": high}, ends, "a_again over a")
     kind = judge_interval(ends[0], ends[1], plan["margin"])
     truth = {DEFENDED[1]: "steady", "open": "open"}.get(kind, "not steady")
     off = f"{ends[0]:.3f} to {ends[1]:.3f}, margin {plan['margin']:g}: does all of it lie within?"
@@ -446,7 +449,7 @@ def check_3(low: Any, high: Any, verdict: Any, plan: Any, board: Any, ours: Any)
     """Check interval and verdict, and that all of it was measured by the plan."""
     rows = _read_measured(ours, board)
     _, *ends = compute_sides(rows)
-    yield _grade_ends(low, high, ends, "b over a")
+    yield _grade_ends({"low": low, "high": high}, ends, "b over a")
     truth = judge_interval(ends[0], ends[1], plan["margin"])
     stands = "stands" if truth == plan["expected"] else "does not stand"
     well = f"verdict: {truth}. You expected {plan['expected']!r}: your claim {stands}."
@@ -471,15 +474,14 @@ def _read_measured(ours: Any, board: Any) -> pd.DataFrame:
     return rows
 
 
-def _grade_ends(low: Any, high: Any, ends: list[float], what: str) -> Part:
-    """Return the part of both ends of an interval; the first wrong one is named."""
-    names = ("low", "high")
+def _grade_ends(given_ends: Mapping[str, Any], ends: list[float], what: str) -> Part:
+    """Return the part of both ends of an interval, by name; the first wrong one is named."""
     part = Part(True, "")
-    for name, given, end in zip(names, (low, high), ends, strict=True):
+    for (name, given), end, other in zip(given_ends.items(), ends, reversed(ends), strict=True):
         off = f"the interval of {what}: compute_interval of the logarithms, by machine-day; exp."
         hints = {
             log(end) / end: "that is still a logarithm: take exp.",
-            1 / end**2: "that is a over it: turn the ratio over.",
+            1 / (end * other): f"that is the inverse ratio: it should be {what}.",
         }
         part = grade_number(given, end, name, "", hints, off, within=0.0005)
         if not part.right:

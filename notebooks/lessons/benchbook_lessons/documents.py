@@ -1,6 +1,7 @@
 """Lesson 6, JSON and XML from bytes up: what each format can hold, and how long libraries take."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -157,7 +158,7 @@ def find_fate(codec: str, value: Any) -> str:
 
 _NASTY: Final = [
     {"id": "7", "title": "Plain", "author": "A. Nemo"},
-    {"id": "7", "title": 'He said "no"', "author": "back\\slash"},
+    {"id": "7", "title": 'He said "no"', "author": "back\\slash", 'a "name"': ""},
     {"id": "7", "title": "two\nlines and a\ttab", "author": "\x07 bell"},
     {"id": "7", "title": "naïve café, 東京", "author": "🙂"},
 ]
@@ -235,18 +236,25 @@ def check_1(to_json: Any) -> Iterator[Part]:
 @check(4)
 def check_2(to_xml: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to XML, which refuses what XML cannot hold."""
-    records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, _NASTY[3]]
-    abouts = ("a plain book", "signs of markup in a text", "letters beyond ASCII")
+    allowed = {"id": "7", "title": "naïve café, 東京", "author": "a\ttab and\na line end"}
+    records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, allowed]
+    abouts = (
+        "a plain book",
+        "signs of markup in a text",
+        "letters beyond ASCII, a tab, a line end",
+    )
     looks = [_check_writer(to_xml, _from_xml, *case) for case in zip(abouts, records, strict=True)]
 
     def bell() -> Iterator[Part]:
         _text(to_xml, _NASTY[0])  # what writes no text at all lets no bell through either
         try:
             to_xml(_NASTY[2])
-        except ValueError:
-            yield Part(
-                True,
+        except ValueError as error:
+            is_named = re.search(r"7|\x07|bell", str(error), re.IGNORECASE)
+            yield grade(
+                is_named,
                 "a bell (U+0007) is refused with a ValueError: XML 1.0 has no escape for it.",
+                f"a bell (U+0007): the ValueError says {str(error)!r}. Which character is it?",
             )
         except Exception as error:
             off = (

@@ -42,10 +42,16 @@ predict = Predictions
 KINDS: Final = ("for", "no difference that matters", "the opposite", "open")
 
 _EXAMPLES: Final = {
-    "for": [(1.2, 1.5, 1.1), (1.02, 1.4, 1.1), (1.06, 1.08, 1.05)],
+    "for": [(1.2, 1.5, 1.1), (1.02, 1.4, 1.1), (1.01, 1.15, 1.1), (1.06, 1.08, 1.05)],
     "no difference that matters": [(0.95, 1.05, 1.1), (1.01, 1.04, 1.1), (0.97, 1.02, 1.05)],
-    "the opposite": [(0.4, 0.6, 1.1), (0.8, 0.97, 1.1)],
-    "open": [(0.8, 1.3, 1.1), (0.5, 4.0, 1.1), (0.97, 1.2, 1.1), (0.6, 1.05, 1.1)],
+    "the opposite": [(0.4, 0.6, 1.1), (0.8, 0.97, 1.1), (0.95, 0.98, 1.1)],
+    "open": [
+        (0.8, 1.3, 1.1),
+        (0.5, 4.0, 1.1),
+        (0.97, 1.2, 1.1),
+        (0.6, 1.05, 1.1),
+        (0.905, 1.05, 1.1),  # beyond 1 / margin, and within 2 - margin
+    ],
 }
 _HINTS: Final = {
     "for": "The low end is above 1, and the high end is beyond the margin.",
@@ -430,27 +436,31 @@ def simulate_power(
 def check_4(days_needed: Any) -> Iterator[Part]:
     """Check a function that returns how many days an equivalence takes."""
     together, apart = compute_spreads()
-    cases: Sequence[tuple[str, float, float]] = (
-        ("a and b alternate in one process", round(together, 3), 1.1),
-        ("a and b run in two processes", round(apart, 3), 1.1),
-        ("a smaller margin", 0.12, 1.02),
+    cases: Sequence[tuple[str, float, float, int]] = (
+        ("a and b alternate in one process", round(together, 3), 1.1, BLOCKS_A_DAY),
+        ("a and b run in two processes", round(apart, 3), 1.1, BLOCKS_A_DAY),
+        ("a smaller margin, fewer blocks", 0.1, 1.05, 3),
     )
 
-    def check_case(about: str, sd: float, margin: float) -> Iterator[Part]:
-        truth = count_needed_days(sd, margin)
+    def check_case(about: str, sd: float, margin: float, blocks: int) -> Iterator[Part]:
+        truth = count_needed_days(sd, margin, blocks)
         found = read_number(
-            call_function(days_needed, sd, margin, BLOCKS_A_DAY),
-            f"days_needed({sd}, {margin}, {BLOCKS_A_DAY})",
+            call_function(days_needed, sd, margin, blocks), f"days_needed({sd}, {margin}, {blocks})"
         )
-        of_a_day = sd * sqrt(ICC + (1 - ICC) / BLOCKS_A_DAY)
+        of_a_day = sd * sqrt(ICC + (1 - ICC) / blocks)
+        of_the_normal = ceil((stats.norm.ppf(0.995) * of_a_day / log(margin)) ** 2)
         hints = {
             truth - 1: "One day is missing: is the last number tested with <=?",
-            _search_days(
-                margin - 1, of_a_day, BLOCKS_A_DAY
-            ): "sd is of logarithms: compare it with log(margin), not with margin - 1.",
-            _search_days(
-                log(margin), sd / sqrt(BLOCKS_A_DAY), BLOCKS_A_DAY
-            ): "That takes the blocks of one day as independent: what they share does not shrink.",
+            of_the_normal: "That is the normal distribution's quantile: use Student's.",
+            _search_days(margin - 1, of_a_day, blocks): (
+                "sd is of logarithms: compare it with log(margin), not with margin - 1."
+            ),
+            count_needed_days(sd, margin): (
+                f"That would be right for {BLOCKS_A_DAY} blocks per day: use the number of blocks."
+            ),
+            _search_days(log(margin), sd / sqrt(blocks), blocks): (
+                "That takes the blocks of one day as independent: what they share does not shrink."
+            ),
             count_needed_days(sd, margin, 1): (
                 "That would be right for one block per day: use the number of blocks."
             ),
@@ -460,8 +470,9 @@ def check_4(days_needed: Any) -> Iterator[Part]:
         )
         if found < 1:
             hint = "Begin with one day."
-        says = f"{about} (sd {sd}, margin {margin}): not {found:,.0f}."
-        well = f"{about} (sd {sd}, margin {margin}): {format_count(truth, 'day')}."
+        case = f"{about} (sd {sd}, margin {margin}, {blocks} blocks)"
+        says = f"{case}: not {found:,.0f}."
+        well = f"{case}: {format_count(truth, 'day')}."
         yield grade(found == truth, well, says, hint)
 
     yield from grade_separately(check_case(*case) for case in cases)

@@ -292,8 +292,11 @@ def _find_line(function: Any, error: Exception) -> str:
 
 
 def shorten(value: Any) -> str:
-    """Return a value as Python writes it, in at most 60 characters."""
-    text = repr(value).replace("\n", " ")
+    """Return a value as Python writes it, in at most 60 characters.
+
+    A number of numpy is written as Python's own: 1.5, not ``np.float64(1.5)``.
+    """
+    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -366,19 +369,20 @@ def grade_sorting(
 ) -> Iterator[Part]:
     """Yield a part for each name that was to be sorted into one of a few kinds."""
     allowed = list(kinds)
+    in_quotes = "" if isinstance(allowed[0], str) else "Write it without quotation marks."
     for name, given in read_dictionary(
         answer, truth, f"one of {', '.join(map(repr, allowed))}"
     ).items():
         right = truth[name]
         # A computed answer may be numpy's True.
         given = given.item() if isinstance(given, np.generic) else given
+        written = shorten(given)
         given = given.strip().lower() if isinstance(given, str) else given
         if given is ...:
             yield mark_open(name)
         elif not any(type(given) is type(kind) and given == kind for kind in allowed):
-            yield Part(
-                False, f"{name}: {shorten(given)} is not one of {', '.join(map(repr, allowed))}."
-            )
+            off = f"{name}: {written} is not one of {', '.join(map(repr, allowed))}."
+            yield Part(False, off, in_quotes)
         else:
             off = f"{name}: not {given!r}."
             yield grade(given == right, f"{name}: right, {right}.", off, where[name])

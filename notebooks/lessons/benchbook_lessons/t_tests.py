@@ -212,7 +212,13 @@ def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
             truth = float(stats.ttest_ind(*samples).pvalue)
             p_welch = float(stats.ttest_ind(*samples, equal_var=False).pvalue)
             welch = "that is Welch's test; the paper used Student's."
-            hints = {p_welch / truth: welch, 0.5: "two-sided is twice that."}
+            p_paired = float(stats.ttest_rel(*samples).pvalue)
+            paired = "that is the paired test; the paper used Student's."
+            hints = {
+                p_welch / truth: welch,
+                p_paired / truth: paired,
+                0.5: "two-sided is twice that.",
+            }
             hints[_read_printed(measure) / truth] = "that is the printed one: compute it yourself."
             hints[round(truth, 4) / truth] = "do not round it."
             off = "stats.ttest_ind(json, xml).pvalue, of five values per side."

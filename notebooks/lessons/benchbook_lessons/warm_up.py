@@ -117,14 +117,14 @@ def check_1(share: Any) -> Iterator[Part]:
     """Check a function that returns the first repetition's share of the sum of all."""
 
     def four() -> Iterator[Part]:
-        found = read_number(call_function(share, [6.0, 1.0, 1.0, 2.0]), "share([6, 1, 1, 2])")
-        says = f"of 6, 1, 1, 2 it returns {found:g}. The sum of all is 10."
-        if np.isclose(found, 6 / 4):
+        found = read_number(call_function(share, [3.0, 1.0, 4.0, 2.0]), "share([3, 1, 4, 2])")
+        says = f"of 3, 1, 4, 2 it returns {found:g}. The first is 3, and the sum of all is 10."
+        if np.isclose(found, 3 / 7):
             says = (
-                "of 6, 1, 1, 2 it returns the first over the sum of the others. Divide by the"
+                "of 3, 1, 4, 2 it returns the first over the sum of the others. Divide by the"
                 " sum of all, the first included."
             )
-        yield grade(np.isclose(found, 0.6), "of 6, 1, 1, 2 the first is 60 %.", says)
+        yield grade(np.isclose(found, 0.3), "of 3, 1, 4, 2 the first is 30 %.", says)
 
     def equal() -> Iterator[Part]:
         found = read_number(call_function(share, np.full(100, 3.0)), "share of 100 equal values")
@@ -193,11 +193,11 @@ def check_3(steady_mean: Any) -> Iterator[Part]:
         if isinstance(found, float) and np.isnan(found):
             off = f"{about}: there is a steady state, but your function returns nan."
             is_flat = find_steady_state(times).start == 0
-            hint = ".start is 0 here, which is not None: compare with `is None`."
+            hint = ".start is 0 here, which is not None: compare with `is None`; do not ask .shape."
             yield Part(False, off, hint if is_flat else "Look at .start, not at .shape.")
             return
-        off = f"{about}: {read_number(found, about):.1f} is not its mean. {hint}"
-        yield grade(np.isclose(found, truth, rtol=2e-3), f"{about}: {truth:.1f}.", off)
+        off = f"{about}: {read_number(found, about):.2f} is not its mean. {hint}"
+        yield grade(np.isclose(found, truth), f"{about}: {truth:.2f}.", off)
 
     def check_unsteady(about: str, times: Any) -> Iterator[Part]:
         try:
