@@ -181,14 +181,38 @@ def does_the_first_stand_out() -> bool:
 
 
 def does_the_eighth_stand_out() -> bool:
-    """Return whether XML's eighth repetition takes twice as long as the one before it."""
-    return all(times[7] > 2 * times[6] for times in warm_up.load_blocks(1, "xml"))
+    """Return whether the first format's eighth repetition is twice the one before."""
+    begun = [*warm_up.load_blocks(1, "xml")[::2], *warm_up.load_blocks(1, "json")[1::2]]
+    return all(times[7] > 2 * times[6] for times in begun)
+
+
+def count_processes() -> int:
+    return len(warm_up.load_blocks(1, "xml"))
+
+
+def load_firsts(format: str) -> NDArray[np.float64]:
+    """Return the first repetition of each of lesson 2's Java processes at one book."""
+    return np.array(warm_up.load_blocks(1, format))[:, 0]
 
 
 def count_faster_firsts() -> int:
     """Return in how many Java processes XML's first repetition is faster than JSON's."""
-    json, xml = (np.array(warm_up.load_blocks(1, name))[:, 0] for name in ("json", "xml"))
-    return int((xml < json).sum())
+    return int((load_firsts("xml") < load_firsts("json")).sum())
+
+
+def compute_first_ratio(begun_by: str) -> float:
+    """Return XML / JSON of the first repetitions, in the processes that a format begins."""
+    which = slice(0, None, 2) if begun_by == "xml" else slice(1, None, 2)
+    return float(stats.gmean(load_firsts("xml")[which]) / stats.gmean(load_firsts("json")[which]))
+
+
+def does_it_cost_to_go_first() -> bool:
+    """Return whether a format's first repetition takes longer in the processes that it begins.
+
+    The processes of a block are neighbours: XML begins the one, JSON the next.
+    """
+    xml, json = load_firsts("xml"), load_firsts("json")
+    return bool((xml[::2] > xml[1::2]).all() and (json[::2] < json[1::2]).all())
 
 
 def do_times_still_fall() -> bool:
@@ -371,27 +395,25 @@ def count_design_days() -> tuple[int, int]:
     )
 
 
-def load_update() -> effects.Pairs:
-    """Return the blocks of case E."""
-    return effects.load_driver_pairs(
-        "driver",
-        ("mongoengine", "pymongo"),
-        n=1_000,
-        operation="update",
-        arm="a",
-        language="python",
-    )
+def count_days_of_e() -> tuple[int, str]:
+    """Return how many blocks case E has, and of how many days."""
+    days = effects.load_one_book()[2]
+    return len(days), word(len(np.unique(days)))
 
 
-def count_largest_day() -> tuple[int, int]:
-    """Return how many blocks of case E are of one day, and how many there are."""
-    days = load_update()[2]
-    return int(np.unique(days, return_counts=True)[1].max()), len(days)
+def is_a_draw_of_days_narrower() -> bool:
+    """Return whether draws of whole days vary less than draws of blocks, in lesson 5's star."""
+    xml, json, days = effects.load_java_books()
+    logs = np.log(xml) - np.log(json)
+    random = np.random.default_rng(1)
+    of_blocks = [random.choice(logs, len(logs)).mean() for _ in range(2_000)]
+    of_days = [logs[days == day].mean() for day in np.unique(days)]
+    return bool(np.ptp(of_days) < np.ptp(np.quantile(of_blocks, [0.005, 0.995])))
 
 
 def compute_independent_interval() -> tuple[float, float]:
     """Return the ends of case E's interval if its blocks were independent."""
-    a, b, _ = load_update()
+    a, b, _ = effects.load_one_book()
     test = stats.ttest_1samp(np.log(a) - np.log(b), 0)
     low, high = np.exp(test.confidence_interval(CONFIDENCE))
     return float(low), float(high)

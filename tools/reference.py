@@ -23,9 +23,14 @@ import pandas as pd
 import yaml
 
 from benchbook import grid, paths
-from benchbook.analysis.block_means import compute_block_means, load_block_means
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.runs import ABOUT_FILE, MEANS_FILE, REPETITIONS_FILE, Analysis
+from benchbook.analysis.runs import (
+    ABOUT_FILE,
+    MEANS_FILE,
+    REPETITIONS_FILE,
+    Analysis,
+    load_reference_means,
+)
 from benchbook.analysis.verdicts import VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.grid.cells import list_judged_results
 from benchbook.plots import claim_lines
@@ -52,10 +57,10 @@ _TEMPLATES: Final = load_templates(Path(__file__).parent)
 def keep_results(profile: str) -> None:
     """Replace the reference run's repetitions and block means by the results of a profile."""
     keys = list_judged_results(grid.make_plan(SLUGS, profile, everywhere=True).cells, own="")
-    means, folder = load_block_means(keys), paths.reference()
+    folder = paths.reference()
     folder.mkdir(parents=True, exist_ok=True)
-    write_run(folder, keys, means)
-    _describe_run(compute_block_means(means), profile)
+    write_run(folder, keys)
+    _describe_run(load_reference_means(), profile)
 
 
 def _describe_run(means: pd.DataFrame, profile: str) -> None:

@@ -5,7 +5,12 @@ import re
 import pandas as pd
 import pytest
 
-from benchbook.analysis.published import find_published_number, load_published_numbers
+from benchbook.analysis.published import (
+    find_published_number,
+    format_level,
+    load_published_numbers,
+)
+from benchbook.files.yaml_file import read_scalar
 from benchbook.papers.exhibits import load_citation
 from benchbook.papers.findings import load_checks
 from benchbook.studies.catalogue import SLUGS
@@ -25,6 +30,11 @@ def test_more_than_330_numbers_of_all_five_papers(table):
 def test_a_study_that_does_not_exist_is_refused_by_name():
     with pytest.raises(ValueError, match="no study 'bookshop'"):
         load_published_numbers("bookshop")
+
+
+@pytest.mark.parametrize("level", [None, True, False, 1000, 0.5, "loopback"])
+def test_a_level_in_words_is_read_as_the_same_level(level):
+    assert read_scalar(format_level(level), "--where") == level
 
 
 def test_each_number_is_there_once(table):

@@ -521,7 +521,7 @@ WRONG = [
     (
         lambda: effects.check_4(lambda sd, margin, blocks: plan_days(sd, margin - 1, blocks)),
         "compare it with log(margin), not with margin - 1",
-        2,
+        1,
     ),
     (
         lambda: effects.check_4(

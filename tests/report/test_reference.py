@@ -419,7 +419,7 @@ def test_repetitions_and_block_means_are_kept_with_their_machine_days(nothing_ra
     for (cell_id, block), values in rows.groupby(["cell_id", "block"]):
         write_cell({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
     stored = load_block_means()
-    write_run(nothing_ran, {*rows["cell_id"]}, stored)
+    write_run(nothing_ran, {*rows["cell_id"]})
     pd.testing.assert_frame_equal(
         load_reference_means(nothing_ran)[stored.columns].iloc[: len(stored)],
         stored,

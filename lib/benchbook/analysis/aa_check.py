@@ -45,40 +45,35 @@ def compare_arms(means: pd.DataFrame) -> list[Comparison]:
     """
     rows: list[Comparison] = []
     for slug, study in split_by_study(select_aa_cells(means)).items():
-        if slug in SLUGS:
-            rows += _compare_study(study)
+        if slug not in SLUGS:
+            continue
+        for (language, kind), pairs in _pair_arms(study).items():
+            sides = {name: [arms[name] for arms in pairs] for name in ("a", "b")}
+            terms = {name: _average_quantities(parts) for name, parts in sides.items()}
+            numbers = compare_means(((1, "b"), (-1, "a")), terms, study.machine_days)
+            numbers |= {"unit": "", "mean_a": nan, "mean_b": nan}
+            rows.append(
+                Comparison(
+                    study=slug,
+                    name="A/A",
+                    language=language,
+                    operation="",
+                    role="",
+                    metric=kind,
+                    a="arm b",
+                    b="arm a",
+                    label=f"{len(pairs)} quantities",
+                    settings={},
+                    n=None,
+                    **numbers,
+                )
+            )
     return rows
 
 
 def select_differing(checks: list[Comparison]) -> list[Comparison]:
     """Return the checks whose interval excludes 1."""
     return [check for check in checks if check.low > 1 or check.high < 1]
-
-
-def _compare_study(study: StudyMeans) -> list[Comparison]:
-    """Return the checks of a study, by language and kind."""
-    rows = []
-    for (language, kind), pairs in _pair_arms(study).items():
-        terms = {name: _average_quantities([arms[name] for arms in pairs]) for name in ("a", "b")}
-        numbers = compare_means(((1, "b"), (-1, "a")), terms, study.machine_days)
-        numbers |= {"unit": "", "mean_a": nan, "mean_b": nan}
-        rows.append(
-            Comparison(
-                study=study.study,
-                name="A/A",
-                language=language,
-                operation="",
-                role="",
-                metric=kind,
-                a="arm b",
-                b="arm a",
-                label=f"{len(pairs)} quantities",
-                settings={},
-                n=None,
-                **numbers,
-            )
-        )
-    return rows
 
 
 def _pair_arms(study: StudyMeans) -> dict[tuple[str, str], list[dict[str, BlockMeans]]]:

@@ -128,11 +128,11 @@ def find_shared_blocks(terms: Iterable[BlockMeans]) -> NDArray[np.int64]:
 def find_common_settings(terms: Iterable[BlockMeans]) -> CellSettings:
     """Return the settings that all terms have in common."""
     first, *others = (means.settings for means in terms)
-    return {
-        name: level
-        for name, level in first.items()
-        if all(other.get(name) == level for other in others)
-    }
+    common = {}
+    for name, level in first.items():
+        if all(other.get(name) == level for other in others):
+            common[name] = level
+    return common
 
 
 def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
@@ -312,23 +312,15 @@ def _average(
             turns = _TURN_SQL if "turn" in schema.names else _NO_TURN_SQL
             query = _SQL.format(source="in_memory", first=first, turns=turns)
             units = connection.sql(query).to_arrow_table()
-    means = read_texts_by_reference(_type_texts(units, schema))
+    # DuckDB reads texts as bytes where a damaged footer calls them so; Arrow, which verified the
+    # values, does not.
+    typed = units.schema
+    for number, name in enumerate(units.column_names):
+        if name in schema.names and schema.field(name).type == pa.string():
+            typed = typed.set(number, pa.field(name, pa.string()))
+    means = read_texts_by_reference(units.cast(typed))
     means["value"] = means["at_least"].mask(means["timed_out"])
     return means.sort_values(["study", *MEAN_KEYS], ignore_index=True)
-
-
-def _type_texts(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the texts that a schema names as texts.
-
-    DuckDB reads them as bytes where a damaged footer calls them so; Arrow, which verified the
-    values, does not.
-    """
-    texts = {field.name for field in schema if field.type == pa.string()}
-    fields = [
-        pa.field(field.name, pa.string()) if field.name in texts else field
-        for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
 
 
 def read_texts_by_reference(table: pa.Table) -> pd.DataFrame:

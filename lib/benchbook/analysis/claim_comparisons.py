@@ -154,7 +154,11 @@ def _compare_claim(
             difference=claim.quantity.metric in SIGNED_METRICS,
         )
         row = replace(row, **numbers)
-        row = replace(row, margin=_compute_margin(claim, row))
+        # The smallest difference that matters: a ratio, or a share of the larger mean.
+        margin = claim.margin
+        if row.kind == "difference":
+            margin = (margin - 1) * max(abs(row.mean_a), abs(row.mean_b))
+        row = replace(row, margin=margin)
 
         # The outcome: a fact has none, and an objection comes before the numbers.
         if claim.fact:
@@ -168,13 +172,6 @@ def _compare_claim(
             yield replace(row, stands="not comparable", reason=objection)
         else:
             yield replace(row, stands=judge_comparison(row))
-
-
-def _compute_margin(claim: MeasuredClaim, row: Comparison) -> float:
-    """Return the smallest difference that matters: a ratio, or a share of the larger mean."""
-    if row.kind == "ratio":
-        return claim.margin
-    return (claim.margin - 1) * max(abs(row.mean_a), abs(row.mean_b))
 
 
 def _find_small_change(row: Comparison) -> str:
@@ -210,15 +207,13 @@ def find_objection(
             # The same cells, with another quantity.
             wanted = compared.wanted[name]
             ran = {key: term.settings.get(key, level) for key, level in wanted.items()}
-            value = _measure_bound(reason.unless, study, language, ran)
-            if not value < reason.unless.below:
-                return f"{reason.why} ({_describe_bound(reason.unless, value)}); {reason.remedy}"
+            bound = reason.unless
+            value = _measure_bound(bound, study, language, ran)
+            if not value < bound.below:
+                measured = "was not stored" if isnan(value) else f"was {value:.0f}"
+                which = f"{bound.metric} of the {bound.role} {measured}"
+                return f"{reason.why} ({which}; below {bound.below:g} counts); {reason.remedy}"
     return ""
-
-
-def _describe_bound(bound: Bound, value: float) -> str:
-    measured = "was not stored" if isnan(value) else f"was {value:.0f}"
-    return f"{bound.metric} of the {bound.role} {measured}; below {bound.below:g} counts"
 
 
 def _measure_bound(bound: Bound, study: StudyMeans, language: str, settings: Settings) -> float:

@@ -227,9 +227,10 @@ def _select_claims(
     where: str, patterns: Iterable[str], claims: Mapping[str, Claim]
 ) -> Iterable[AnyMeasuredClaim]:
     """Yield the measured claims that patterns of ids select; each pattern selects some."""
-    measured = {
-        name: claim for name, claim in claims.items() if not isinstance(claim, UnmeasuredClaim)
-    }
+    measured: dict[str, AnyMeasuredClaim] = {}
+    for name, claim in claims.items():
+        if not isinstance(claim, UnmeasuredClaim):
+            measured[name] = claim
     for pattern in patterns:
         names = match_names(measured, pattern)
         if not names:

@@ -129,7 +129,7 @@ class PublishedRatio:
 
 
 def compute_published_ratio(
-    study: str, terms: Terms, keys: Mapping[str, PublishedKey], divisor: float = 1.0
+    study: str, terms: Terms, keys: Mapping[str, PublishedKey]
 ) -> PublishedRatio:
     """Return the ratio of printed numbers, with its bounds by their rounding.
 
@@ -141,8 +141,6 @@ def compute_published_ratio(
         Which terms multiply and which divide.
     keys
         Where each term is printed, by its name. Without one of them there is no ratio.
-    divisor
-        A further divisor of the ratio.
     """
     signed = []
     for sign, name in terms:
@@ -154,7 +152,7 @@ def compute_published_ratio(
     def divide(end: int) -> float:
         """Return the ratio with all numbers at one end of their rounding: -1, 0 or 1."""
         factors = [(one.value + sign * end * one.rounding) ** sign for sign, one in signed]
-        return prod(factors) / divisor
+        return prod(factors)
 
     sources = dict.fromkeys(number.source for _, number in signed)
     return PublishedRatio(divide(0), divide(-1), divide(1), " / ".join(sources))
@@ -175,6 +173,8 @@ def fill_key(key: PublishedKey, called: LevelNames, settings: CellSettings) -> P
     return source, row, column
 
 
-def format_level(level: bool | int | float | str) -> str:
-    """Return a level in the form of YAML: ``true``."""
+def format_level(level: bool | int | float | str | None) -> str:
+    """Return a level in the form of YAML: ``true``, ``null``."""
+    if level is None:
+        return "null"
     return str(level).lower() if isinstance(level, bool) else str(level)

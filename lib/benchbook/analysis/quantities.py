@@ -4,7 +4,6 @@ Begin with `DERIVED`. `list_quantities` has all quantities of a study, `derive_q
 those that are derived.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
@@ -119,16 +118,14 @@ of them, all the time.
 """
 
 
-def derive_quantities(
-    means: pd.DataFrame, quantities: Iterable[DerivedQuantity] = DERIVED
-) -> pd.DataFrame:
+def derive_quantities(means: pd.DataFrame) -> pd.DataFrame:
     """Return the derived quantities of some block means, with the same columns.
 
     A quotient is that of the block's means. It is timed out where a part is. Where that part is the
     divisor, its lower bound ``at_least`` is unknown.
     """
     stored_metrics = {*means["metric"]}
-    quantities = [one for one in quantities if one.stored_metrics <= stored_metrics]
+    quantities = [one for one in DERIVED if one.stored_metrics <= stored_metrics]
     if not quantities:
         return means[:0]
     # All that one cell measured of one operation in one block.

@@ -189,11 +189,13 @@ class Run:
         """
         chosen = map_operations(identities)
         if means_hash is None:
+            # Of parts that can be pickled: figures are drawn by several processes.
             finished = list_finished_files(chosen)
             cache = JudgedTables(name, partial(hash_results, finished, chosen))
             analysis = Analysis(partial(average_files, finished), cache=cache)
             return cls(name, analysis, partial(_map_files, finished), chosen)
 
+        # Without the list of all results, which takes longer than to read what is kept.
         def compute_means() -> pd.DataFrame:
             return compute_block_means(average_files(list_finished_files(chosen)))
 

@@ -29,7 +29,6 @@ class Steadiness:
     # ``no steady state``: the last level begins after the first half.
     shape: Shape
     start: int | None  # the first repetition of the steady state; None if there is none
-    changes: tuple[int, ...] = ()  # the first repetition after each change of level
     reason: str = ""  # why the shape is unknown
 
 
@@ -71,11 +70,11 @@ def find_steady_state(values: ArrayLike) -> Steadiness:
 
     # Its shape: by where it begins, and by the level before it.
     if starts[last] > array.size / 2:
-        return Steadiness("no steady state", None, tuple(starts[1:]))
+        return Steadiness("no steady state", None)
     if not last:
-        return Steadiness("flat", 0, tuple(starts[1:]))
+        return Steadiness("flat", 0)
     shape: Shape = "cold start" if levels[last - 1] > levels[-1] else "slows down"
-    return Steadiness(shape, starts[last], tuple(starts[1:]))
+    return Steadiness(shape, starts[last])
 
 
 def _find_levels(logs: NDArray[np.float64]) -> list[int]:

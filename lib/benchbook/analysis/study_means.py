@@ -200,11 +200,10 @@ class StudyMeans:
         """
         # The configurations that have each of the settings.
         operations, roles, metrics = (list_levels(wanted[name]) for name in QUANTITY_COLUMNS)
-        ran: dict[str, set[int]] = {
-            name: {*self._rank_levels(language, name, list_levels(setting))}
-            for name, setting in wanted.items()
-            if name not in QUANTITY_COLUMNS
-        }
+        ran: dict[str, set[int]] = {}
+        for name, setting in wanted.items():
+            if name not in QUANTITY_COLUMNS:
+                ran[name] = {*self._rank_levels(language, name, list_levels(setting))}
         for name in ("operation", "metric"):
             ran[name] = set()
         for number, operation, role, metric in self._rows.slices:

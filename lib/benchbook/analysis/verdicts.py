@@ -191,11 +191,10 @@ def list_not_testable(claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     pandas.DataFrame
         ``id, study, says, where`` and ``why``.
     """
-    rows = [
-        (claim.id, claim.study, claim.says, claim.where, claim.not_testable)
-        for claim in (claim_files.load_claims() if claims is None else claims)
-        if isinstance(claim, UnmeasuredClaim) and claim.not_testable
-    ]
+    rows = []
+    for claim in claim_files.load_claims() if claims is None else claims:
+        if isinstance(claim, UnmeasuredClaim) and claim.not_testable:
+            rows.append((claim.id, claim.study, claim.says, claim.where, claim.not_testable))
     return pd.DataFrame(rows, columns=["id", "study", "says", "where", "why"])
 
 

@@ -180,10 +180,9 @@ def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedC
 
 def _to_json_row(judged: JudgedClaims, verdict: ClaimVerdict) -> dict[str, object]:
     """Return a claim's verdict for JSON, with all its comparisons."""
-    about = {
-        "for" if name == "for_" else name: output.to_json_value(value)
-        for name, value in vars(verdict).items()
-    }
+    # Without the underscore of ``for_``.
+    fields = vars(verdict).items()
+    about = {name.rstrip("_"): output.to_json_value(value) for name, value in fields}
     comparisons = []
     for row in judged.list_comparisons(verdict.id, verdict.language):
         values = {name: output.to_json_value(getattr(row, name)) for name in COMPARISON_FIELDS}

@@ -98,9 +98,11 @@ def _describe_change(old: Mapping[str, str], new: Mapping[str, str]) -> list[str
         if row["kind"] == "ratio":
             ratios.append(format_number(float(row["estimate"] or "nan")))
     described = {"comparisons": counts, "ratio": ratios, "measured": blocks}
-    return [
-        f"{name}: {' -> '.join(texts)}" for name, texts in described.items() if len({*texts}) == 2
-    ]
+    changes = []
+    for name, texts in described.items():
+        if len({*texts}) == 2:
+            changes.append(f"{name}: {' -> '.join(texts)}")
+    return changes
 
 
 def _select_changes(changes: Iterable[dict[str, str]], claim: str) -> list[dict[str, str]]:

@@ -178,7 +178,9 @@ def explore_results(options: argparse.Namespace) -> int:
     Raises `benchbook.cli.command.UsageError` when nothing ran here and there is no reference
     run.
     """
-    opens = not options.no_open and _has_display()
+    # Whether a browser can open a window here, or the user has named one.
+    is_named = any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    opens = not options.no_open and (is_named or sys.platform in ("darwin", "win32"))
     if options.file:
         _print_step("reading the file ...")
         return ask_about_file(
@@ -236,9 +238,3 @@ def _show_page(path: Path, opens: bool) -> None:
         threading.Thread(
             target=webbrowser.open, args=[path.resolve().as_uri()], daemon=True
         ).start()
-
-
-def _has_display() -> bool:
-    """Return whether a browser can open a window here, or the user has named one."""
-    named = any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
-    return named or sys.platform in ("darwin", "win32")

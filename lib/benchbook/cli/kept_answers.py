@@ -237,7 +237,9 @@ def hash_inputs(arguments: Sequence[str]) -> str:
     folders = [Path(paths.__file__).parent, paths.harness(""), paths.grids(), paths.reference()]
     folders += [paths.claims(), paths.findings(), paths.published_numbers()]
     for folder in (*folders, paths.released_verdicts()):
-        files += _list_sources(folder)
+        for parent, names, found in os.walk(folder):
+            names[:] = {*names} - GENERATED_FOLDERS
+            files += [Path(parent, name) for name in found]
 
     # The results here and in folders that the arguments name.
     for folder in (paths.results(), *_list_paths(arguments)):
@@ -276,13 +278,6 @@ def _list_paths(arguments: Sequence[str]) -> list[Path]:
     """Return the arguments, and the values of options, that are paths of something."""
     named = [Path(argument.rpartition("=")[2]) for argument in arguments]
     return [path for path in named if stamp_file(path)]
-
-
-def _list_sources(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder, at any depth, without generated ones."""
-    for parent, names, files in os.walk(folder):
-        names[:] = {*names} - GENERATED_FOLDERS
-        yield from (Path(parent, file) for file in files)
 
 
 def stamp_file(path: Path) -> Stamp:

@@ -48,8 +48,12 @@ def write_report(options: argparse.Namespace) -> int:
 
     Raises `benchbook.cli.command.NoResultsError` when no cell of the profile ran.
     """
-    if options.artefact:
-        _check_artefact(options.artefact)
+    folder = options.artefact
+    if folder and folder.exists() and not (folder / artefact.APPENDIX).is_file():
+        # A new folder may exist, but it has no files.
+        is_new = folder.is_dir() and not any(folder.iterdir())
+        if not is_new:
+            raise UsageError(f"--artefact: {folder} is not empty: name a new folder")
     if options.reference:
         selection.load_reference()
         return build_named_report(paths.REFERENCE, options.artefact)
@@ -86,15 +90,6 @@ def build_named_report(name: str, folder: Path | None = None) -> int:
         return FAILED
     print(folder / artefact.APPENDIX if folder else page)
     return DONE
-
-
-def _check_artefact(folder: Path) -> None:
-    """Raise `benchbook.cli.command.UsageError` when a folder has files of something else."""
-    is_other = folder.exists() and not folder.is_dir()
-    if folder.is_dir() and any(folder.iterdir()):
-        is_other = not (folder / artefact.APPENDIX).is_file()
-    if is_other:
-        raise UsageError(f"--artefact: {folder} is not empty: name a new folder")
 
 
 @contextmanager

@@ -59,7 +59,10 @@ def check_servers(product: str, address: str | None) -> int:
         The address of a server, or the variable that has it; None: those in the product's own
         variables, else servers that are started here.
     """
-    _require_suite()
+    if not (paths.code_folder() / SUITE[0]).is_file():
+        raise UsageError("the contract suite is not in the wheel: run this in a clone")
+    if importlib.util.find_spec("pytest") is None:
+        raise UsageError("the contract suite needs pytest: type BENCHBOOK_TESTS=1 make setup")
     # A damaged file is refused before the suite runs.
     load_checks()
     if address is not None:
@@ -93,14 +96,6 @@ def check_servers(product: str, address: str | None) -> int:
         else:
             print(f"  {what}: checked; its cells are judged like all others")
     return FAILED if any(check.failed for check in checks) else DONE
-
-
-def _require_suite() -> None:
-    """Raise `UsageError` without the suite or what it needs."""
-    if not (paths.code_folder() / SUITE[0]).is_file():
-        raise UsageError("the contract suite is not in the wheel: run this in a clone")
-    if importlib.util.find_spec("pytest") is None:
-        raise UsageError("the contract suite needs pytest: type BENCHBOOK_TESTS=1 make setup")
 
 
 def _check_deployment(deployment: Deployment) -> ServerCheck:

@@ -38,7 +38,10 @@ def raise_on_stop_signals() -> Iterator[None]:
         nonlocal last_s
         before_s, last_s = last_s, time.monotonic()
         received.append(number)
-        _discard_output_of_closed(terminals)
+        # What is printed to a terminal that has closed would be an error.
+        for stream in terminals:
+            if not os.isatty(stream):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         # A second one would interrupt the removal of temporary files.
         if last_s - before_s >= REPEAT_S:
             raise StoppedError(number)
@@ -67,10 +70,3 @@ def raise_on_stop_signals() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _discard_output_of_closed(terminals: list[int]) -> None:
-    """Discard what is printed to terminals that have closed, which would be an error."""
-    for stream in terminals:
-        if not os.isatty(stream):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

@@ -128,7 +128,11 @@ class Dispatch:
                 self._measure_blocks(raise_interrupt)
             finally:
                 self._stop()
-                self._reopen_finished()
+                # A host measures a whole block, also one of which another host had measured a part:
+                # a cell that was done before and is measured anew counts once.
+                for place, cell in enumerate(self.plan):
+                    if (cell.combination, cell.block) in self._summary.finished:
+                        self.plan[place] = replace(cell, state="todo")
 
     def _measure_blocks(self, raise_interrupt: Callable[[], None]) -> None:
         """Join new hosts, send blocks and collect them until all are done."""
@@ -151,15 +155,6 @@ class Dispatch:
             time.sleep(_POLL_S)
             self._collect()
             raise_interrupt()
-
-    def _reopen_finished(self) -> None:
-        """Keep a cell that was done before and is measured anew from counting twice.
-
-        A host measures a whole block, also one of which another host had measured a part.
-        """
-        for place, cell in enumerate(self.plan):
-            if (cell.combination, cell.block) in self._summary.finished:
-                self.plan[place] = replace(cell, state="todo")
 
     def _is_finished(self) -> bool:
         """Return whether there are hosts, and every block that they could measure is done."""

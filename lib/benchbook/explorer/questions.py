@@ -93,7 +93,12 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     """Return every answer about some pairs of levels, in the order of their options."""
     rows = _list_comparable(measured, pairs)
     both_ways = _pair_levels(pairs, [row.by_level for row in rows])
-    factors = _list_varying_factors(pairs, [row.settings for row in rows])
+    # The factors in which some settings differ, those that the paper shows first.
+    known = set[str]().union(*(row.settings for row in rows))
+    factors = []
+    for name in dict.fromkeys([*pairs.shown, *sorted(known)]):
+        if _is_factor(name) and len({str(row.settings.get(name)) for row in rows}) > 1:
+            factors.append(name)
 
     # The controls.
     quantities = list(dict.fromkeys(row.quantity for row in rows))
@@ -266,14 +271,6 @@ def _rank_level(level: str) -> tuple[float, str]:
         return float(level), ""
     except ValueError:
         return float("inf"), level
-
-
-def _list_varying_factors(pairs: PaperComparisons, settings: Sequence[CellSettings]) -> list[str]:
-    """Return the factors in which some settings differ, those that the paper shows first."""
-    present = {name for name in set().union(*settings) if _is_factor(name)}
-    shown = [name for name in pairs.shown if name in present]
-    ordered = dict.fromkeys([*shown, *sorted(present)])
-    return [name for name in ordered if len({str(common.get(name)) for common in settings}) > 1]
 
 
 def _is_factor(name: str) -> bool:

@@ -315,12 +315,13 @@ def _summarise(operation: str, rows: Sequence[Comparison], bars: Sequence[Bar]) 
 def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
     """Return the blocks that would decide all comparisons with the fastest level, if any."""
     blocks = min(row.blocks for row in rows)
-    states = [classify_level(row) for row in rows]
-    if "too few blocks" in states:
-        return Need(blocks=MIN_BLOCKS - blocks, interval=True)
-    needs = [
-        estimate_need(row) for row, state in zip(rows, states, strict=True) if state == "undecided"
-    ]
+    needs = []
+    for row in rows:
+        state = classify_level(row)
+        if state == "too few blocks":
+            return Need(blocks=MIN_BLOCKS - blocks, interval=True)
+        if state == "undecided":
+            needs.append(estimate_need(row))
 
     def rank(need: Need) -> tuple[bool, bool, int, int]:
         """Return a key that is larger for what is harder to get."""
@@ -332,7 +333,15 @@ def find_hardest_need(rows: Sequence[Comparison]) -> Need | None:
 
 def _compare_sizes(request: Request) -> list[OperationAnswer]:
     """Return how many bytes each format's document has, plain and packed; sizes are exact."""
-    documents = _encode_documents(request)
+    # The document of each format, as the cells of the request write it.
+    parameters = bookstore.Parameters.model_validate(request.settings)
+    document = bookstore.build_object(parameters)
+    records = document.build()
+    documents: dict[str, bytes] = {}
+    for name in parameters.codecs():
+        codec = codecs.load_codec(name)
+        documents[codec.format] = document.encoder(codec)(records)
+
     answers = []
     for packing, pack in _PACKINGS.items():
         sizes = {name: float(len(pack(data))) for name, data in documents.items()}
@@ -350,18 +359,6 @@ def _compare_sizes(request: Request) -> list[OperationAnswer]:
         operation = f"size, {packing}" if packing else "size"
         answers.append(OperationAnswer(operation, "", sentence, "", 0, bars, ""))
     return answers
-
-
-def _encode_documents(request: Request) -> dict[str, bytes]:
-    """Return the document of each format, as the cells of a request write it."""
-    parameters = bookstore.Parameters.model_validate(request.settings)
-    document = bookstore.build_object(parameters)
-    records = document.build()
-    documents: dict[str, bytes] = {}
-    for name in parameters.codecs():
-        codec = codecs.load_codec(name)
-        documents[codec.format] = document.encoder(codec)(records)
-    return documents
 
 
 def _list_not_tried(

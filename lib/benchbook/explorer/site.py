@@ -183,9 +183,10 @@ def _choose_controls(row: Comparison) -> dict[str, str]:
     """Return the options of the page's controls that are nearest to a claim's comparison."""
     if isnan(row.estimate):
         return {}
-    settings = {
-        name: encode_option(level) for name, level in row.settings.items() if level is not None
-    }
+    settings = {}
+    for name, level in row.settings.items():
+        if level is not None:
+            settings[name] = encode_option(level)
     return settings | {
         "a": row.a,
         "b": row.b,

@@ -110,11 +110,16 @@ def write_csv(replies: Sequence[Reply]) -> str:
     for reply in replies:
         for answer in reply.answers:
             for bar in answer.bars:
-                row: list[object] = [reply.question.text, answer.label, answer.operation, bar.level]
-                row += [f"{bar.value:.6g}", bar.unit]
-                row += [
-                    "" if isnan(end) else f"{end:.6g}" for end in (bar.ratio, bar.low, bar.high)
+                row: list[object] = [
+                    reply.question.text,
+                    answer.label,
+                    answer.operation,
+                    bar.level,
+                    f"{bar.value:.6g}",
+                    bar.unit,
                 ]
+                for end in (bar.ratio, bar.low, bar.high):
+                    row.append("" if isnan(end) else f"{end:.6g}")
                 row += [bar.blocks, bar.machine_days, bar.noisy, bar.state]
                 rows.append(row)
     return format_csv(pd.DataFrame(rows, columns=_CSV_COLUMNS))

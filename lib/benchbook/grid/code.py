@@ -52,9 +52,10 @@ def read_notebook_code(path: Path) -> list[str]:
     try:
         cells = json.loads(content)["cells"]
         parameter_cells = [cell for cell in cells if "parameters" in _list_tags(cell)]
-        measuring = [
-            cell for cell in cells if cell["cell_type"] == "code" and "draw" not in _list_tags(cell)
-        ]
+        measuring = []
+        for cell in cells:
+            if cell["cell_type"] == "code" and "draw" not in _list_tags(cell):
+                measuring.append(cell)
         sources = ["".join(cell["source"]) for cell in measuring]
         # Papermill inserts a cell's parameters after this one. Without it, the notebook's defaults
         # would be measured.

@@ -166,10 +166,8 @@ def read_versions(study: str, parameters: CellParameters) -> dict[str, int | str
 def read_version(unit: str) -> int | str:
     """Return a unit's version; if its code is not as committed, the digest of its code."""
     code = digest_unit(unit)
-    committed = read_committed().get(unit)
-    if committed is None:
-        return code
-    version, committed_code = committed
+    # A plug-in's unit has only its code.
+    version, committed_code = read_committed().get(unit, (code, code))
     return version if committed_code == code else code
 
 

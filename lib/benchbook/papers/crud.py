@@ -69,7 +69,25 @@ def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[
 
     There is a panel for each number of records, of the paper or of a grid.
     """
-    rows, notes = _choose_rows(analysis, *TIME_TABLES[source])
+    # The rows of the operation and topology at the paper's levels.
+    operation, topology = TIME_TABLES[source]
+    rows = select_rows(
+        get_measured_table(analysis, "crud"),
+        operation=operation,
+        topology=(topology, "none"),
+        role="client",
+    )
+    if operation == "delete" and "delete" in rows:
+        # Before there was a choice, one statement deleted all.
+        rows = rows.assign(delete=rows["delete"].fillna("all"))
+    rows, notes = choose_levels(rows, PAPER_LEVELS)
+    if operation == "delete" and rows.get("delete", pd.Series()).eq("all").any():
+        note = (
+            "here one statement deletes all; the paper's times fit one call per comment, "
+            "which claims read"
+        )
+        notes = [note, *notes]
+
     # On a single node an operation has ended with its client's: see `block_means`.
     printed = select_printed(analysis, "crud", source)
     printed_sizes = printed["column"].astype(int)
@@ -89,29 +107,6 @@ def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[
     sizes = [_SIZE.format(n) for n in sorted({*printed_sizes, *rows["n"].astype(int)})]
     panels = [size for size in sizes if size in set(points["panel"])]
     return points, panels, notes
-
-
-def _choose_rows(
-    analysis: Analysis, operation: str, topology: str
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of an operation and topology at the paper's levels, and notes."""
-    rows = select_rows(
-        get_measured_table(analysis, "crud"),
-        operation=operation,
-        topology=(topology, "none"),
-        role="client",
-    )
-    if operation == "delete" and "delete" in rows:
-        # Before there was a choice, one statement deleted all.
-        rows = rows.assign(delete=rows["delete"].fillna("all"))
-    rows, notes = choose_levels(rows, PAPER_LEVELS)
-    if operation == "delete" and rows.get("delete", pd.Series()).eq("all").any():
-        note = (
-            "here one statement deletes all; the paper's times fit one call per comment, "
-            "which claims read"
-        )
-        notes = [note, *notes]
-    return rows, notes
 
 
 def _name_printed(rows: pd.DataFrame) -> "pd.Series[str]":

@@ -98,8 +98,11 @@ def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
         "the paper does not say which node it shows",
     ]
     quantity = f"{name_metric(figure.metric)}, {figure.unit}"
-    order = _order_rows(points, {*printed["row"], *databases})
-    drawing = Dots(quantity, order, log=figure.log)
+    # Of each database the published row, then its nodes; those that have points.
+    suffixes = (PUBLISHED_SUFFIX, ", primary", ", replica")
+    ordered = map("".join, product(sort_databases({*printed["row"], *databases}), suffixes))
+    with_points = {*points["level"]}
+    drawing = Dots(quantity, [row for row in ordered if row in with_points], log=figure.log)
     claims = f"replication.{figure.name}."
     compared = filter(lambda row: row.name.startswith(claims), analysis.comparisons)
     of_metric = f"{name_metric(figure.metric)} than XML"
@@ -142,11 +145,9 @@ def select_as_judged(
         for name, of_network in rows.groupby("network"):
             ran[str(name)] = sorted({int(n) for n in of_network["n"]})
             of_paper[str(name)] = [n for n in ran[str(name)] if n in N]
-        # The network in which most of the paper's numbers ran.
-        most = max(len(numbers) for numbers in of_paper.values())
-        network = next(
-            name for name in (*claimed, *ran) if name in ran and len(of_paper[name]) == most
-        )
+        # The network in which most of the paper's numbers ran, the claimed ones first.
+        candidates = [name for name in (*claimed, *ran) if name in ran]
+        network = max(candidates, key=lambda name: len(of_paper[name]))
         numbers = of_paper[network] or ran[network]
         kept.append(select_rows(rows, network=network, n=numbers))
         databases.setdefault((network, *numbers), []).append(name_database(str(database)))
@@ -177,14 +178,6 @@ def list_numbers(numbers: Sequence[int]) -> str:
     if [*numbers] == [*N]:
         return f"{N[0]:,} to {N[-1]:,}"
     return ", ".join(f"{n:,}" for n in numbers)
-
-
-def _order_rows(points: pd.DataFrame, databases: set[str]) -> list[str]:
-    """Return the rows that have points: of each database the published one, then its nodes."""
-    levels = set(points["level"])
-    suffixes = (PUBLISHED_SUFFIX, ", primary", ", replica")
-    rows = map("".join, product(sort_databases(databases), suffixes))
-    return [row for row in rows if row in levels]
 
 
 SERIES_STYLES: Final = {

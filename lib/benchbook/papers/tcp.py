@@ -264,12 +264,12 @@ def set_samples(analysis: Analysis) -> Exhibit:
         printed = of_kind["printed"].map(group_digits).groupby(of_kind["row"]).agg("; ".join)
         table[f"{kind}, published"] = ["{" + printed.get(measure, "") + "}" for measure in MEASURES]
         for source, of_language in name_sources(measured).items():
-            samples = [average_sizes(of_language, measure, kind, SIZES) for measure in MEASURES]
-            texts = ["{" + "; ".join(map(format_number, sample)) + "}" for sample in samples]
-            table[f"{kind}, {source}"] = [
-                text if len(sample) else NOT_RUN
-                for text, sample in zip(texts, samples, strict=True)
-            ]
+            texts = []
+            for measure in MEASURES:
+                sample = average_sizes(of_language, measure, kind, SIZES)
+                text = "{" + "; ".join(map(format_number, sample)) + "}"
+                texts.append(text if len(sample) else NOT_RUN)
+            table[f"{kind}, {source}"] = texts
     title = "the samples of the t-tests, a value a trial (ms, %)"
     notes = [*notes, *list_misprints(rows)]
     return Exhibit(title, pd.DataFrame(table), tuple(notes), source="Table 7")

@@ -119,11 +119,11 @@ def collect_measures(
         quiet = table[~table["noisy"].fillna(False).astype(bool)]
         chosen, level_notes = choose_levels(quiet, levels)
         ran = {*chosen["format"]}
-        chosen_codecs = [
-            f"{names.FORMATS[kind]} by {names.name_level('codec', codec)}"
-            for kind, codec in MAIN_CODECS[language].items()
-            if kind in ran
-        ]
+        chosen_codecs = []
+        for kind, codec in MAIN_CODECS[language].items():
+            if kind in ran:
+                name = names.name_level("codec", codec)
+                chosen_codecs.append(f"{names.FORMATS[kind]} by {name}")
         level_notes += [", ".join(chosen_codecs)] if chosen_codecs else []
         notes[language] = [f"{language}: {note}" for note in level_notes]
 

@@ -19,7 +19,7 @@ from matplotlib.text import Text
 
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.plots import style
-from benchbook.plots.claim_lines import VERDICT_STYLES, ClaimLine, write_line
+from benchbook.plots.claim_lines import VERDICT_STYLES, write_line
 from benchbook.plots.exhibit import ClaimSheet, Exhibit
 from benchbook.plots.sheet import (
     compute_tick_gap,
@@ -100,8 +100,11 @@ def _write_rows(rows: Sequence[ClaimVerdict], layout: Layout) -> _RowTexts:
     for line in lines:
         sentence = line.says if line.divided == axis else f"{line.says}\n{line.divided}"
         sentences.append(wrap_text(sentence, width, layout.small))
-        inches = layout.width * shares[-1] - 0.15
-        numbers.append(wrap_text(_list_parts(line), inches, layout.small))
+        # Below a verdict: its counts, the ratio and the printed one, the blocks.
+        counts = line.counts.rpartition("; ")[2] if line.verdict == "mixed" else line.counts
+        ratio = "; ".join(filter(None, [line.here, line.paper, line.size]))
+        below = "\n".join(filter(None, [counts, ratio, line.measured]))
+        numbers.append(wrap_text(below, layout.width * shares[-1] - 0.15, layout.small))
 
     # A row is as high as the longest texts; the verdict has a line of its own.
     most_lines = max((sentence.count("\n") + 1 for sentence in sentences), default=2)
@@ -159,13 +162,6 @@ def _draw_row(
     ink = VERDICT_STYLES[_PALE_VERDICTS.get(row.verdict, row.verdict)].colour
     _write_text(right, 0.03, top, row.verdict, size, va="top", color=ink, fontweight="bold")
     _write_text(right, 0.03, top + line, numbers, size, va="top", color=style.FAINT)
-
-
-def _list_parts(line: ClaimLine) -> str:
-    """Return the text below a verdict: counts, the ratio and the printed one, the blocks."""
-    counts = line.counts.rpartition("; ")[2] if line.verdict == "mixed" else line.counts
-    ratio = "; ".join(filter(None, [line.here, line.paper, line.size]))
-    return "\n".join(filter(None, [counts, ratio, line.measured]))
 
 
 def _list_handles(rows: Sequence[ClaimVerdict], layout: Layout) -> list[Artist]:

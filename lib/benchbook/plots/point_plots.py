@@ -277,7 +277,10 @@ def draw_lines(exhibit: Exhibit, lines: Lines, layout: Layout) -> Figure:
             _draw_series(axes, of_series, name, layout.marks)
         _scale_x(axes, levels, lines.log[0], inches, layout)
         _scale_y(axes, in_row if lines.shared_scale else in_panel, lines, gap)
-        _draw_bounds(axes, in_panel)
+        # The range between a paper's bounds; without a lower one it begins at 0.
+        for bound in iterate_rows(in_panel[in_panel["value"].isna()]):
+            bottom = axes.get_ylim()[0] if axes.get_yscale() == "log" else 0.0
+            axes.axhspan(max(bound.low, bottom), bound.high, zorder=0.5, **style.BOUND_STYLE)
     # Labels are at the outer panels only.
     for axes in grid[-1]:
         axes.set_xlabel(lines.axes_names[0])
@@ -295,13 +298,6 @@ def _move_series_apart(
     level = points["level"].astype(float)
     moved = level * np.exp(0.045 * rank) if log else level + 0.012 * span * rank
     return points.assign(level=moved)
-
-
-def _draw_bounds(axes: Axes, points: pd.DataFrame) -> None:
-    """Draw the range between a paper's bounds; without a lower one it begins at 0."""
-    for bound in iterate_rows(points[points["value"].isna()]):
-        bottom = axes.get_ylim()[0] if axes.get_yscale() == "log" else 0.0
-        axes.axhspan(max(bound.low, bottom), bound.high, zorder=0.5, **style.BOUND_STYLE)
 
 
 def _draw_series(axes: Axes, points: pd.DataFrame, name: str, size: float) -> None:

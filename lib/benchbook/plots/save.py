@@ -124,7 +124,10 @@ def save_for_page(exhibit: Exhibit, folder: Path, name: str) -> None:
         figure = draw_exhibit(exhibit, layout)
         with style.use_style(layout), rc_context({"svg.fonttype": "none"}):
             figure.savefig(file, format="svg", metadata={"Date": None})
-        svg = shrink_svg(_name_marks(file.getvalue().decode()))
+        # Identifiers of `sheet.write_gid` become attributes, which need not be unique.
+        named = r'data-series="\1" data-source="\2" data-points="\3"'
+        drawn = re.sub(r'id="([^"|]*)\|([^"|]*)\|([^"]*)"', named, file.getvalue().decode())
+        svg = shrink_svg(drawn)
         suite_files.write_file(folder / f"{name}.{screen}.svg", svg.encode())
 
 
@@ -133,12 +136,6 @@ def fit_layout(drawing: Drawing, layout: Layout) -> Layout:
     if drawing.whole and not layout.narrow:
         return replace(layout, width=style.WHOLE_WIDTH)
     return layout
-
-
-def _name_marks(svg: str) -> str:
-    """Turn the identifiers of `sheet.write_gid` into attributes, which need not be unique."""
-    named = r'data-series="\1" data-source="\2" data-points="\3"'
-    return re.sub(r'id="([^"|]*)\|([^"|]*)\|([^"]*)"', named, svg)
 
 
 def shrink_svg(svg: str) -> str:

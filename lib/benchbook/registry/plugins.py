@@ -57,7 +57,7 @@ def find_entries(group: PluginGroup) -> dict[str, PluginEntry]:
     """Return the entries of installed packages in a group, by name, sorted."""
     entries: dict[str, PluginEntry] = {}
     for entry in sorted(metadata.entry_points(group=f"benchbook.{group}"), key=lambda e: e.name):
-        distribution = _read_distribution(entry)
+        distribution = entry.dist.name if entry.dist else entry.value
         entries[entry.name] = PluginEntry(entry.module, entry.attr or "", distribution)
     return entries
 
@@ -77,10 +77,6 @@ def list_plugins(group: PluginGroup, own: tuple[str, ...]) -> dict[str, PluginEn
         if why:
             raise InputError(entry.distribution, why)
     return entries
-
-
-def _read_distribution(entry: metadata.EntryPoint) -> str:
-    return entry.dist.name if entry.dist else entry.value
 
 
 def find_folder(package: str) -> Path:

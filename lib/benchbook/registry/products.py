@@ -76,9 +76,7 @@ def parse_name(name: str) -> DatabaseName:
 
 
 PRODUCTS: Final = tuple(
-    dict.fromkeys(
-        parse_name(name).product for name in ADAPTERS if parse_name(name).product != "none"
-    )
+    dict.fromkeys(parse_name(name).product for name in ADAPTERS if name != "noop")
 )
 """The products on which databases run."""
 

@@ -495,9 +495,16 @@ def _find_comparisons(
     profile: str, machine: Machine, testable: Sequence[Claim]
 ) -> dict[ComparisonKey, list[PlannedAnswer | NoAnswer]]:
     """Return every comparison with the cells that answer it, or why none do."""
+    # The cells of the profile, each with what is missing for it.
+    cells = []
+    for cell in choose_cells(SLUGS, profile, [], []):
+        if not cell.missing and not machine.replaces(cell.without):
+            # Of a machine that is only described: no server has a version.
+            cell = replace(cell, identity=cell.parameters.as_json())
+            cells.append((cell, machine.list_needs(cell)))
+
     # Where a claim takes the first of some levels that ran, it takes another where that cell does
     # not run: so the cells that run here are looked at first, and then all.
-    cells = _list_cells(profile, machine)
     here = [(cell, needs) for cell, needs in cells if not needs]
     found: dict[ComparisonKey, list[PlannedAnswer | NoAnswer]] = {}
     for key, answer in chain(_plan_answers(here, testable), _plan_answers(cells, testable)):
@@ -514,17 +521,6 @@ def _find_comparisons(
     for key, answer in _plan_answers(own, others):
         found.setdefault(key, []).append(answer)
     return found
-
-
-def _list_cells(profile: str, machine: Machine) -> list[tuple[Cell, frozenset[Lever]]]:
-    """Return the cells of a profile, each with what is missing for it."""
-    cells = []
-    for cell in choose_cells(SLUGS, profile, [], []):
-        if not cell.missing and not machine.replaces(cell.without):
-            # Of a machine that is only described: no server has a version.
-            cell = replace(cell, identity=cell.parameters.as_json())
-            cells.append((cell, machine.list_needs(cell)))
-    return cells
 
 
 def _give_processors(cell: Cell) -> Cell | None:

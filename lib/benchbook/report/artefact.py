@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import paths
-from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.runs import MEANS_FILE, REPETITIONS_FILE
 from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.files import suite_files
@@ -67,8 +66,7 @@ def write_artefact(name: str, page: Path, folder: Path) -> None:
         for file in (REPETITIONS_FILE, MEANS_FILE):
             shutil.copyfile(paths.reference() / file, folder / file)
     else:
-        identities = merged.run.identities or {}
-        write_run(folder, identities, load_block_means(identities))
+        write_run(folder, merged.run.identities or {})
     experiments = list_experiments(merged.run, merged.profile)
     suite_files.write_file(folder / APPENDIX, render_appendix(merged, experiments))
     suite_files.write_file(folder / METADATA, describe_artefact(merged, experiments, folder))

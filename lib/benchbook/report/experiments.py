@@ -3,7 +3,6 @@
 Begin with `list_experiments`. Claims that the same command tests share an experiment.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -12,6 +11,7 @@ from benchbook.analysis.claim_comparisons import find_claim_cells
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import MeasuredClaim
 from benchbook.analysis.intervals import MIN_BLOCKS
+from benchbook.analysis.published import format_level
 from benchbook.analysis.runs import Run
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.grid.cells import read_parameters
@@ -73,7 +73,11 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
     """
     studies = run.analysis.studies
     measured = {claim.id: claim for claim in load_claims() if isinstance(claim, MeasuredClaim)}
-    planned = {study: _plan_cells(study, profile) for study in studies}
+    # The levels of each cell of the profile, by study and the cell's parameters as JSON.
+    planned: dict[str, dict[str, Levels]] = {}
+    for slug in studies:
+        of_profile = [one.parameters for one in choose_cells([slug], profile, [], [])]
+        planned[slug] = {one.as_json(): _write_levels(one) for one in of_profile}
     tested: dict[tuple[str, tuple[str, ...]], list[ClaimVerdict]] = {}
     for verdict in run.analysis.verdicts:
         if verdict.study not in studies:
@@ -99,19 +103,12 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
     return experiments
 
 
-def _plan_cells(study: str, profile: str) -> dict[str, Levels]:
-    """Return the levels of each cell of a profile, by the cell's parameters as JSON."""
-    cells = choose_cells([study], profile, [], [])
-    return {cell.parameters.as_json(): _write_levels(cell.parameters) for cell in cells}
-
-
 def _write_levels(parameters: CellParameters) -> Levels:
     """Return the levels by which a cell is chosen, as an option has them."""
     levels = {}
     for name, level in parameters.model_dump(mode="json").items():
         if name not in _SHARED:
-            is_text = not isinstance(level, bool) and level is not None
-            levels[name] = str(level) if is_text else json.dumps(level)
+            levels[name] = format_level(level)
     return levels
 
 

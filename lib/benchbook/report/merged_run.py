@@ -176,16 +176,12 @@ def merge_run(profile: str) -> MergedRun:
     judged = list_judged_results(plan.cells)
     run = Run.read_results(profile, judged)
     # A page may be published, so its reasons name no folder of this machine.
-    cells = [_shorten_reason(cell) for cell in plan.cells]
+    cells = []
+    for cell in plan.cells:
+        missing = shorten_paths(cell.missing) if cell.missing else cell.missing
+        cells.append(replace(cell, missing=missing))
     skipped = [replace(group, why=shorten_paths(group.why)) for group in plan.skipped]
     return MergedRun(profile, cells, run, folder, skipped, count_beyond(plan.cells, judged))
-
-
-def _shorten_reason(cell: grid.Cell) -> grid.Cell:
-    """Return a cell; if it cannot run, with shortened paths in the reason."""
-    if cell.missing is None:
-        return cell
-    return replace(cell, missing=shorten_paths(cell.missing))
 
 
 def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
@@ -252,11 +248,10 @@ def list_unfinished(merged: MergedRun) -> pd.DataFrame:
     planned = {study: _collect_levels(merged.select_cells(study)) for study in SLUGS}
     rows = []
     for (study, state, why), cells in groups.items():
-        parts = [
-            f"{name}: {_write_levels(levels)}"
-            for name, levels in _collect_levels(cells).items()
-            if levels != planned[study][name]
-        ]
+        parts = []
+        for name, levels in _collect_levels(cells).items():
+            if levels != planned[study][name]:
+                parts.append(f"{name}: {_write_levels(levels)}")
         which = "; ".join(parts) or "all"
         rows.append((study, state, len(cells), which, why))
     return pd.DataFrame(rows, columns=["Study", "State", "Cells", "Which", "Why"])
@@ -314,11 +309,10 @@ def list_server_settings(merged: MergedRun) -> pd.DataFrame:
         flat = pd.json_normalize([primary]).to_dict("records")[0] if primary else {}
         # Settings that say how a server runs, not where it is.
         places = ("port", "bindIp", "keyFile", "path")
-        settings = [
-            f"{name} = {value}"
-            for name, value in sorted((str(name), value) for name, value in flat.items())
-            if value is not None and name.rpartition(".")[2] not in places
-        ]
+        settings = []
+        for name in sorted(map(str, flat)):
+            if flat[name] is not None and name.rpartition(".")[2] not in places:
+                settings.append(f"{name} = {flat[name]}")
         rows.add((servers["product"], len(nodes), ", ".join(settings)))
     return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
 

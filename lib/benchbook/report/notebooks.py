@@ -125,11 +125,10 @@ def show_answer(
         "batch runs here": here.analysis.tables,
         "reference run": _compare_reference(study.name),
     }
-    columns = {
-        name: {make_comparison_key(row): row for row in rows}
-        for name, rows in tables.items()
-        if rows
-    }
+    columns = {}
+    for name, rows in tables.items():
+        if rows:
+            columns[name] = {make_comparison_key(row): row for row in rows}
 
     lines = _write_comparisons(comparisons, columns)
     languages = sorted({row.language for row in tables["reference run"] if row.blocks})

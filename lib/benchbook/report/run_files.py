@@ -1,6 +1,6 @@
 """A run as two files that are committed or sent: its values and block means, packed small."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,8 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import MEANS_FILE, REPETITIONS_FILE
+from benchbook.results.folder import Operations
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect
 
@@ -37,7 +39,7 @@ def write_parquet(path: Path, table: pa.Table) -> None:
     pq.write_table(table, path, row_group_size=_ROWS_PER_GROUP, **packed)
 
 
-def write_run(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
+def write_run(folder: Path, identities: Iterable[str] | Mapping[str, Operations]) -> None:
     """Write the observations and block means of some finished cells, at some five bytes per value.
 
     Parameters
@@ -46,14 +48,14 @@ def write_run(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> N
         Where `MEANS_FILE` and `REPETITIONS_FILE` are written, the second in the columns of
         `benchbook.results.schema.OBSERVATIONS`.
     identities
-        As in `benchbook.results.views.load_observations`.
-    means
-        Their block means, as `benchbook.analysis.block_means.load_block_means` returns them.
+        As `benchbook.results.views.list_finished_files` takes them.
     """
     with connect(identities) as connection:
         query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
         observed = connection.sql(query).to_arrow_table()
     write_parquet(folder / REPETITIONS_FILE, observed)
+    # The means as stored: an analysis joins some blocks, and adds what it derives.
+    means = load_block_means(identities)
     write_parquet(folder / MEANS_FILE, _type_like(means, observed.schema))
 
 

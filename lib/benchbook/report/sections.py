@@ -140,11 +140,11 @@ def show_study(
 
 def _list_verdict_sheets(slug: str) -> list[str]:
     """Return the figures of a study's verdicts."""
-    return [
-        name
-        for name in exhibits.FIGURES
-        if name.startswith(slug) and exhibits.VERDICT_FIGURE.search(name)
-    ]
+    sheets = []
+    for name in exhibits.FIGURES:
+        if name.startswith(slug) and exhibits.VERDICT_FIGURE.search(name):
+            sheets.append(name)
+    return sheets
 
 
 def _show_claims(merged: MergedRun, slug: str) -> None:

@@ -133,10 +133,12 @@ def render_table(
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
     # The class of each column, and the texts of its cells.
     kinds = {str(column): _classify_column(str(column), table[column]) for column in table.columns}
-    rows = [
-        [format_number(value) if isinstance(value, float) else str(value) for value in row]
-        for row in table.itertuples(index=False, name=None)
-    ]
+    rows = []
+    for row in table.itertuples(index=False, name=None):
+        texts = []
+        for value in row:
+            texts.append(format_number(value) if isinstance(value, float) else str(value))
+        rows.append(texts)
     return _fill_table(
         "table",
         rows,

@@ -83,7 +83,11 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     claim = exhibits.judge_headline(merged.analysis, study)
     line = write_line(claim)
     if not line.here:
-        why, command = _describe_missing(merged, study)
+        why = "What its main claim compares did not run:"
+        command = f"benchbook claims {exhibits.HEADLINES[study].claim}"
+        if study not in merged.analysis.studies:
+            why = "Not run in this profile:"
+            command = f"benchbook run {study} --profile {merged.profile}"
         about = ""
         if merged.reference:
             in_reference = exhibits.judge_headline(merged.reference, study)
@@ -129,15 +133,6 @@ def write_answer(merged: MergedRun, study: str) -> str:
     sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
     verdict = f"The claim **{phrase_verdict(headline.verdict)}**: {headline.about}"
     return f"{asked}<br>\n**Here:** {sentence} {verdict}"
-
-
-def _describe_missing(merged: MergedRun, study: str) -> tuple[str, str]:
-    """Return why a study has no headline, and the command that measures it or says more."""
-    if study not in merged.analysis.studies:
-        command = f"benchbook run {study} --profile {merged.profile}"
-        return "Not run in this profile:", command
-    command = f"benchbook claims {exhibits.HEADLINES[study].claim}"
-    return "What its main claim compares did not run:", command
 
 
 def write_languages(merged: MergedRun, study: str) -> str:

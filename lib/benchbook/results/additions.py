@@ -12,7 +12,7 @@ in JSON, and some columns had other names.
 
 import itertools
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -106,18 +106,18 @@ def complete_columns(table: pa.Table) -> pa.Table:
         if name not in columns:
             columns[name] = pa.nulls(len(table), OBSERVATIONS.field(name).type)
     if not is_means:
-        former = _find_former_versions(table["code_hash"])
+        # Digests of other code have none.
+        former = change_texts(table["code_hash"], read_former_code().get)
         columns["versions"] = pc.coalesce(columns["versions"], former)
     whole = merge_schemas([pa.schema([(name, column.type) for name, column in columns.items()])])
     return pa.table({name: columns[name] for name in whole.names if name in columns})
 
 
-def _find_former_versions(code_hashes: pa.ChunkedArray) -> pa.Array:
-    """Return the versions that digests of older code stand for; null for other digests."""
-    former = read_former_code()
-    coded = code_hashes.combine_chunks().dictionary_encode()
-    versions = [former.get(code) for code in coded.dictionary.to_pylist()]
-    return pa.array(versions, pa.string()).take(coded.indices)
+def change_texts(column: pa.ChunkedArray, change: Callable[[str], str | None]) -> pa.Array:
+    """Return a column of texts, each changed; each distinct text is changed once."""
+    coded = column.combine_chunks().dictionary_encode()
+    texts = [change(text) for text in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 @cache

@@ -92,11 +92,8 @@ def collect_facts(table: pa.Table, parameters: str | None = None) -> CellFacts:
         first[name].cast(pa.int64())[0].as_py() for name in ("cell_started_at", "cell_ended_at")
     ]
     started, ended = (None if at is None else at / 1e6 for at in at_us)
-    columns = tuple(
-        (field.name, str(field.type))
-        for field in table.schema
-        if field.name not in OBSERVATIONS.names
-    )
+    added = [field for field in table.schema if field.name not in OBSERVATIONS.names]
+    columns = tuple((field.name, str(field.type)) for field in added)
     return CellFacts(
         **words, parameters=parameters, started_at=started, ended_at=ended, columns=columns
     )

@@ -174,11 +174,11 @@ def list_files(study: str | None = None, folder: Path | None = None) -> list[Res
     folder
         A folder of results; None: this machine's.
     """
-    return [
-        ResultFile(path, facts)
-        for path, facts in _check_files(study, folder)
-        if isinstance(facts, CellFacts)
-    ]
+    found = []
+    for path, facts in _check_files(study, folder):
+        if isinstance(facts, CellFacts):
+            found.append(ResultFile(path, facts))
+    return found
 
 
 def verify_files(found: Collection[ResultFile]) -> list[ResultFile]:
@@ -393,14 +393,13 @@ def _scan_folders(
 ) -> Iterator["os.DirEntry[str]"]:
     """Yield the entries of the folder of a study, or of all, by name."""
     results = folder or paths.results()
-    folders = [results / study] if study else []
+    names = [study] if study else []
     if not study:
         with suppress(FileNotFoundError, NotADirectoryError):
-            folders = sorted(
-                path for path in results.iterdir() if path.is_dir() and path.name[0] != "."
-            )
-    for of_study in folders:
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(of_study) as entries:
+            names = sorted(path.name for path in results.iterdir() if path.name[0] != ".")
+    for name in names:
+        # Not every name is a folder's.
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name) as entries:
             yield from sorted(entries, key=lambda entry: entry.name)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchbook.results import files
+from benchbook.results.additions import change_texts
 from benchbook.results.files import CellFacts
 from benchbook.results.folder import (
     WITH_PATHS,
@@ -69,7 +70,7 @@ def import_cells(
     if host is not None:
         table = _rename_host(table, host)
     for name in WITH_PATHS:
-        column = _shorten_texts(table[name])
+        column = change_texts(table[name], shorten_paths)
         table = table.set_column(table.column_names.index(name), name, column)
     cells = list(_split_cells(table, state_parameters))
     new = _select_new_cells(cells)
@@ -90,13 +91,6 @@ def cast_observations(table: pa.Table) -> pa.Table:
         raise ValueError(f"it has no column {missing[0]!r}")
     schema = merge_schemas([table.schema])
     return table.select(schema.names).cast(schema)
-
-
-def _shorten_texts(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column of texts with shortened paths; each distinct text is shortened once."""
-    coded = column.combine_chunks().dictionary_encode()
-    texts = [shorten_paths(text) for text in coded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 def _select_new_cells(
@@ -135,7 +129,10 @@ def _select_new_cells(
             blocks = taken[facts.study, facts.cell_id]
             free = next(number for number in itertools.count(facts.block) if number not in blocks)
             blocks.add(free)
-            new.append((dataclasses.replace(facts, block=free), _set_block(rows, free)))
+            place = rows.column_names.index("block")
+            column = pa.array([free] * len(rows), rows.field(place).type)
+            renumbered = rows.set_column(place, "block", column)
+            new.append((dataclasses.replace(facts, block=free), renumbered))
     if other:
         facts, rows = other[0]
         cell = f"{facts.study} {facts.cell_id}.{facts.block} of {rows['host'][0].as_py()!r}"
@@ -169,13 +166,6 @@ def _find_measurement(facts: CellFacts, present: Iterable[ResultFile]) -> Result
         if same_time and (facts.started_at is not None or file.facts.block == facts.block):
             return file
     return None
-
-
-def _set_block(rows: pa.Table, block: int) -> pa.Table:
-    """Return a cell's rows with another number of its block."""
-    place = rows.column_names.index("block")
-    column = pa.array([block] * len(rows), rows.field(place).type)
-    return rows.set_column(place, "block", column)
 
 
 def _rename_host(table: pa.Table, host: str) -> pa.Table:

@@ -271,10 +271,9 @@ def format_csv(frame: "pd.DataFrame") -> str:
     quoted = frame.copy()
     for position, kind in enumerate(frame.dtypes):
         if kind.kind not in "biufcmM":
-            column = [
-                quote_formula(value) if isinstance(value, str) else value
-                for value in frame.iloc[:, position]
-            ]
+            column = []
+            for value in frame.iloc[:, position]:
+                column.append(quote_formula(value) if isinstance(value, str) else value)
             quoted.isetitem(position, column)
     written: str = quoted.to_csv(index=False, lineterminator="\n")
     return written

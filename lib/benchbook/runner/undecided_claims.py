@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import isinf, isnan
 from typing import Final, TypeAlias
 
@@ -123,9 +123,7 @@ def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
         rows.extend(_plan_rows(cell))
     if not rows:
         return {}
-    columns = dict.fromkeys(MEAN_COLUMNS)
-    for row in rows:
-        columns |= dict.fromkeys(row)
+    columns = dict.fromkeys(chain(MEAN_COLUMNS, *rows))
     return split_by_study(compute_block_means(pd.DataFrame(rows).reindex(columns=[*columns])))
 
 
@@ -133,10 +131,7 @@ def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
     """Yield the block means that a cell would have."""
     given = cell.parameters.model_dump(mode="json")
     about: dict[str, object] = {
-        name: given[name] for name in ALTERNATING_COLUMNS if isinstance(given.get(name), str)
-    }
-    about |= cell.parameters.as_columns()
-    about |= {
+        **cell.parameters.as_columns(),
         "study": cell.study,
         "topology": cell.topology,
         "cell_id": cell.identity,
@@ -152,6 +147,9 @@ def _plan_rows(cell: Cell) -> Iterator[dict[str, object]]:
         "timed_out": False,
         "noisy": False,
     }
+    for name in ALTERNATING_COLUMNS:
+        if isinstance(given.get(name), str):
+            about.setdefault(name, given[name])
     # What the cell would measure. Systems that tell PSS deliver it, too.
     quantities = set(load_study(cell.study).expected(cell.parameters))
     for operation, role, metric in [*quantities]:

@@ -281,6 +281,10 @@ def draw_claim(text: Any) -> Figure | str:
     found = judge_claim(text)
     if found.empty:
         return "The lesson's data have nothing for this claim."
+    # A comparison of fewer than five blocks has no interval.
+    found = found.dropna(subset="low")
+    if found.empty:
+        return "The lesson's data have fewer than five blocks of it: too few for an interval."
     if not isinstance(claim, MeasuredClaim) or not (found["low"] > 0).all():
         return "This claim compares no ratios: lesson.judge_claim lists its comparisons."
     names = []

@@ -73,56 +73,71 @@ Each array has the shape (n,).
 """
 
 
-def load_driver_pairs(factor: str, levels: tuple[str, str], **at: Any) -> Pairs:
-    """Return the times of a and b to handle 89 attributes in the lesson's data.
-
-    Parameters
-    ----------
-    factor, levels
-        The column in which a and b differ, and its two levels.
-    at
-        The levels that both have, of ``language``, ``n``, ``operation``, ``driver``, ``arm``.
-    """
-    rows = select_rows(load_means(), study="drivers", metric="wall_time", role="client", **at)
-    return _pair_blocks(select_cells(rows, **_USUAL), factor, levels)
+def load_inserts() -> Pairs:
+    """Return Mongoose's and MongoClient's times to insert 10,000 records of 89 attributes."""
+    rows = select_rows(load_means(), study="drivers", metric="wall_time", role="client")
+    rows = select_rows(rows, language="node", n=10_000, operation="insert", arm="a")
+    return _pair_blocks(select_cells(rows, **_USUAL), "driver", ("mongoose", "mongoclient"))
 
 
 def load_java_books() -> Pairs:
-    """Return XML's and JSON's times of 10,000 books of case 1 in the paper's Java."""
-    rows = _select_round_trips(language="java", n=10_000, arm="a", codec=["jaxb", "jackson"])
-    return _pair_blocks(select_cells(rows, case=1), "format", ("xml", "json"))
+    """Return XML's (JAXB) and JSON's (Jackson) times of 1,000 books of case 2 in Java."""
+    return _load_books("jackson")
 
 
 def load_moxy_books() -> Pairs:
     """Return XML's (JAXB) and JSON's (MOXy) times of 1,000 books of case 2 in Java."""
-    rows = _select_round_trips(language="java", n=1_000, arm="a", codec=["jaxb", "moxy"])
-    cells = select_cells(rows, case=2, json_codec="moxy")
+    return _load_books("moxy")
+
+
+def _load_books(json_codec: str) -> Pairs:
+    rows = _select_round_trips("wall_time", language="java", n=1_000, arm="a")
+    cells = select_cells(rows, case=2, json_codec=json_codec)
     return _pair_blocks(cells, "format", ("xml", "json"))
+
+
+def load_one_book() -> Pairs:
+    """Return XML's and JSON's user CPU time of a round trip of one book, in ns, in Java.
+
+    It is the mean of 100 round trips of a fresh process.
+    """
+    rows = _select_round_trips("cpu_user_time", language="java", n=1, arm="a")
+    return _pair_blocks(select_cells(rows, case=1), "format", ("xml", "json"))
+
+
+def load_deletes() -> Pairs:
+    """Return MongoDB's and PostgreSQL's times to delete 1,000 comments, one call each.
+
+    The two take turns in one process.
+    """
+    rows = select_rows(load_means(), study="crud", metric="wall_time", role="client")
+    rows = select_rows(rows, language="python", n=1_000, operation="delete")
+    both = ("mongodb", "postgresql+relational")
+    cells = select_cells(rows, database="/".join(both), topology="single", calls="single")
+    return _pair_blocks(cells, "database", both)
 
 
 def load_memory() -> Pairs:
-    """Return the memory in use, in bytes, while a Java server receives 100,000 objects.
+    """Return the memory, in bytes, that a process needs to find 10,000 records of 89 attributes.
 
-    First of XML (JAXB), then of JSON (Jackson), in study tcp.
+    First of mongoengine, then of pymongo. Each operation has a process of its own.
     """
-    rows = select_rows(
-        load_means(), study="tcp", metric="memory_used", role="machine", operation="receive"
-    )
-    rows = select_rows(rows, language="java", n=100_000, arm="a")
-    cells = select_cells(rows, network="lan-100m", process="apart")
-    return _pair_blocks(cells, "format", ("xml", "json"))
+    rows = select_rows(load_means(), study="drivers", metric="memory_change", role="client")
+    rows = select_rows(rows, language="python", n=10_000, operation="find", arm="a")
+    cells = select_cells(rows, **_USUAL | {"process": "operation"})
+    return _pair_blocks(cells, "driver", ("mongoengine", "pymongo"))
 
 
 def load_identical_books() -> Pairs:
     """Return the times of XML round trips of 1,000 books in Python, measured as b and as a."""
-    rows = _select_round_trips(language="python", n=1_000, format="xml")
+    rows = _select_round_trips("wall_time", language="python", n=1_000, format="xml")
     return _pair_blocks(select_cells(rows, arm="b"), "arm", ("b", "a"))
 
 
-def _select_round_trips(**levels: Any) -> pd.DataFrame:
-    """Return study bookstore's block means of the round trip's time at some levels."""
+def _select_round_trips(metric: str, **levels: Any) -> pd.DataFrame:
+    """Return study bookstore's block means of a metric of the round trip at some levels."""
     return select_rows(
-        load_means(), study="bookstore", operation="round_trip", metric="wall_time", **levels
+        load_means(), study="bookstore", operation="round_trip", metric=metric, **levels
     )
 
 
@@ -154,25 +169,13 @@ def load_cases() -> pd.DataFrame:
     pandas.DataFrame
         ``what, blocks, p, ratio, low, high`` by name; p is of the paired t-test of the logarithms.
     """
-    mongoose = load_driver_pairs(
-        "driver",
-        ("mongoose", "mongoclient"),
-        n=10_000,
-        operation="insert",
-        arm="a",
-        language="node",
-    )
-    python = {"arm": "a", "language": "python"}
-    both = ("mongoengine", "pymongo")
-    delete = load_driver_pairs("driver", both, n=10_000, operation="delete", **python)
-    update = load_driver_pairs("driver", both, n=1_000, operation="update", **python)
     wanted = {
-        "A": ("Mongoose / MongoClient, insert", mongoose),
+        "A": ("Mongoose / MongoClient, insert", load_inserts()),
         "B": ("XML by lxml / itself (A/A)", load_identical_books()),
         "C": ("XML / JSON (JAXB / MOXy)", load_moxy_books()),
-        "D": ("mongoengine / pymongo, delete", delete),
-        "E": ("mongoengine / pymongo, update", update),
-        "F": ("XML / JSON, memory in use (TCP)", load_memory()),
+        "D": ("MongoDB / PostgreSQL, delete", load_deletes()),
+        "E": ("XML / JSON, CPU time (one book)", load_one_book()),
+        "F": ("mongoengine / pymongo, memory", load_memory()),
     }
     rows = {}
     for name, (what, pairs) in wanted.items():

@@ -49,7 +49,8 @@ def load_round_trips(**levels: object) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``language, n, format, block, repetition, us``. A block is a fresh process.
+        ``language, n, format, block, repetition, us``. A block is a fresh process. In Java XML
+        begins the blocks with odd numbers, and JSON the others.
     """
     return select_rows(_read(ROUND_TRIPS_FILE), **levels)
 
