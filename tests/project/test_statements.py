@@ -16,7 +16,8 @@ MOST_STATEMENTS = {
     # Who asks for one number, then for the next: the block means of a run are read once.
     # Who reads a verdict on CouchDB: most of its comparisons did not run, and the verdict says so.
     # Who reads a condition that calls something: it is a loop, not a comprehension.
-    "analysis": 2882,
+    # Who reads why a claim is mixed: its levels are named, not its two sides five times.
+    "analysis": 2883,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
     # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
     # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
@@ -51,7 +52,8 @@ MOST_STATEMENTS = {
     # titles say what came out. Who reads it on a telephone: its text has 12 pixels. Who opens a
     # study's notebook: its figure is one line, not forty.
     # Who reads a claim in a terminal and in an artefact: its result is said alike.
-    "plots": 1946,
+    # Who reads a figure of two languages: what is so in both is noted once.
+    "plots": 1950,
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     "registry": 234,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
@@ -60,7 +62,9 @@ MOST_STATEMENTS = {
     # Who submits to an artefact committee, or reviews there: each claim with the command that tests
     # it, its minutes and its data, as Markdown and RO-Crate (a third was in `tools` before).
     # Who reads a condition that calls something: it is a loop, not a comprehension.
-    "report": 1950,
+    # Who reads the claims of a study: lines name of their ratio what differs, and those without an
+    # interval yet are folded.
+    "report": 1963,
     # Who compares a folder: its checks of servers are read without an environment variable.
     # Who checks a file before it is imported: `results check`.
     "results": 985,
@@ -80,7 +84,8 @@ MOST_STATEMENTS = {
     "studies": 2492,
     # Who reads two pages: one thing would have two names on them.
     # Who reads a title with one name in its list.
-    "text": 270,
+    # Who reads how often something was measured: one block is not "of 1 machine-day".
+    "text": 272,
     # Who compares two functions in a notebook: `benchbook.versus`. The folders of
     # kept answers and of released verdicts.
     "top": 226,
