@@ -164,6 +164,18 @@ def test_a_noisy_claim_has_a_hollow_mark_and_its_own_count():
     assert table.loc["crud", ["undecided", "noisy", "not run"]].tolist() == [1, 1, 1]
 
 
+def test_undecided_claims_without_an_interval_are_folded_and_the_counts_lead_to_them():
+    early = replace(HOLDS, id="crud.early", verdict="undecided", low=nan, high=nan, blocks=2)
+    late = replace(HOLDS, id="crud.late", verdict="undecided")
+    for verdicts in ((HOLDS, early), (HOLDS, late, early), (early,)):
+        document = shown_claims(*verdicts)
+        (fold,) = document.xpath("//tr[@id='crud.early']/ancestor::details[@class='rest']")
+        assert fold.find("summary").text.startswith("1 claim undecided: fewer than 5 blocks")
+        assert not document.xpath("//details[@class='rest']//tr[@id='crud.late' or @id='crud.one']")
+        assert len(document.xpath("//*[@id='crud-undecided']")) == 1
+        assert (fold.get("open") is None) == (HOLDS in verdicts)
+
+
 def test_the_reference_run_is_shown_only_where_its_verdict_differs():
     assert "reference run" not in shown_claims(HOLDS, NOT_RUN).text_content()
     assert "reference run" not in shown_claims(HOLDS, reference=[HOLDS]).text_content()

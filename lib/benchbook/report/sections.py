@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from benchbook.analysis.aa_check import select_differing
 from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import (
     VERDICTS,
@@ -56,6 +57,9 @@ from benchbook.text.sentences import TERMS
 
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
+
+_EARLY: Final = "early"
+"""The claims that have too few blocks for an interval."""
 
 _UNCOUNTED_COLUMNS: Final = {
     "says": "The paper says",
@@ -333,12 +337,13 @@ def render_claims(
     reference
         Verdicts of the reference run, shown where they differ; None: they are not shown.
     """
-    # A line per claim, by verdict.
+    # A line per claim, by verdict. Where a claim has no interval yet, its line is folded.
     notes = claim_lines.number_notes(comparisons, claims)
     lines = {claim.id: claim_lines.write_line(claim, notes.values()) for claim in claims}
     by_verdict: dict[str, list[ClaimVerdict]] = {}
     for claim in claim_lines.sort_by_verdict(claims):
-        by_verdict.setdefault(claim.verdict, []).append(claim)
+        is_early = claim.verdict == "undecided" and 0 < claim.blocks < MIN_BLOCKS
+        by_verdict.setdefault(_EARLY if is_early else claim.verdict, []).append(claim)
 
     # The most frequent ratio is named once, above the scale that all judged ratios share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
@@ -360,7 +365,9 @@ def render_claims(
         "claims",
         study=claims[0].study,
         counts=VerdictCounts.count(claims),
-        judged=[group for group in groups if group[0] not in _UNJUDGED],
+        judged=[group for group in groups if group[0] not in (_EARLY, *_UNJUDGED)],
+        early=[rows for verdict, rows in groups if verdict == _EARLY],
+        least=MIN_BLOCKS,
         rest=[group for group in groups if group[0] in _UNJUDGED],
         notes=[*notes],
         # Not every paper prints numbers that a ratio can be made of.
