@@ -105,7 +105,7 @@ def _load_books(json_codec: str) -> Pairs:
 def load_one_book() -> Pairs:
     """Return XML's and JSON's user CPU time of a round trip of one book, in ns, in Java.
 
-    It is the mean of 100 round trips of a fresh process.
+    It is the mean of two fresh processes of 100 round trips each: each format begins one.
     """
     rows = _select_round_trips("cpu_user_time", language="java", n=1, arm="a")
     return _pair_blocks(select_cells(rows, case=1), "format", ("xml", "json"))
