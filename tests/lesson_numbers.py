@@ -419,7 +419,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: compute_width(20) / compute_width(20, days=20) > 3,
         ),
         (
-            "If it needs 20 % more CPU time, it is busy {:g} %, which leaves room",
+            "If it needs 20 % more CPU time, it is busy {:g} %, which is still enough",
             lambda: 60 * 1.2,
         ),
         (
