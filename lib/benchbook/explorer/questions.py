@@ -10,7 +10,7 @@ from itertools import permutations, product
 from typing import Any, Final, TypeAlias
 
 from benchbook.analysis import claim_files
-from benchbook.analysis.block_means import BlockMeans, join_blocks
+from benchbook.analysis.block_means import BlockMeans, find_shared_blocks, join_blocks
 from benchbook.analysis.claims import FREE_PARAMETERS, PaperComparisons
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import ALTERNATING_SETTINGS
@@ -80,13 +80,19 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
             )
             others.append(pairs)
 
-    # Those of which two levels of some pair were measured with all else equal.
+    # Those of which two levels of some pair were measured in one block, with all else equal.
     asked = []
     for pairs in (*known, *others):
         alike = measured.match_levels(pairs.by, pairs.loose, measured.quantities, min_levels=2)
-        if any(_pair_levels(pairs, [match.by_level]) for match in alike):
+        if any(_has_shared_block(pairs, match) for match in alike):
             asked.append(pairs)
     return asked
+
+
+def _has_shared_block(pairs: PaperComparisons, match: MatchedMeans) -> bool:
+    levels = match.by_level
+    both_ways = _pair_levels(pairs, [levels])
+    return any(len(find_shared_blocks([levels[a], levels[b]])) for a, b in both_ways)
 
 
 def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
