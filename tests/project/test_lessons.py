@@ -605,7 +605,7 @@ WRONG = [
     (
         lambda: effects.check_4(plan_days_of_the_normal),
         "That is the normal distribution's quantile: use Student's.",
-        2,
+        1,
     ),
     (
         lambda: effects.check_2(ask_for_matters_first),

@@ -90,9 +90,9 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
 
 
 def _has_shared_block(pairs: PaperComparisons, match: MatchedMeans) -> bool:
-    levels = match.by_level
-    both_ways = _pair_levels(pairs, [levels])
-    return any(len(find_shared_blocks([levels[a], levels[b]])) for a, b in both_ways)
+    means = {level: side.with_noisy_blocks for level, side in match.by_level.items()}
+    both_ways = _pair_levels(pairs, [means])
+    return any(len(find_shared_blocks([means[a], means[b]])) for a, b in both_ways)
 
 
 def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:

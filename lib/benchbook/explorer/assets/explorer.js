@@ -419,7 +419,7 @@ const explorer = (() => {
   }
 
   function table(caption, heads, rows) {
-    const head = element("tr", {}, ...heads.map(name => element("th", { scope: "col" }, name)));
+    const head = element("tr", {}, ...heads.map(name => name ? element("th", { scope: "col" }, name) : element("td")));
     const body = element("tbody", {}, ...rows.map(({ cells, current }) => {
       const row = element("tr", current ? { "aria-current": "true" } : {});
       row.append(...cells.map((cell, place) => element("td", { "data-head": cell === "" ? "" : heads[place] }, cell)));
