@@ -67,7 +67,10 @@ def test_the_claims_of_a_study_fill_few_sheets(committed: Analysis):
     ]
     drawn = [len({*sheet.frame["claim"]}) for sheet in sheets]
     assert drawn == [13, 13, 12]
-    few = [exhibits.FIGURES[name](committed) for name in ("crud_verdicts", "crud_verdicts_2")]
+    # Without CouchDB fewer claims of crud ran.
+    means = committed.means
+    small = Analysis(means[(means["study"] == "crud") & (means["database"] != "couchdb")])
+    few = [exhibits.FIGURES[name](small) for name in ("crud_verdicts", "crud_verdicts_2")]
     assert [len({*sheet.frame["claim"]}) for sheet in few] == [13, 0]
     assert "all claims stand on the sheets before" in few[1].notes[0]
 

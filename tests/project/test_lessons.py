@@ -383,14 +383,15 @@ RIGHT_IN_PART = {
 """Answers to lesson 4 that get 0, 5 and 2 points; half of task 2, and tasks 3 and 4, are open."""
 
 
-def test_nbgrader_marks_a_right_and_a_wrong_copy_as_the_page_says(course: Path):
+def test_nbgrader_marks_a_right_a_wrong_and_an_empty_copy_as_the_page_says(course: Path):
     given = nbformat.read(course / "release" / "4_t_tests" / "4_t_tests.ipynb", 4)
     assert [cell.source for cell in given.cells] == [
         cell.source
         for cell in nbformat.read(ROOT / "notebooks" / "lessons" / "4_t_tests.ipynb", 4).cells
     ]
     solved = nbformat.read(ROOT / "notebooks" / "lessons" / "solutions" / "4_t_tests.ipynb", 4)
-    answers = {"right": {cell.id: cell.source for cell in solved.cells}, "wrong": RIGHT_IN_PART}
+    right = {cell.id: cell.source for cell in solved.cells}
+    answers = {"right": right, "wrong": RIGHT_IN_PART, "empty": {}}
     for student, sources in answers.items():
         copy = nbformat.from_dict(given)
         for cell in copy.cells:
@@ -403,7 +404,8 @@ def test_nbgrader_marks_a_right_and_a_wrong_copy_as_the_page_says(course: Path):
         grades = {
             row["student_id"]: (row["score"], row["max_score"]) for row in csv.DictReader(file)
         }
-    assert grades == {"right": ("21.0", "25.0"), "wrong": ("7.0", "25.0")}
+    points = {"right": "21.0", "wrong": "7.0", "empty": "0.0"}
+    assert grades == {student: (score, "25.0") for student, score in points.items()}
     wrong = nbformat.read(course / "autograded" / "wrong" / "4_t_tests" / "4_t_tests.ipynb", 4)
     for cell in wrong.cells:
         types = [output.output_type for output in cell.get("outputs", ())]

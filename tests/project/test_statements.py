@@ -70,7 +70,7 @@ MOST_STATEMENTS = {
     # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
     # `run`, `ask` and a host call one function with the same limits.
     # Who installs CouchDB after a claim was not comparable: its comparable cells would never run.
-    "runner": 1393,
+    "runner": 1392,
     # Who presses Ctrl-C while a process is started: the run would hang.
     "servers": 1965,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchbook.grid import Cell
 from benchbook.results.files import DamagedError, read_delivered
@@ -94,8 +93,11 @@ def compare_parameters(table: pa.Table, expected: Mapping[str, object]) -> str |
 def read_values(table: pa.Table) -> list[DeliveredValue]:
     """Return the values of the rows that a cell delivered."""
     columns = [table[name].to_pylist() for name in ("repetition", "operation", "role", "metric")]
-    # None in place of NaN.
-    numbers = pc.if_else(pc.is_nan(table["value"]), None, table["value"]).to_pylist()
+    # None in place of NaN. Arrow's own functions would import pandas into every run.
+    numbers = [
+        None if value is None or math.isnan(value) else value
+        for value in table["value"].to_pylist()
+    ]
     timed_out = table["timed_out"].to_pylist()
     started_at = table["started_at"].cast(pa.int64()).to_pylist()
     arms = zip(*(table[name].to_pylist() for name in ALTERNATING_COLUMNS), strict=True)
