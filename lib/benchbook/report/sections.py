@@ -345,10 +345,12 @@ def render_claims(
         is_early = claim.verdict == "undecided" and 0 < claim.blocks < MIN_BLOCKS
         by_verdict.setdefault(_EARLY if is_early else claim.verdict, []).append(claim)
 
-    # The most frequent ratio is named once, above the scale that all judged ratios share.
+    # The most frequent ratio above the fold is named once, over the scale that all judged share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
-    ratios = Counter(lines[claim.id].divided for claim in judged)
-    axis = max(judged, key=lambda claim: ratios[lines[claim.id].divided], default=None)
+    folded = by_verdict.get(_EARLY, [])
+    shown = [claim for claim in judged if claim not in folded] or judged
+    ratios = Counter(lines[claim.id].divided for claim in shown)
+    axis = max(shown, key=lambda claim: ratios[lines[claim.id].divided], default=None)
     named = {claim.id: _name_beside_axis(claim, axis) for claim in claims}
     ends = find_limits(judged)
     # Two ticks are a fifth of the scale apart, or more.
