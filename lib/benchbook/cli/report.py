@@ -56,10 +56,10 @@ def write_report(options: argparse.Namespace) -> int:
             raise UsageError(f"--artefact: {folder} is not empty: name a new folder")
     if options.reference:
         selection.load_reference()
-        return build_named_report(paths.REFERENCE, options.artefact)
+        return build_named_report(paths.REFERENCE, folder)
     for slug in SLUGS:
         load_grid(slug).profile(options.profile)
-    return build_named_report(options.profile, options.artefact)
+    return build_named_report(options.profile, folder)
 
 
 def build_named_report(name: str, folder: Path | None = None) -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a command as Ctrl-C does, so that it removes its temporary files."""
@@ -50,12 +50,13 @@ def raise_on_stop_signals() -> Iterator[None]:
         received.append(number)
         signal.default_int_handler(number, frame)
 
-    has_default = signal.getsignal(signal.SIGINT) == signal.default_int_handler
-    if has_default:
-        signal.signal(signal.SIGINT, interrupt)
-    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
-    for number in handled:
-        signal.signal(number, stop)
+    defaults: list[tuple[int, Any, Any]] = [
+        (number, signal.SIG_DFL, stop) for number in STOP_SIGNALS
+    ]
+    defaults.append((signal.SIGINT, signal.default_int_handler, interrupt))
+    handled = [row for row in defaults if signal.getsignal(row[0]) == row[1]]
+    for number, _, handler in handled:
+        signal.signal(number, handler)
     try:
         yield
     except (KeyboardInterrupt, RuntimeError) as error:
@@ -66,7 +67,5 @@ def raise_on_stop_signals() -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise StoppedError(received[0]) from error
     finally:
-        if has_default:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)
+        for number, default, _ in handled:
+            signal.signal(number, default)

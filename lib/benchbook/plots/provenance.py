@@ -96,9 +96,10 @@ def list_software(means: pd.DataFrame) -> dict[str, str]:
     versions["heap"] = ", ".join(limits)
     if environments:
         measured_by = join_distinct(environments, "suite")
-        versions["suite"] = f"{NOT_RECORDED}; this table is by {describe_version()}"
         if measured_by:
             versions["suite"] = describe_suites(measured_by)
+        else:
+            versions["suite"] = f"{NOT_RECORDED}; this table is by {describe_version()}"
     return {name: text for name, text in versions.items() if text}
 
 

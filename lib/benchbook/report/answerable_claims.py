@@ -18,7 +18,6 @@ from typing import Final, Literal, TypeAlias, get_args
 import psutil
 from pydantic import ValidationError
 
-from benchbook.analysis.block_means import BlockMeans
 from benchbook.analysis.claim_comparisons import ClaimMeans, find_objection
 from benchbook.analysis.claim_files import find_paper_language, load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, UnmeasuredClaim, format_levels
@@ -339,21 +338,6 @@ def count_roles(cell: Cell) -> int:
     return 2 if cell.product == "none" else 1 + len(list_roles(cell.topology))
 
 
-def predict_own_processors(means: Mapping[str, BlockMeans]) -> dict[str, BlockMeans]:
-    """Return planned means with the number of processors that each role has to itself.
-
-    A machine has enough for all roles, because a network with too few is not planned.
-    """
-    predicted = {}
-    for name, mean in means.items():
-        network = str(mean.settings.get("network", networks.NO_NETWORK))
-        own = 0
-        if network != networks.NO_NETWORK:
-            own = int(Network.parse(network).cores or 0)
-        predicted[name] = replace(mean, own_processors=own)
-    return predicted
-
-
 class AnswerCounter:
     """The comparisons that a machine can answer with the levers that were added so far."""
 
@@ -560,7 +544,7 @@ def _find_refusal(claim: MeasuredClaim, compared: ClaimMeans) -> NoAnswer | None
     """Return why a planned comparison cannot be judged; None where it can."""
     if not compared.is_complete:
         return "not in the profile"
-    if find_objection(claim, compared._replace(means=predict_own_processors(compared.means))):
+    if find_objection(claim, compared):
         return "not comparable"
     databases = [str(mean.settings.get("database") or "") for mean in compared.means.values()]
     if any(map(is_unchecked, databases)):

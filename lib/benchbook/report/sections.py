@@ -58,9 +58,6 @@ from benchbook.text.sentences import TERMS
 _UNJUDGED: Final = ("not comparable", "not run")
 """Verdicts of claims that were not judged."""
 
-_EARLY: Final = "early"
-"""The claims that have too few blocks for an interval."""
-
 _UNCOUNTED_COLUMNS: Final = {
     "says": "The paper says",
     "where": "Where",
@@ -341,34 +338,36 @@ def render_claims(
     notes = claim_lines.number_notes(comparisons, claims)
     lines = {claim.id: claim_lines.write_line(claim, notes.values()) for claim in claims}
     by_verdict: dict[str, list[ClaimVerdict]] = {}
+    early = []
     for claim in claim_lines.sort_by_verdict(claims):
-        is_early = claim.verdict == "undecided" and 0 < claim.blocks < MIN_BLOCKS
-        by_verdict.setdefault(_EARLY if is_early else claim.verdict, []).append(claim)
+        if claim.verdict == "undecided" and 0 < claim.blocks < MIN_BLOCKS:
+            early.append(claim)
+        else:
+            by_verdict.setdefault(claim.verdict, []).append(claim)
 
     # The most frequent ratio above the fold is named once, over the scale that all judged share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
-    folded = by_verdict.get(_EARLY, [])
-    shown = [claim for claim in judged if claim not in folded] or judged
+    shown = [claim for claim in judged if claim not in early] or judged
     ratios = Counter(lines[claim.id].divided for claim in shown)
     axis = max(shown, key=lambda claim: ratios[lines[claim.id].divided], default=None)
     named = {claim.id: _name_beside_axis(claim, axis) for claim in claims}
     ends = find_limits(judged)
     # Two ticks are a fifth of the scale apart, or more.
     ticks = [(_place_ratio(tick, ends), format_tick(tick)) for tick in list_log_ticks(*ends, 0.2)]
+    rows = {
+        claim.id: (claim, lines[claim.id], _place_marks(claim, ends), named[claim.id])
+        for claim in claims
+    }
     groups = []
     for verdict, of_verdict in by_verdict.items():
-        rows = [
-            (claim, lines[claim.id], _place_marks(claim, ends), named[claim.id])
-            for claim in of_verdict
-        ]
-        groups.append((verdict, rows))
+        groups.append((verdict, [rows[claim.id] for claim in of_verdict]))
     in_reference = {claim.id: claim.verdict for claim in reference or ()}
     return _render(
         "claims",
         study=claims[0].study,
         counts=VerdictCounts.count(claims),
-        judged=[group for group in groups if group[0] not in (_EARLY, *_UNJUDGED)],
-        early=[rows for verdict, rows in groups if verdict == _EARLY],
+        judged=[group for group in groups if group[0] not in _UNJUDGED],
+        early=[rows[claim.id] for claim in early],
         least=MIN_BLOCKS,
         rest=[group for group in groups if group[0] in _UNJUDGED],
         notes=[*notes],

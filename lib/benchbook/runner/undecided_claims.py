@@ -6,7 +6,7 @@ stopped continues where it was.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, product
 from math import isinf, isnan
@@ -14,7 +14,12 @@ from typing import Final, TypeAlias
 
 import pandas as pd
 
-from benchbook.analysis.block_means import MEAN_COLUMNS, PASS_PAUSE, compute_block_means
+from benchbook.analysis.block_means import (
+    MEAN_COLUMNS,
+    PASS_PAUSE,
+    BlockMeans,
+    compute_block_means,
+)
 from benchbook.analysis.claim_comparisons import (
     ClaimMeans,
     choose_claim_means,
@@ -38,6 +43,8 @@ from benchbook.grid.cells import Combination, combine
 from benchbook.measure.machine import name_host
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.server_checks import is_unchecked
+from benchbook.servers import networks
+from benchbook.servers.networks import Network
 from benchbook.studies.catalogue import load_study
 
 MAX_FAILURES: Final = 2
@@ -112,7 +119,23 @@ def iterate_planned_means(
             if claim.languages and language not in claim.languages:
                 continue
             for chosen in choose_claim_means(claim, of_study, language):
-                yield claim, language, chosen
+                means = _predict_own_processors(chosen.means)
+                yield claim, language, chosen._replace(means=means)
+
+
+def _predict_own_processors(means: Mapping[str, BlockMeans]) -> dict[str, BlockMeans]:
+    """Return planned means with the number of processors that each role has to itself.
+
+    A machine has enough for all roles, because a network with too few is not planned.
+    """
+    predicted = {}
+    for name, mean in means.items():
+        network = str(mean.settings.get("network", networks.NO_NETWORK))
+        own = 0
+        if network != networks.NO_NETWORK:
+            own = int(Network.parse(network).cores or 0)
+        predicted[name] = replace(mean, own_processors=own)
+    return predicted
 
 
 def _plan_means(cells: Iterable[Cell]) -> dict[str, StudyMeans]:
@@ -181,10 +204,10 @@ def select_undecided(
         key = (comparison.claim.id, comparison.language)
         of_claim = rows.get(key)
         measured = of_claim.pop(0) if of_claim else None
+        stands = measured.stands if measured else ""
         is_short = measured is None or measured.blocks < MIN_BLOCKS
-        is_open = measured is not None and measured.stands == "open" and key in undecided
-        is_replaced = measured is not None and measured.stands == "not comparable"
-        is_replaced = is_replaced and comparison.is_comparable
+        is_open = stands == "open" and key in undecided
+        is_replaced = stands == "not comparable" and comparison.is_comparable
         if comparison.cells and (is_short or is_open or is_replaced):
             selected.append(comparison)
     return selected
