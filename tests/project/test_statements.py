@@ -73,8 +73,9 @@ MOST_STATEMENTS = {
     # Who has a processor for each role: `run --until-decided` plans the claims that need it (these
     # statements were in `report`).
     "runner": 1405,
-    # Who presses Ctrl-C while a process is started: the run would hang.
-    "servers": 1965,
+    # Who presses Ctrl-C while a process is started: the run would hang. Who uses Podman on a busy
+    # machine: it refuses to remove a container at times, and is asked again.
+    "servers": 1976,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
     # or one that hangs: `--prepare` and a time limit.
     # Who compares functions in a notebook: the time left.

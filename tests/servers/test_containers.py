@@ -13,6 +13,8 @@ from typing import Any
 
 import psutil
 import pytest
+from docker import APIClient
+from docker.errors import APIError
 from test_networks import OPTIONAL, list_holders
 
 import container_engine
@@ -309,6 +311,23 @@ def test_clean_removes_only_containers_whose_owner_has_ended(
     finally:
         for one in (owned["alive"], stranger):
             client.remove_container(one, force=True, v=True)
+
+
+def test_a_refused_removal_is_asked_for_again(
+    engine: containers.ContainerEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, refused = APIClient.remove_container, []
+
+    def refuse_once(client: APIClient, container: str, **options: bool) -> None:
+        if not refused:
+            refused.append(container)
+            raise APIError("its processes did not end")
+        remove(client, container, **options)
+
+    monkeypatch.setattr(APIClient, "remove_container", refuse_once)
+    with launcher.start_servers("postgresql", "single"):
+        pass
+    assert refused and not list_remains(engine)
 
 
 @pytest.mark.parametrize("request_of", ["Podman", "Docker"])

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ _SOCKETS: Final = (
 """Sockets of Docker and Podman: for all users, the user's own, Docker Desktop's."""
 
 _TIMEOUT_S: Final = 20
+
+_REMOVAL_PAUSES_S: Final = (0, 0.5, 2)
+"""Pauses before each request to remove a container."""
 
 _SIGNAL_STATUS: Final = 128
 """Exit statuses above this are signals."""
@@ -247,17 +251,32 @@ def pull_image(engine: ContainerEngine, reference: str) -> Iterator[tuple[int, i
 
 def remove_orphans(engine: ContainerEngine) -> list[str]:
     """Remove our containers whose process is gone; return their names."""
-    from docker.errors import APIError
-
     removed: list[str] = []
     with open_client(engine.socket, engine.name) as client:
         for found in client.containers(all=True, filters={"label": OWNER_LABEL}):
-            if not is_owner_running(found["Labels"][OWNER_LABEL]):
-                # Another run may have removed it meanwhile.
-                with suppress(APIError):
-                    client.remove_container(found["Id"], force=True, v=True)
-                    removed.append(found["Names"][0].lstrip("/"))
+            if not is_owner_running(found["Labels"][OWNER_LABEL]) and _remove(client, found["Id"]):
+                removed.append(found["Names"][0].lstrip("/"))
     return removed
+
+
+def _remove(client: "APIClient", container_id: str) -> bool:
+    """Remove a container; return whether that was done here.
+
+    Another process may have removed it meanwhile. Podman refuses at times, under load, while the
+    container's processes end: it is asked again.
+    """
+    from docker.errors import APIError, NotFound
+
+    for pause_s in _REMOVAL_PAUSES_S:
+        time.sleep(pause_s)
+        try:
+            client.remove_container(container_id, force=True, v=True)
+        except NotFound:
+            return False
+        except APIError:
+            continue
+        return True
+    return False
 
 
 def describe_owner() -> str:
@@ -358,7 +377,7 @@ def create_container(
             client.start(container_id)
             pid = client.inspect_container(container_id)["State"]["Pid"]
         except BaseException:
-            client.remove_container(container_id, force=True, v=True)
+            _remove(client, container_id)
             raise
     return Container(engine, container_id, pid, log)
 
@@ -451,7 +470,7 @@ class Container:
             self.send_signal(stop_signal)
             self._ended.wait(patience_s)
         with suppress(NoEngineError), open_client(self.engine.socket, self.engine.name) as client:
-            client.remove_container(self.container_id, force=True, v=True)
+            _remove(client, self.container_id)
 
 
 def _list_limits() -> list[Document]:
