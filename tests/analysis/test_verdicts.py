@@ -570,13 +570,13 @@ def test_a_ratio_near_no_difference_is_decided_against_its_claim_where_days_suff
 
 def test_what_no_affordable_number_of_days_decides_says_so() -> None:
     assert judge(compare_blocks(1.01, 1.0)).needs == NEAR_PARITY
-    assert judge(compare_blocks(1.3, 3.0)).needs == (
-        "needs more than 20 machine-days of 3 blocks, if the estimate stays"
-    )
+    assert judge(compare_blocks(1.3, 3.0)).needs == "needs more than 20 more machine-days"
     # Parity would decide a claim of likeness: its width is the reason.
     likeness = replace(compare_blocks(1.01, 3.0), claimed="equal")
     alike = judge_stated(claim(claimed="equal"), likeness)
-    assert alike.needs.startswith("its intervals are too wide: needs more than 20 machine-days")
+    assert alike.needs.startswith(
+        "its intervals are too wide: needs more than 20 more machine-days"
+    )
 
 
 def test_too_few_blocks_for_an_interval_are_counted_as_blocks() -> None:

@@ -314,6 +314,15 @@ def test_the_figure_has_a_row_per_machine_day_and_interval_and_those_of_the_atta
     assert labels[-1].startswith(f"attacked, b / a: {ratio:.3f} (")
 
 
+def test_own_lines_are_no_attack():
+    ours = write_lines(1, 1.5)
+    first_block = ours.split("\n")[1]
+    for theirs in (ours, first_block):
+        assert str(defence.draw_blocks(PLAN, ours, theirs)).startswith(
+            "Some lines of the attack are your own"
+        )
+
+
 def test_more_machine_days_narrow_the_interval_more_than_more_blocks():
     """Simulated blocks have the half-width that the lesson's table shows."""
     assert defence.compute_half_width(0.05, 5, 4) < defence.compute_half_width(0.05, 100, 1)

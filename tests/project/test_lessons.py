@@ -795,6 +795,13 @@ WRONG = [
         2,
     ),
     (
+        lambda: critique.check_3(
+            critique.EXAMPLE.replace("claimed: more", "claimed: less"), "holds"
+        ),
+        "its words say 'longer', and of a / b it claims 'less'.",
+        1,
+    ),
+    (
         lambda: critique.check_3(critique.EXAMPLE.replace("1.10", "10 %"), "holds"),
         "margin should be a ratio above 1, such as 1.10 for a tenth more. It is '10 %'.",
         0,
@@ -867,8 +874,17 @@ WRONG = [
         0,
     ),
     (
-        lambda: documents.check_4(dict.fromkeys(documents.VALUES, "refused"), ..., ...),
+        lambda: documents.check_4(
+            {**dict.fromkeys(documents.VALUES, "refused"), "the date 2024-02-29": "the same"},
+            ...,
+            ...,
+        ),
         "JSON has text, numbers, true, false",
+        0,
+    ),
+    (
+        lambda: documents.check_4(..., dict.fromkeys(documents.VALUES, "something else"), ...),
+        "XML: not all four have one fate. Guess each by itself.",
         0,
     ),
     (

@@ -345,7 +345,7 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
     for days in range(1, MAX_FORECAST_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
             return float(days), f"needs about {format_count(days, 'more machine-day')}"
-    limit = f"{MAX_FORECAST_DAYS} machine-days of {BLOCKS_PER_DAY} blocks, if the estimate stays"
+    limit = f"{MAX_FORECAST_DAYS} more machine-days"
     # A ratio near 1 would decide a claim of likeness.
     is_of_likeness = any(row.claimed == "equal" for row in ran)
     if are_alike(ran) and not is_of_likeness:

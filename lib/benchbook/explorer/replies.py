@@ -6,6 +6,7 @@ which has a `Bar` per level. `benchbook.explorer.your_documents` shows them.
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,6 +130,7 @@ class Reply:
     blocks: int = 0  # that were asked for
     measured: int = 0  # cells and blocks
     noisy: int = 0  # how many of them ran while other programs were busy
+    memory: float = 0.0  # bytes of the records as Python's objects, once they are read; 0: unknown
 
     @property
     def question(self) -> Question:
@@ -145,6 +147,9 @@ class Reply:
             records = format_count(self.records, "record")
             sentences.append(f"Each time is of {records}, handled {self.question.conditions}.")
             sentences.append("A bar is the geometric mean of its blocks, as the ratios are.")
+        if self.memory:
+            size = format_quantity(self.memory, "B")
+            sentences.append(f"Once read, the records take {size} of memory, from either format.")
         if self.answers and self.question.by != "format":
             sentences.append("Bytes are not measured here, only times.")
         if self.noisy:
@@ -172,8 +177,10 @@ def _answer_question(name: str, request: Request) -> Reply:
 
     # The times, then the sizes.
     answers = _compare_times(question, means)
+    memory = 0.0
     if question.by == "format":
         answers += _compare_sizes(request)
+        memory = _measure_memory(request)
     ran = means.drop_duplicates(["cell_id", "block"])
     return Reply(
         name,
@@ -184,6 +191,7 @@ def _answer_question(name: str, request: Request) -> Reply:
         blocks=request.blocks,
         measured=len(ran),
         noisy=int(ran["noisy"].fillna(False).astype(bool).sum()),
+        memory=memory,
     )
 
 
@@ -359,6 +367,25 @@ def _compare_sizes(request: Request) -> list[OperationAnswer]:
         operation = f"size, {packing}" if packing else "size"
         answers.append(OperationAnswer(operation, "", sentence, "", 0, bars, ""))
     return answers
+
+
+def _measure_memory(request: Request) -> float:
+    """Return the bytes of Python's objects that a request's records are, once they are read.
+
+    Each format is read into equal objects, so JSON's stand for both.
+    """
+    parameters = bookstore.Parameters.model_validate(request.settings)
+    document = bookstore.build_object(parameters)
+    codec = codecs.load_codec(parameters.json_codec)
+    data = document.encoder(codec)(document.build())
+    decode = document.decoder(codec)
+    decode(data)  # a codec keeps what it needs again
+    tracemalloc.start()
+    read = decode(data)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del read
+    return float(size)
 
 
 def _list_not_tried(

@@ -58,6 +58,12 @@ languages: [node]
 """
 """A claim as the files of `data/claims` hold it."""
 
+DIRECTION_WORDS: Final = {
+    **dict.fromkeys(("longer", "slower", "more", "larger", "higher"), "more"),
+    **dict.fromkeys(("shorter", "faster", "quicker", "less", "smaller", "lower", "fewer"), "less"),
+}
+"""Words of comparison, before *than*, by what they claim of the side that is named first."""
+
 
 def load_table(source: str) -> pd.DataFrame:
     """Return a table of study crud's paper, in ms: one row per system, one column per size."""
@@ -235,6 +241,27 @@ def find_other_words(claim: Ratio) -> list[str]:
     return others
 
 
+def find_other_direction(claim: Ratio) -> str:
+    """Return the word of a claim by which the other side takes more; empty if there is none.
+
+    Only a sentence of the form "X takes longer than Y" tells, with the levels of both sides.
+    """
+    said = claim.says.lower()
+    before, than, after = said.partition(" than ")
+    names_a, names_b = (
+        [str(level).lower() for level in side.values()] for side in (claim.a, claim.b)
+    )
+    first_is_a = any(name in before for name in names_a) and any(name in after for name in names_b)
+    first_is_b = any(name in before for name in names_b) and any(name in after for name in names_a)
+    words = [word for word in before.split() if word in DIRECTION_WORDS]
+    if not than or first_is_a == first_is_b or len(words) != 1 or {"not", "no"} & {*said.split()}:
+        return ""
+    direction = DIRECTION_WORDS[words[0]]
+    if first_is_b:
+        direction = "less" if direction == "more" else "more"
+    return words[0] if direction != claim.claimed else ""
+
+
 def list_side_languages(claim: Ratio) -> list[str]:
     """Return the languages in which both sides of a claim ran in the lesson's data."""
     rows = select_rows(load_means(), study=claim.study)
@@ -368,8 +395,12 @@ def check_3(text: Any, expected: Any) -> Iterator[Part]:
         )
     claim = _read_claim(text)
     others = find_other_words(claim) if isinstance(claim, Ratio) else []
+    word = find_other_direction(claim) if isinstance(claim, Ratio) else ""
     off = f"its words name {', '.join(others)}, and its fields do not. Which of the two is meant?"
-    yield grade(not others, f"{claim.id} is read: {claim.says}", off)
+    if not others:
+        claimed = getattr(claim, "claimed", "")
+        off = f"its words say {word!r}, and of a / b it claims {claimed!r}. Which is meant?"
+    yield grade(not (others or word), f"{claim.id} is read: {claim.says}", off)
     example: Any = _read_claim(EXAMPLE)
     new = isinstance(claim, Ratio) and (
         claim.quantity != example.quantity

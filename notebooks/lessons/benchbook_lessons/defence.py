@@ -328,6 +328,9 @@ def draw_blocks(plan: Mapping[str, Any], ours: Any, theirs: Any = ...) -> Figure
     tables = {"defended": read_lines(ours), "attacked": read_lines(theirs)}
     if tables["defended"].empty:
         return "Nothing is measured yet."
+    defended, attacked = ({*map(tuple, rows.to_numpy())} for rows in tables.values())
+    if defended & attacked:
+        return "Some lines of the attack are your own: ask the other pair for what it measured."
     labels: list[str] = []
     with style.use_style():
         figure, axes = plt.subplots(figsize=(7.4, 2), layout="constrained")
