@@ -5,7 +5,9 @@ import csv
 import html
 import io
 import itertools
+import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +23,13 @@ from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
 from benchbook.analysis.forecast import estimate_need
 from benchbook.cli.command import DONE, INTERRUPTED, NOTHING_RUNS, USAGE
 from benchbook.explorer import your_documents
-from benchbook.explorer.documents import AskedQuestion, Inquiry, load_latest_inquiry
-from benchbook.explorer.replies import answer_questions, find_hardest_need
+from benchbook.explorer.documents import (
+    AskedQuestion,
+    Inquiry,
+    load_latest_inquiry,
+    request_cells,
+)
+from benchbook.explorer.replies import answer_questions, find_hardest_need, measure_memory
 from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
 from benchbook.own_data.own_records import describe_file, read_file
 from benchbook.runner.batch import lock_results
@@ -465,6 +472,23 @@ def test_a_sample_of_a_large_file_is_asked_about(
     places = [record["place"] for record in read_file(inquiry.file).records]
     assert len({*places}) == 100 and max(places) > 400
     # A text of ASCII takes a byte per character, and little more.
-    (reply,) = answer_questions(["json-or-xml"], inquiry.request_cells())
-    assert 1e6 < reply.memory < 1.1e6
-    assert "Once read, the records take 1.0" in said
+    assert "Once read, the records take about 1.00 MB of memory" in said
+
+
+def measure_size(value: Any) -> int:
+    """Return the bytes of an object and of all in it, as Python says them of each."""
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        size += sum(map(measure_size, value.values()))
+    if isinstance(value, list):
+        size += sum(map(measure_size, value))
+    return size
+
+
+def test_the_memory_of_records_is_that_of_all_their_objects(tmp_path: Path):
+    file = tmp_path / "small.jsonl"
+    lines = [f'{{"place": {place}, "text": "x{place}", "p": {place}.5}}' for place in range(999)]
+    file.write_text("\n".join(lines))
+    (request,) = request_cells(file, ["json-or-xml"], 999)
+    objects = [json.loads(line) for line in lines]
+    assert measure_memory(request) == pytest.approx(measure_size(objects), rel=0.05)
