@@ -312,6 +312,14 @@ def test_what_a_paper_prints_is_drawn_in_black(committed_exhibits: dict[str, Exh
     assert hollow > 50
 
 
+def test_no_two_networks_of_a_figure_look_alike(committed_exhibits: dict[str, Exhibit]):
+    for name in ("tcp_networks", "replication_networks"):
+        frame = committed_exhibits[name].frame
+        assert frame is not None
+        series = {*frame["series"].dropna()}
+        assert len({*map(style.get_series_style, series)}) == len(series) > 1, name
+
+
 @pytest.mark.parametrize("topology", ["single", "replicated"])
 def test_a_grid_has_the_points_of_the_papers_figures(
     topology: str, committed_exhibits: dict[str, Exhibit]

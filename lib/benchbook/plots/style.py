@@ -127,6 +127,8 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "100 Mbit/s": SeriesStyle(VERMILION, "s"),
     "1 Gbit/s": SeriesStyle(GREEN, "D"),
     "20 Mbit/s": SeriesStyle(PINK, "^"),
+    "one core each": SeriesStyle(GREEN, "v"),
+    "100 Mbit/s, one core each": SeriesStyle(PINK, "P"),
 }
 """The style of each series by its name, in the order of legends; others have `PLAIN_STYLE`.
 
