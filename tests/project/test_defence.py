@@ -330,7 +330,7 @@ def test_laptops_that_the_plan_does_not_have_cost_a_point():
     assert "15 blocks of 3 machine-days on 3 laptops; the plan has 20 blocks" in str(found)
 
 
-def test_noisy_blocks_that_are_left_out_are_no_room_for_more():
+def test_noisy_blocks_that_are_left_out_still_count_as_measured():
     ours = write_lines(1.0, 1.5, days=1, blocks=25, noisy=6)
     _, low, high = defence.compute_sides(defence.read_lines(ours))
     assert "25 blocks" in str(defence.check_3(low, high, "for", PLAN, BOARD, ours))
@@ -415,7 +415,7 @@ def test_lines_and_digests_are_read_however_they_were_copied():
     assert defence.check_1(PLAN, load_sides().a, f" {digest.upper()} ").passed
 
 
-def test_an_attack_on_another_plan_is_no_attack():
+def test_an_attack_on_another_plan_is_refused():
     ours = write_lines(1, 1.5)
     theirs = write_lines(1, 1.2).replace(BOARD, "99999999")
     says = "line 2 is of plan 99999999, not of 0123abcd"

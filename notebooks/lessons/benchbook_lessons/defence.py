@@ -344,8 +344,8 @@ def _parse_lines(text: Any, board: Any = ...) -> pd.DataFrame:
         if blocks.setdefault((day, laptop, block), line) != line:
             raise FormError(
                 f"line {number} has other times for block {block} of {laptop}, {day}, than a line"
-                " above it. Copy the lines again. If two laptops have the same name, write another"
-                " one into the lines of one of them."
+                " above it. Copy them again. If the laptops have the same name, change it in the"
+                " lines of either."
             )
     found = pd.read_csv(io.StringIO("\n".join([header, *blocks.values()])), dtype={"plan": str})
     found["machine_day"] = found["laptop"].astype(str) + " " + found["day"].astype(str)
