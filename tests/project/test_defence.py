@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchbook.analysis.intervals import compute_interval
 from benchbook.sides import measurement
 from benchbook.sides.answer import read_blocks
 from benchbook_lessons import defence
 from benchbook_lessons.effects import judge_interval
-from benchbook_lessons.feedback import FormError
 from checkout import ROOT
 
 PLAN: dict[str, Any] = {
@@ -180,7 +180,8 @@ def test_the_lines_of_a_sealed_plan_give_its_verdict_and_are_measured_once(
     verdict = judge_interval(*ends, PLAN["margin"])
     checked = defence.check_3(*ends, verdict, PLAN, digest, ours)
     assert checked.passed
-    assert "5 blocks of 1 machine-day; the plan has 20. Say so" in str(checked)
+    assert "5 blocks of 1 machine-day on 1 laptop; the plan has 20 blocks" in str(checked)
+    assert "on 2 laptops. Say so when you defend it." in str(checked)
 
 
 def test_a_plan_is_measured_only_as_it_was_sealed(
@@ -189,12 +190,58 @@ def test_a_plan_is_measured_only_as_it_was_sealed(
     defence.measure(..., ...)
     assert "and the digest that the board has for it" in capsys.readouterr().out
     defence.measure("anna & ben", BOARD)
-    assert "plan_anna_ben.json is not in this folder" in capsys.readouterr().out
+    assert "plan_anna_ben.json is not in this folder (plans here: none)" in capsys.readouterr().out
     digest = seal(PLAN)
+    defence.measure("anna-ben", digest)
+    assert "(plans here: plan_anna_ben.json). Ask the pair for it." in capsys.readouterr().out
     capsys.readouterr()
     defence.measure("anna & ben", BOARD)
     assert f"plan_anna_ben.json is {digest}, and the board has {BOARD}" in capsys.readouterr().out
     assert read_blocks().empty
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        ({"blocks": "five"}, CODE, "the plan's blocks is not a number"),
+        ({"margin": None}, CODE, "the plan's margin is not a number"),
+        ({"margin": 10}, CODE, "smallest must be between 0 and 1"),
+        ({}, CODE + "exit()\n", "the cell with a and b does not run by itself: "),
+    ],
+)
+def test_a_plan_that_cannot_be_measured_says_why_without_an_error(
+    change: dict[str, Any],
+    code: str,
+    says: str,
+    results_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    Path("plan_anna_ben.json").write_text(json.dumps({**PLAN, **change, "code": code}))
+    digest = hashlib.sha256(Path("plan_anna_ben.json").read_bytes()).hexdigest()[:8]
+    defence.measure(PLAN["pair"], digest)
+    assert f"Nothing is measured: {says}" in capsys.readouterr().out
+
+
+def test_a_results_folder_that_cannot_be_written_is_named(
+    results_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    digest = seal(PLAN)
+    Path("file").write_text("")
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(Path("file/results").resolve()))
+    defence.measure(PLAN["pair"], digest)
+    out = capsys.readouterr().out
+    assert "Nothing is measured: " in out
+    assert "file/results" in out
+
+
+def test_a_second_seal_says_which_plan_it_replaces(capsys: pytest.CaptureFixture[str]):
+    digest = seal(PLAN)
+    seal(PLAN)
+    assert "replaces" not in capsys.readouterr().out
+    seal(PLAN | {"margin": 1.2})
+    assert f"This replaces the plan {digest}, which was sealed before." in capsys.readouterr().out
+    defence.seal_plan(PLAN | {"blocks": {5}}, load_sides().a, ...)
+    assert "the plan may have only texts and numbers" in capsys.readouterr().out
 
 
 def test_sides_that_return_different_things_are_named_before_and_while_they_are_measured(
@@ -268,7 +315,25 @@ def test_blocks_that_the_plan_does_not_have_cost_a_point():
     _, low, high = defence.compute_sides(defence.read_lines(ours))
     found = defence.check_3(low, high, "for", PLAN, BOARD, ours)
     assert found.earned == 2
-    assert "25 blocks of 5 machine-days; the plan has 20. Which were added" in str(found)
+    assert "25 blocks of 5 machine-days on 1 laptop; the plan has 20 blocks" in str(found)
+    assert "Which were added afterwards, and why?" in str(found)
+
+
+def test_laptops_that_the_plan_does_not_have_cost_a_point():
+    ours = "\n".join(
+        write_lines(1.0, 1.5, days=1).replace("-01,laptop,", f"-01,{name},")
+        for name in ("x", "y", "z")
+    )
+    _, low, high = defence.compute_sides(defence.read_lines(ours))
+    found = defence.check_3(low, high, "for", PLAN, BOARD, ours)
+    assert found.earned == 2
+    assert "15 blocks of 3 machine-days on 3 laptops; the plan has 20 blocks" in str(found)
+
+
+def test_noisy_blocks_that_are_left_out_still_count_as_measured():
+    ours = write_lines(1.0, 1.5, days=1, blocks=25, noisy=6)
+    _, low, high = defence.compute_sides(defence.read_lines(ours))
+    assert "25 blocks" in str(defence.check_3(low, high, "for", PLAN, BOARD, ours))
 
 
 @pytest.mark.parametrize(
@@ -294,14 +359,69 @@ def test_lines_are_read_once_without_noisy_blocks_and_only_those_of_the_plan():
     rows = defence.read_lines(f"{ours}\n\n{ours}", BOARD)
     assert len(rows) == 12
     assert defence.compute_sides(rows)[0] == pytest.approx(1.5, rel=0.01)
-    with pytest.raises(FormError, match="line 2 is of plan 0123abcd, and the board has 99999999"):
-        defence.read_lines(ours, "99999999")
-    with pytest.raises(
-        FormError, match=r"'torn,line'\. Paste only the lines that begin with a digest\."
-    ):
-        defence.read_lines("torn,line")
     too_few = defence.check_3(1, 2, "for", PLAN, BOARD, write_lines(1, 1.5, days=1, blocks=3))
     assert "3 blocks are pasted: an interval needs 5" in str(too_few)
+
+
+FIRST_LINE = write_lines(1, 1.5).split("\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "board", "says"),
+    [
+        (FIRST_LINE, "99999999", "line 1 is of plan 0123abcd, not of 99999999"),
+        (f"{FIRST_LINE}\n9{FIRST_LINE[1:]}", ..., "line 2 is of plan 9123abcd, not of 0123abcd"),
+        (f"{FIRST_LINE}\n{FIRST_LINE[:-20]}", BOARD, "line 2 is not a whole line of a block"),
+        (
+            "block 1 of 5",
+            BOARD,
+            "line 1 is not a whole line of a block: 'block 1 of 5'. Copy",
+        ),
+        (FIRST_LINE.replace(",10,", ",ten,"), BOARD, "line 1 is not a whole line"),
+        (FIRST_LINE.replace(",10,", ",0,"), BOARD, "line 1 is not a whole line"),
+        (FIRST_LINE.replace(",", ";"), BOARD, "line 1 is not a whole line"),
+        (
+            f"{FIRST_LINE}\n{FIRST_LINE.replace(',10,', ',11,')}",
+            BOARD,
+            "line 2 has other times for block 1 of laptop, 2026-11-01, than a line above it",
+        ),
+        (5, BOARD, 'paste the lines as text, between """'),
+    ],
+)
+def test_lines_that_cannot_be_read_are_named_without_an_error(
+    text: Any, board: Any, says: str, capsys: pytest.CaptureFixture[str]
+):
+    rows = defence.read_lines(text, board)
+    assert rows.empty
+    assert says in capsys.readouterr().out
+    # The next notebook cell takes the logarithms of the empty table.
+    assert compute_interval(np.log(rows["b"]) - np.log(rows["a"]), rows["machine_day"]).blocks == 0
+    for found in (
+        defence.check_2(1, 2, "open", PLAN, board, text),
+        defence.check_3(1, 2, "for", PLAN, board, text),
+    ):
+        assert says in str(found)
+    if board is not ... and text != FIRST_LINE:
+        prediction = defence.predict(ratio_here=1, ratio_there=1)
+        assert says in str(defence.draw_blocks(PLAN, text))
+        assert says in str(defence.compare_predictions(prediction, text, ...))
+
+
+def test_lines_and_digests_are_read_however_they_were_copied():
+    ours = write_lines(1.0, 1.5)
+    assert len(defence.read_lines(ours.replace(",", " , ").replace("\n", "\n  "), BOARD)) == 20
+    assert len(defence.read_lines(ours.replace(BOARD, "12345678"), 12345678)) == 20
+    digest = seal(PLAN)
+    assert defence.check_1(PLAN, load_sides().a, f" {digest.upper()} ").passed
+
+
+def test_an_attack_on_another_plan_is_refused():
+    ours = write_lines(1, 1.5)
+    theirs = write_lines(1, 1.2).replace(BOARD, "99999999")
+    says = "line 2 is of plan 99999999, not of 0123abcd"
+    assert says in str(defence.draw_blocks(PLAN, ours, theirs))
+    prediction = defence.predict(ratio_here=1.5, ratio_there=1.5)
+    assert says in str(defence.compare_predictions(prediction, ours, theirs))
 
 
 def test_the_figure_has_a_row_per_machine_day_and_interval_and_those_of_the_attack():

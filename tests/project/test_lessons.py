@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -44,7 +43,7 @@ from benchbook_lessons import (
 from benchbook_lessons.predictions import Predictions
 from benchbook_lessons.snapshot import load_stores
 from checkout import ROOT
-from tools import lessons
+from tools import forgeries, lessons
 
 TEACHERS = lessons.list_teachers()
 LESSONS = [path.stem for path in TEACHERS]
@@ -415,33 +414,42 @@ def test_nbgrader_marks_a_right_a_wrong_and_an_empty_copy_as_the_page_says(cours
 FORGERIES = (
     "setattr(lesson, 'check_1', lambda *answer: 3)",
     "marking.load_checks = lambda name: Fake()",
-    "importlib.reload = lambda module: Fake()",
+    "import importlib; importlib.reload = lambda module: Fake()",
     "sys.modules['benchbook_lessons.marking'] = Fake()",
     "Feedback.earned = property(lambda self: self.points)",
-    "math.isclose = lambda *numbers, **limits: True",
+    "math.isclose=lambda *numbers, **limits: True",
+    "for math.isclose in [lambda *numbers, **limits: True]: pass",
     "get_ipython().input_transformers_cleanup.append(forge)",
-    "vars(lesson).__setitem__('check_1', forge)",
+    "vars(marking).update(load_checks=forge)",
+    "from unittest.mock import patch; patch('builtins.sum', lambda parts: 3).start()",
+    "from benchbook_lessons import feedback as f",
+    "from IPython.core.interactiveshell import InteractiveShell",
+    "reduce(setattr, [(lesson, 'check_1', forge)])",
+    "(x for x in ()).gi_frame.f_back.f_globals.update(check_1=forge)",
     "Path(lesson.__file__).write_text(forged)",
+    "np.array(forged).tofile(checks)",
+    "!sed -i s/False/True/ feedback.py",
 )
 
 
-def test_the_pages_search_for_forged_copies_finds_them_and_no_honest_one(tmp_path: Path) -> None:
-    (search,) = re.findall(r"^ +(grep -nE .*)$", PAGE, re.MULTILINE)
+def test_the_search_for_forged_copies_finds_each_and_no_honest_one(tmp_path: Path) -> None:
     for teacher in TEACHERS:
-        honest = tmp_path / "submitted" / "honest" / teacher.stem
-        honest.mkdir(parents=True)
-        shutil.copy(teacher, honest)
+        honest = nbformat.read(teacher, 4)
+        for cell in honest.cells:
+            cell.source += "\n# as I understand it" if cell.cell_type == "code" else ""
+        copy = tmp_path / "honest" / teacher.stem / teacher.name
+        copy.parent.mkdir(parents=True)
+        nbformat.write(honest, copy)
+        assert forgeries.find_suspect_lines(copy) == []
     given = nbformat.read(lessons.find_students(TEACHERS[0]), 4)
     (answer,) = (cell for cell in given.cells if cell.id == "task-1")
-    for number, line in enumerate(FORGERIES):
+    forged = tmp_path / "forged" / TEACHERS[0].stem / "copy.ipynb"
+    forged.parent.mkdir(parents=True)
+    for line in FORGERIES:
         answer.source = f"minutes = 1\n{line}\n"
-        forged = tmp_path / "submitted" / f"forged-{number}" / "1"
-        forged.mkdir(parents=True)
-        nbformat.write(given, forged / "1.ipynb")
-    command = ["bash", "-c", search]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    names = [line.split("/")[1] for line in found.stdout.splitlines()]
-    assert names == [f"forged-{number}" for number in range(len(FORGERIES))]
+        # An editor may write a notebook into one line.
+        forged.write_text(json.dumps(given))
+        assert forgeries.find_suspect_lines(forged), line
 
 
 def equal_sizes_only(a: list[float], b: list[float]) -> float:

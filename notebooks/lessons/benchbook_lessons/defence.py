@@ -48,6 +48,12 @@ STEADINESS: Final = ("steady", "not steady", "open")
 COLUMNS: Final = ("plan", "day", "laptop", "block", "a", "a_again", "b", "noisy")
 """One line of `measure`: times in µs per call, each the mean of a block."""
 
+_TIME: Final = r",(?=[^,]*[1-9])[\d.]+(e[+-]\d+)?"
+LINE: Final = re.compile(
+    rf"[\da-f]{{8}},\d{{4}}-\d\d-\d\d,[^,]+,\d+({_TIME}){{3}},(true|false)", re.IGNORECASE
+)
+"""A whole line of `measure`; each time is above 0."""
+
 DIGEST_LENGTH: Final = 8
 TICKS: Final = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 3, 5, 10)
 """Ratios at which a figure has ticks, if it reaches so far."""
@@ -130,15 +136,18 @@ def seal_plan(plan: Mapping[str, Any], a: Callable[..., object], board: Any) -> 
     except FormError as reason:
         print(reason)
         return
-    digest = _digest(content)
+    digest, board = _digest(content), _normalise_digest(board)
     if board is ...:
         path = find_plan(plan["pair"])
+        if path.exists() and path.read_bytes() != content:
+            print(f"This replaces the plan {_digest(path.read_bytes())}, which was sealed before.")
         path.write_bytes(content)
         print(f"{path.name} is written. Write on the board and into `board`: {digest}")
     elif board == digest:
         print(f"The plan and its code are those of the board: {digest}.")
     else:
         print(f"The board has {board}, but this plan and its code are {digest}: which one changed?")
+        print("Undo the change. Or seal a new plan with `board = ...`, and measure all of it anew.")
 
 
 def find_plan(pair: object) -> Path:
@@ -150,7 +159,10 @@ def find_plan(pair: object) -> Path:
 def _write_plan(plan: Mapping[str, Any], a: Callable[..., object]) -> bytes:
     """Return the content of a plan's file, with the source of the notebook cell that has `a`."""
     document = {**plan, "code": _read_cell(a)}
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    try:
+        return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    except TypeError as reason:
+        raise FormError(f"the plan may have only texts and numbers: {reason}.") from None
 
 
 def _read_cell(a: Callable[..., object]) -> str:
@@ -167,7 +179,7 @@ def _load_sides(code: str) -> tuple[Callable[..., object], ...]:
     try:
         exec(code, names)
         return names["make_input"], names["a"], names["b"]
-    except Exception as reason:
+    except (Exception, SystemExit) as reason:
         where = f"{type(reason).__name__}: {reason}"
         raise FormError(f"the cell with a and b does not run by itself: {where}") from reason
 
@@ -175,6 +187,11 @@ def _load_sides(code: str) -> tuple[Callable[..., object], ...]:
 def _digest(content: bytes) -> str:
     """Return the first digits of a content's SHA-256, as ``sha256sum`` prints them."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH]
+
+
+def _normalise_digest(board: Any) -> Any:
+    """Return a digest as ``sha256sum`` prints it; one of digits only may be a number."""
+    return board if board is ... else str(board).strip().lower()
 
 
 def measure(pair: Any, board: Any) -> None:
@@ -189,6 +206,7 @@ def measure(pair: Any, board: Any) -> None:
     board
         The digest that the board has for it.
     """
+    board = _normalise_digest(board)
     try:
         plan = _read_plan(pair, board)
         make_input, a, b = _load_sides(plan["code"])
@@ -212,12 +230,13 @@ def measure(pair: Any, board: Any) -> None:
                 smallest=plan["margin"] - 1,
                 waits=False,  # a lesson has no time for it: noisy blocks are marked
             )
-        except (SidesError, BusyError, ValueError) as reason:
+        except (SidesError, BusyError, ValueError, OSError) as reason:
             print(f"Nothing is measured: {reason}")
             return
     else:
         print("This laptop has measured the plan today. Nothing is measured again.")
-    print("Paste these lines, and those of your other laptop:\n")
+        print(f"A day is one of UTC, where it is {_format_today()} now.")
+    print("Copy these lines into the notebook of the pair whose plan it is:\n")
     print(_list_lines(question, board).to_csv(index=False))
 
 
@@ -227,11 +246,22 @@ def _read_plan(pair: Any, board: Any) -> dict[str, Any]:
         raise FormError("write the pair's names, and the digest that the board has for it.")
     path = find_plan(pair)
     if not path.exists():
-        raise FormError(f"{path.name} is not in this folder.")
+        others = ", ".join(sorted(other.name for other in Path().glob("plan*.json"))) or "none"
+        raise FormError(
+            f"{path.name} is not in this folder (plans here: {others}). Ask the pair for it."
+            " Your own you can write again: seal it with `board = ...`."
+        )
     content = path.read_bytes()
     if _digest(content) != board:
-        raise FormError(f"{path.name} is {_digest(content)}, and the board has {board}.")
-    return dict(json.loads(content))
+        raise FormError(
+            f"{path.name} is {_digest(content)}, and the board has {board}. Compare what you typed"
+            " with the board. If it is right, ask the pair for the file that they sealed."
+        )
+    plan = dict(json.loads(content))
+    for name in ("blocks", "margin"):
+        if not is_number(plan.get(name)):
+            raise FormError(f"the plan's {name} is not a number: seal a mended plan.")
+    return plan
 
 
 def _format_today() -> str:
@@ -266,7 +296,8 @@ def _list_lines(question: str, digest: str) -> pd.DataFrame:
 def read_lines(text: Any, board: Any = ...) -> pd.DataFrame:
     """Return pasted lines as a table; a line that stands there twice counts once.
 
-    Noisy blocks are left out if enough quiet ones are there.
+    Noisy blocks are left out if enough quiet ones are there. When a line cannot be read, the reason
+    is printed, and the table is empty.
 
     Parameters
     ----------
@@ -280,25 +311,63 @@ def read_lines(text: Any, board: Any = ...) -> pd.DataFrame:
     pandas.DataFrame
         The columns of `COLUMNS`, and the block's ``machine_day``.
     """
-    lines = text.split("\n") if isinstance(text, str) else []
-    kept: dict[str, None] = {}
-    for number, line in enumerate(map(str.strip, lines), 1):
-        if not line or line == ",".join(COLUMNS):
+    try:
+        return _choose_quiet(_parse_lines(text, board))
+    except FormError as reason:
+        print(reason)
+        return _parse_lines(...)
+
+
+def _parse_lines(text: Any, board: Any = ...) -> pd.DataFrame:
+    """Return all blocks of pasted lines; raises `FormError` that names the first wrong line."""
+    if text is not ... and not isinstance(text, str):
+        raise FormError('paste the lines as text, between """ and """.')
+    board = _normalise_digest(board)
+    header = ",".join(COLUMNS)
+    blocks: dict[tuple[str, ...], str] = {}
+    for number, pasted in enumerate([] if text is ... else text.split("\n"), 1):
+        line = ",".join(value.strip() for value in pasted.split(","))
+        if line in ("", header):
             continue
-        values = line.split(",")
-        if len(values) != len(COLUMNS):
+        if not LINE.fullmatch(line):
             raise FormError(
-                f"line {number} has {len(values)} values, not {len(COLUMNS)}: {shorten(line)}."
-                " Paste only the lines that begin with a digest."
+                f"line {number} is not a whole line of a block: {shorten(line)}."
+                " Copy again the lines that begin with a digest, and only those."
             )
-        if board is not ... and values[0] != board:
-            raise FormError(f"line {number} is of plan {values[0]}, and the board has {board}.")
-        kept[line] = None
-    table = "\n".join([",".join(COLUMNS), *kept])
-    found = pd.read_csv(io.StringIO(table), dtype={"plan": str})
+        plan, day, laptop, block, *_ = line.split(",")
+        board = plan if board is ... else board
+        if plan != board:
+            raise FormError(
+                f"line {number} is of plan {plan}, not of {board}: leave out the lines of other"
+                " plans."
+            )
+        if blocks.setdefault((day, laptop, block), line) != line:
+            raise FormError(
+                f"line {number} has other times for block {block} of {laptop}, {day}, than a line"
+                " above it. Copy them again. If the laptops have the same name, change it in the"
+                " lines of either."
+            )
+    found = pd.read_csv(io.StringIO("\n".join([header, *blocks.values()])), dtype={"plan": str})
     found["machine_day"] = found["laptop"].astype(str) + " " + found["day"].astype(str)
-    quiet = found[~found["noisy"].astype(bool)]
-    return quiet if len(quiet) >= MIN_BLOCKS else found
+    return found
+
+
+def _choose_quiet(blocks: pd.DataFrame) -> pd.DataFrame:
+    """Return the blocks without the noisy ones, or all if too few are quiet."""
+    quiet = blocks[~blocks["noisy"].astype(bool)]
+    return quiet if len(quiet) >= MIN_BLOCKS else blocks
+
+
+def _read_both(ours: Any, theirs: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the blocks of a pair and of an attack on its plan; raises `FormError`."""
+    defended = _parse_lines(ours)
+    attacked = _parse_lines(theirs, ... if defended.empty else defended["plan"].iloc[0])
+    if {*map(tuple, defended.to_numpy())} & {*map(tuple, attacked.to_numpy())}:
+        raise FormError(
+            "Some lines of the attack are your own: leave them out, and ask the other pair for"
+            " what it measured."
+        )
+    return _choose_quiet(defended), _choose_quiet(attacked)
 
 
 def compute_sides(rows: pd.DataFrame, over: str = "b") -> tuple[float, float, float]:
@@ -309,9 +378,12 @@ def compute_sides(rows: pd.DataFrame, over: str = "b") -> tuple[float, float, fl
 
 def compare_predictions(prediction: Predictions, ours: Any, theirs: Any) -> Outcomes | str:
     """Return the predictions with the ratio b / a of the pair's blocks and the attackers'."""
+    try:
+        tables = zip(("ratio_here", "ratio_there"), _read_both(ours, theirs), strict=True)
+    except FormError as reason:
+        return str(reason)
     results = {}
-    for name, lines in (("ratio_here", ours), ("ratio_there", theirs)):
-        rows = read_lines(lines)
+    for name, rows in tables:
         if len(rows):
             results[name] = exp(float(np.mean(np.log(rows["b"] / rows["a"]))))
     return prediction.compare(**results) if results else "Nothing is measured yet."
@@ -325,12 +397,12 @@ def draw_blocks(plan: Mapping[str, Any], ours: Any, theirs: Any = ...) -> Figure
     ours, theirs
         The lines of the pair and of those who attack.
     """
-    tables = {"defended": read_lines(ours), "attacked": read_lines(theirs)}
-    if tables["defended"].empty:
+    try:
+        defended, attacked = _read_both(ours, theirs)
+    except FormError as reason:
+        return str(reason)
+    if defended.empty:
         return "Nothing is measured yet."
-    defended, attacked = ({*map(tuple, rows.to_numpy())} for rows in tables.values())
-    if defended & attacked:
-        return "Some lines of the attack are your own: ask the other pair for what it measured."
     labels: list[str] = []
     with style.use_style():
         figure, axes = plt.subplots(figsize=(7.4, 2), layout="constrained")
@@ -338,7 +410,7 @@ def draw_blocks(plan: Mapping[str, Any], ours: Any, theirs: Any = ...) -> Figure
         margin = plan["margin"]
         if is_number(margin) and margin > 0:
             axes.axvspan(1 / margin, margin, color="#e8eef5", label="too small to matter")
-        for who, rows in tables.items():
+        for who, rows in (("defended", defended), ("attacked", attacked)):
             for over, colour in (("a_again", style.FAINT), ("b", style.BLUE)):
                 side = "A/A check" if over == "a_again" else "b / a"
                 labels += _draw_rows(axes, rows, over, len(labels), colour, f"{who}, {side}")
@@ -391,7 +463,7 @@ def check_1(plan: Any, a: Any, board: Any) -> Iterator[Part]:
     if board is ...:
         yield mark_open("board")
         return
-    digest = _digest(_write_plan(plan, a))
+    digest, board = _digest(_write_plan(plan, a)), _normalise_digest(board)
     off = f"the board has {board}, and this plan with its code is {digest}: one of them changed."
     yield grade(board == digest, f"sealed: {digest}.", off)
 
@@ -458,20 +530,34 @@ def check_3(low: Any, high: Any, verdict: Any, plan: Any, board: Any, ours: Any)
     well = f"verdict: {truth}. You expected {plan['expected']!r}: your claim {stands}."
     off = f"{verdict!r}: compare {ends[0]:.3f} to {ends[1]:.3f} with 1 and the margin."
     yield grade_choice(verdict, truth, "verdict", KINDS, well, off)
-    planned = plan["blocks"] * plan["days"] * plan["laptops"]
-    days = rows["machine_day"].nunique()
+    yield _grade_amount(plan, _parse_lines(ours, board))
+
+
+def _grade_amount(plan: Mapping[str, Any], blocks: pd.DataFrame) -> Part:
+    """Return the part of what was measured: no more blocks and laptops than the plan has."""
+    machine_days = plan["days"] * plan["laptops"]
+    planned = plan["blocks"] * machine_days
+    laptops = blocks["laptop"].nunique()
+    measured = _describe_amount(len(blocks), blocks["machine_day"].nunique(), laptops)
     says = (
-        f"data: {len(rows)} blocks of {format_count(days, 'machine-day')}; the plan has {planned}."
+        f"data: {measured};"
+        f" the plan has {_describe_amount(planned, machine_days, plan['laptops'])}."
     )
-    well = f"{says} Say so when you defend it." if len(rows) < planned else says
-    yield grade(len(rows) <= planned, well, f"{says} Which were added afterwards, and why?")
+    is_planned = len(blocks) <= planned and laptops <= plan["laptops"]
+    well = f"{says} Say so when you defend it." if len(blocks) < planned else says
+    return grade(is_planned, well, f"{says} Which were added afterwards, and why?")
+
+
+def _describe_amount(blocks: int, machine_days: int, laptops: int) -> str:
+    days = format_count(machine_days, "machine-day")
+    return f"{format_count(blocks, 'block')} of {days} on {format_count(laptops, 'laptop')}"
 
 
 def _read_measured(ours: Any, board: Any) -> pd.DataFrame:
     """Return the pasted lines of one plan; raises `FormError` when they have no interval."""
     if ours is ...:
         raise OpenTaskError("no answer yet: replace each ... by the lines that were measured.")
-    rows = read_lines(ours, board)
+    rows = _choose_quiet(_parse_lines(ours, board))
     if len(rows) < MIN_BLOCKS:
         raise FormError(f"{len(rows)} blocks are pasted: an interval needs {MIN_BLOCKS}.")
     return rows
