@@ -322,6 +322,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "acknowledged from memory (w: 1",
         "the third answer is yes",
         "should return two values",
+        "1 is a guess or a rounded number",
     ],
     "t_tests.py": [
         "for two values per side that differ by a factor of two",

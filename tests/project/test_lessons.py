@@ -905,7 +905,7 @@ WRONG = [
         0,
     ),
     (lambda: stores.check_5(count_sleeps), "it returned 0.002 s, and the wait took", 4),
-    (lambda: stores.check_5(make_wait(pause=0)), "Sleep about a millisecond between two", 4),
+    (lambda: stores.check_5(make_wait(pause=0)), "Sleep about a millisecond after each", 4),
     (lambda: stores.check_5(make_wait(pause=0.7)), "are its sleeps short?", 3),
     (lambda: stores.check_5(make_wait(mark="yes")), "then True or False", 3),
     (

@@ -206,7 +206,7 @@ def check_2(share: Any, where: Any, found: pd.DataFrame) -> Iterator[Part]:
     hints = {
         extra["cpu_user"] / extra["wall_time"] / truth: "system time is CPU time, too.",
         (user + system) / wall / truth: "only the extra time counts: subtract the driver's times.",
-        100.0: "that is in percent: a share of one half is 0.5.",
+        100.0: "that is in percent: write it as a fraction.",
         (1 / truth) ** 2: "that is wall time / CPU time: the other way round.",
         1 / truth: "1 is a guess or a rounded number: compute it, and do not round it.",
     }
@@ -271,7 +271,7 @@ def _call_wait(wait: Any, reached: Any, patience: float) -> tuple[float, bool, f
         raise FormError(
             "wait should return two values: seconds, and whether it was timed out. It returned"
             f" {shorten(found)}.",
-            cause="not two values",
+            cause="not a pair",
         )
     seconds, timed_out = found
     if seconds is ... or timed_out is ...:
@@ -332,7 +332,7 @@ def check_5(wait: Any) -> Iterator[Part]:
         else:
             yield _grade_seconds(seconds, spent, "a wait that reaches its limit is timed out.")
         well = "it asks again and again, and sleeps between."
-        off = f"questions in {spent:.2g} s: {len(asked):,}. Sleep about a millisecond between two."
+        off = f"questions in {spent:.2g} s: {len(asked):,}. Sleep about a millisecond after each."
         yield grade(2 < len(asked) < 1_000, well, off)
 
     yield from grade_separately((at_once(), later(), never()))
