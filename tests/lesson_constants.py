@@ -63,7 +63,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "With 10,000 repetitions the ratio would go",
         "both times still fall after 100 repetitions",
         "A million runs are a million cold starts",
-        "All 5,000: the ratio is larger",
+        "a large part of all 5,000",
     ],
     "3_blocks_and_drift": [
         "two identical programs come out as different",
@@ -322,6 +322,7 @@ GIVEN: Final[dict[str, list[str]]] = {
         "acknowledged from memory (w: 1",
         "the third answer is yes",
         "should return two values",
+        "1 is a guess or a rounded number",
     ],
     "t_tests.py": [
         "for two values per side that differ by a factor of two",

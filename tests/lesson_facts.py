@@ -353,6 +353,11 @@ def compute_paired_end() -> float:
     return float(np.exp(stats.ttest_rel(xml, json).confidence_interval(CONFIDENCE).high))
 
 
+def fit_fixed_time(side: int) -> float:
+    """Return the fixed part of JSON's (0) or XML's (1) total times, by a line through all five."""
+    return float(np.polyfit(t_tests.OBJECTS, load_sample("Total Time")[side], 1)[1])
+
+
 def predict_first_trial(side: int) -> tuple[float, float]:
     """Return JSON's (0) or XML's (1) first total time by the line of the others, and as printed."""
     times = load_sample("Total Time")[side]

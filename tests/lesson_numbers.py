@@ -88,6 +88,7 @@ from lesson_facts import (
     find_sizes,
     find_system_shares,
     find_user_shares,
+    fit_fixed_time,
     format_comparison,
     format_span,
     is_a_block_alike,
@@ -224,6 +225,12 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             lambda: (percent(drift.simulate_daily_looks(2_000, days=30)), PERCENT),
         ),
         (
+            "More blocks per day add none if the assumption is right",
+            lambda: (
+                drift.simulate_daily_looks(2_000, a_day=10) <= drift.simulate_daily_looks(2_000)
+            ),
+        ),
+        (
             "with 0.6 and ten blocks per day it is {}",
             lambda: percent(drift.simulate_daily_looks(2_000, correlation=0.6, a_day=10)),
         ),
@@ -237,7 +244,7 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
         ),
         ("This suite has {} intervals and no others", lambda: PERCENT),
         ("I use {} intervals from the start", lambda: PERCENT),
-        ("rely on the {} interval", lambda: PERCENT),
+        ("Would you still rely on the {} interval", lambda: PERCENT),
         ("So the {} interval has fewer false alarms than", lambda: PERCENT),
         ("And a {} interval?", lambda: PERCENT),
         ("blocks 15 to 19 are slow together", lambda: are_blocks_slow(15, 19)),
@@ -327,6 +334,11 @@ HELD: Final[dict[str, list[tuple[str, Callable[[], object]]]]] = {
             "The ratio of {:,} objects is unlike the others",
             lambda: t_tests.OBJECTS[int(np.argmin(compute_time_ratios()))],
         ),
+        (
+            "JSON's: {:,.0f} ms of {:,.0f} ms",
+            lambda: (fit_fixed_time(0), predict_first_trial(0)[1]),
+        ),
+        ("XML's is negative", lambda: fit_fixed_time(1) < 0),
         (
             "A line through JSON's other four trials predicts some {:,.0f} ms for 20,000 objects,"
             " and {:,.0f} ms were measured.",

@@ -581,6 +581,49 @@ def take_zero_for_none(times: Any) -> float:
     return times[start:].mean() if start else float("nan")
 
 
+def make_wait(pause: float = 0.001, mark: Any = True) -> Callable[..., Any]:
+    """Return a wait that sleeps `pause` seconds, and marks that it timed out by `mark`."""
+
+    def wait(reached: Callable[[], bool], patience: float) -> tuple[float, Any]:
+        start = time.perf_counter()
+        while not reached():
+            if time.perf_counter() - start > patience:
+                return time.perf_counter() - start, mark
+            if pause:
+                time.sleep(pause)
+        return time.perf_counter() - start, False
+
+    return wait
+
+
+def count_sleeps(reached: Callable[[], bool], patience: float) -> tuple[float, bool]:
+    for sleeps in range(round(patience * 1000)):
+        if reached():
+            return sleeps / 1000, False
+        time.sleep(0.001)
+    return patience, True
+
+
+def ask_once_more(reached: Callable[[], bool], patience: float) -> list[Any]:
+    start = time.monotonic()
+    while not reached() and time.monotonic() - start < patience:
+        time.sleep(0.001)
+    return [np.float64(time.monotonic() - start), np.bool_(not reached())]
+
+
+MAPPER = load_stores("mapper")
+
+
+def divide_mapper_times() -> float:
+    rows = MAPPER.query("driver == 'mongoengine' and operation == 'insert'")
+    means = rows.groupby("metric")["ms"].mean()
+    return float((means["cpu_user"] + means["cpu_system"]) / means["wall_time"])
+
+
+def share_of_the_mapper() -> float:
+    return stores._compute_cpu_share(MAPPER)
+
+
 REPLICATION = load_stores("replication")
 REPLICATED = REPLICATION[REPLICATION["operation"] == "insert"].groupby("metric")["ms"].mean()
 
@@ -857,6 +900,28 @@ WRONG = [
         0,
     ),
     (
+        lambda: stores.check_3(REPLICATED["wall_time"] / 1000, ..., ..., REPLICATION),
+        "in seconds",
+        0,
+    ),
+    (lambda: stores.check_2(1, "client", MAPPER), "1 is a guess", 1),
+    (lambda: stores.check_2(divide_mapper_times(), ..., MAPPER), "subtract the driver's times", 0),
+    (lambda: stores.check_2(100 * share_of_the_mapper(), ..., MAPPER), "in percent", 0),
+    (
+        lambda: stores.check_2(0.9, "client", MAPPER[MAPPER["metric"] == "wall_time"]),
+        "your table has no rows with mongoengine, insert, cpu_user any more",
+        0,
+    ),
+    (lambda: stores.check_5(count_sleeps), "it returned 0.002 s, and the wait took", 4),
+    (lambda: stores.check_5(make_wait(pause=0)), "Sleep about a millisecond after each", 4),
+    (lambda: stores.check_5(make_wait(pause=0.7)), "are its sleeps short?", 3),
+    (lambda: stores.check_5(make_wait(mark="yes")), "then True or False", 3),
+    (
+        lambda: stores.check_5(lambda reached, patience: (0.0, not reached)),
+        "Did you call reached, with brackets?",
+        1,
+    ),
+    (
         lambda: documents.check_1(lambda record: json.dumps(record)),
         "to_json uses the library json: write each sign yourself.",
         0,
@@ -917,6 +982,15 @@ def test_a_wrong_answer_gets_a_hint_and_the_points_of_its_right_parts(
     assert found.earned == points < found.points
 
 
+def test_right_answers_of_lesson_7_in_other_forms_get_all_points():
+    means = MAPPER.query("metric == 'wall_time'").pivot_table(
+        index="operation", columns="driver", values="ms"
+    )
+    ratio = means["mongoengine"] / means["pymongo"]
+    assert stores.check_1(ratio[["insert"]], np.array(ratio["find"]), MAPPER).passed
+    assert stores.check_5(ask_once_more).passed
+
+
 def test_stopping_at_the_first_interval_that_decides_errs_often_at_95_percent_and_rarely_at_99():
     assert (
         drift.simulate_daily_looks(1_000, 0.99)
@@ -940,7 +1014,7 @@ def test_a_function_that_never_ends_is_stopped_and_costs_the_points_of_its_part_
     says = "did not end within 1 seconds and was stopped: does each of its loops come to an end?"
     found = stores.check_5(wait_without_an_end)
     assert says in str(found)
-    assert found.earned == 2, "the replica that is there at once, and the one that comes later"
+    assert found.earned == 3, "the replica that is there at once, and the one that comes later"
 
 
 def test_a_function_that_catches_every_error_is_stopped_too(monkeypatch: pytest.MonkeyPatch):

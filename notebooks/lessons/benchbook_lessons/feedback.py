@@ -307,6 +307,9 @@ def is_number(value: Any) -> bool:
 
 def read_number(value: Any, name: str) -> float:
     """Return an answer as a number; raises `FormError` when it is not one."""
+    # A table with one value, as pandas selects it, is that value.
+    if isinstance(value, np.ndarray | pd.Series) and value.size == 1:
+        value = value.item()
     if not is_number(value):
         raise FormError(f"{name} should be a number, and is {shorten(value)}.")
     return float(value)

@@ -24,7 +24,8 @@ from benchbook_lessons.feedback import (
     grade_number,
     grade_separately,
     grade_sorting,
-    read_number,
+    is_number,
+    shorten,
 )
 from benchbook_lessons.predictions import Predictions
 from benchbook_lessons.snapshot import load_stores
@@ -153,7 +154,15 @@ def draw_mapper(found: pd.DataFrame) -> Figure:
 
 
 def _compute_mean(rows: pd.DataFrame, **levels: Any) -> float:
-    return float(select_rows(rows, **levels)["ms"].mean())
+    chosen = select_rows(rows, **levels)
+    if chosen.empty:
+        # A student may have kept only some rows, under the same name.
+        raise FormError(
+            f"your table has no rows with {', '.join(map(str, levels.values()))} any more: run the"
+            " cell that made it again, and give your own table another name.",
+            cause="a table without its rows",
+        )
+    return float(chosen["ms"].mean())
 
 
 def _compute_extra(found: pd.DataFrame) -> dict[str, float]:
@@ -179,7 +188,7 @@ def check_1(insert: Any, find: Any, found: pd.DataFrame) -> Iterator[Part]:
         slow = _compute_mean(found, driver="mongoengine", operation=name, metric="wall_time")
         fast = _compute_mean(found, driver="pymongo", operation=name, metric="wall_time")
         hints = {(fast / slow) ** 2: "that is driver / mapper: the other way round."}
-        off = "mean wall_time of mongoengine / mean wall_time of pymongo."
+        off = "mean wall_time of mongoengine / mean wall_time of pymongo, not rounded."
         yield grade_number(
             given, slow / fast, name, f"{name}: {slow / fast:.1f} times.", hints, off
         )
@@ -190,15 +199,26 @@ def check_2(share: Any, where: Any, found: pd.DataFrame) -> Iterator[Part]:
     """Check which share of the mapper's extra time is the client's own CPU."""
     extra = _compute_extra(found)
     truth = _compute_cpu_share(found)
-    hints = {extra["cpu_user"] / extra["wall_time"] / truth: "system time is CPU time, too."}
-    off = "(mapper's CPU - driver's CPU) / (mapper's wall time - driver's wall time), of means."
+    user, system, wall = (
+        _compute_mean(found, driver="mongoengine", operation="insert", metric=metric)
+        for metric in ("cpu_user", "cpu_system", "wall_time")
+    )
+    hints = {
+        extra["cpu_user"] / extra["wall_time"] / truth: "system time is CPU time, too.",
+        (user + system) / wall / truth: "only the extra time counts: subtract the driver's times.",
+        100.0: "that is in percent: write it as a fraction.",
+        (1 / truth) ** 2: "that is wall time / CPU time: the other way round.",
+        1 / truth: "1 is a guess or a rounded number: compute it, and do not round it.",
+    }
+    off = "(mapper's CPU - driver's CPU) / (mapper's wall time - driver's wall time), not rounded."
     well = f"share: {truth:.0%} of the extra time."
     if truth < FREE_SHARE:
         well += (
             " Your computer was busy: the process also waited for a processor. With no other"
             " program the share is near 100 %."
         )
-    yield grade_number(share, truth, "share", well, hints, off)
+    # On an idle computer the share is near 1, and wrong ones are near it, too.
+    yield grade_number(share, truth, "share", well, hints, off, within=0.0005)
     off = f"{where!r}: both send the same documents to the same server. Who does the extra work?"
     well = "where: in the client. The mapper builds objects, checks them and tracks changes."
     yield grade_choice(where, "client", "where", ("client", "server", "network"), well, off)
@@ -209,19 +229,21 @@ def check_3(
     client: Any, until_replica: Any, both_nodes: Any, found: pd.DataFrame
 ) -> Iterator[Part]:
     """Check the times of a replicated insert, and which one says when both nodes have it."""
-    off = "the mean over repetitions of the rows with operation 'insert', in ms."
+    off = "the mean over repetitions of the rows with operation 'insert', in ms, not rounded."
+    seconds = {0.001: "that is in seconds: write ms."}
     mean = {
         name: _compute_mean(found, operation="insert", metric=name) for name in REPLICATION_METRICS
     }
     # The two times differ by less than a hundredth where the replica is fast.
     near = 0.001
     wall, catch_up, elapsed = (mean[name] for name in REPLICATION_METRICS)
-    hints = {elapsed / wall: "that contains the catch-up time, too."}
+    hints = {elapsed / wall: "that contains the catch-up time, too.", **seconds}
     well = f"client: {wall:.4g} ms until the last insert was acknowledged."
     yield grade_number(client, wall, "client", well, hints, off, within=near)
     hints = {
         wall / elapsed: "when the client is done, the replica may not be.",
         catch_up / elapsed: "that starts when the client is done. Start at the first insert.",
+        **seconds,
     }
     well = f"until_replica: {elapsed:.4g} ms until the replica had them all."
     yield grade_number(until_replica, elapsed, "until_replica", well, hints, off, within=near)
@@ -240,46 +262,83 @@ def check_4(may_be_lost: Any) -> Iterator[Part]:
     yield from grade_sorting(may_be_lost, SETTINGS, ("yes", "no"), dict.fromkeys(SETTINGS, _WHERE))
 
 
-def _call_wait(wait: Any, reached: Any, patience: float) -> tuple[float, bool]:
+def _call_wait(wait: Any, reached: Any, patience: float) -> tuple[float, bool, float]:
+    """Return the seconds and the mark that `wait` returns, and the seconds that it took."""
+    start = time.perf_counter()
     found = call_function(wait, reached, patience)
-    if not (isinstance(found, tuple) and len(found) == 2):
+    spent = time.perf_counter() - start
+    if not (isinstance(found, tuple | list) and len(found) == 2):
         raise FormError(
             "wait should return two values: seconds, and whether it was timed out. It returned"
-            f" {found!r}."
+            f" {shorten(found)}.",
+            cause="not a pair",
         )
     seconds, timed_out = found
     if seconds is ... or timed_out is ...:
         raise OpenTaskError("wait returns nothing yet: write its body, and return the result.")
-    return read_number(seconds, "the time that wait returns"), bool(timed_out)
+    if not is_number(seconds) or isinstance(timed_out, str):
+        raise FormError(
+            "wait should return first a number of seconds, then True or False. It returned"
+            f" {shorten(found)}.",
+            cause="not a number and a mark",
+        )
+    return float(seconds), bool(timed_out), spent
 
 
-@check(4)
+@check(5)
 def check_5(wait: Any) -> Iterator[Part]:
     """Check a wait for a replica that ends: with a time, or with a mark that it was given up."""
-    asked: list[float] = []
-
-    def third() -> bool:
-        asked.append(time.monotonic())
-        return len(asked) >= 3
+    limit = 0.05
 
     def at_once() -> Iterator[Part]:
-        _, timed_out = _call_wait(wait, lambda: True, 1.0)
+        _, timed_out, _ = _call_wait(wait, lambda: True, 1.0)
         well = "a replica that has everything at once: not timed out."
         yield grade(not timed_out, well, "the replica had everything at once: not timed out.")
 
     def later() -> Iterator[Part]:
-        _, timed_out = _call_wait(wait, third, 2.0)
-        off = f"the third answer is yes, and it asked {len(asked)} times. When must it stop?"
+        asked: list[None] = []
+
+        # Each answer takes a while, so that sleeps which are counted are not the time that passed.
+        def third() -> bool:
+            asked.append(None)
+            time.sleep(0.02)
+            return len(asked) >= 3
+
+        seconds, timed_out, spent = _call_wait(wait, third, 3.0)
+        off = f"the third answer is yes. Answers that it got: {len(asked)}. When must it stop?"
+        if not asked:
+            off = "it never asked. Did you call reached, with brackets?"
+        # A last question, for the mark, is fine.
         well = "it asks until the answer is yes, and then stops."
-        yield grade(not timed_out and len(asked) == 3, well, off)
+        yield grade(not timed_out and len(asked) in (3, 4), well, off)
+        yield _grade_seconds(seconds, spent, "it returns how long it waited.")
 
     def never() -> Iterator[Part]:
-        start = time.monotonic()
-        seconds, timed_out = _call_wait(wait, lambda: False, 0.05)
-        spent = time.monotonic() - start
-        off = "the replica never had everything, and the wait was not marked as timed out."
-        yield grade(timed_out, "a wait that reaches its limit is marked as timed out.", off)
-        off = f"it returned {seconds:.3g} s, and the wait took {spent:.3g} s."
-        yield grade(0.04 < seconds <= spent + 0.01, "it returns how long it waited.", off)
+        asked: list[None] = []
+
+        def no() -> bool:
+            asked.append(None)
+            return False
+
+        seconds, timed_out, spent = _call_wait(wait, no, limit)
+        if not timed_out:
+            off = "the replica never had everything, and the wait was not marked as timed out."
+            yield Part(False, off)
+        elif spent > 10 * limit:
+            off = (
+                f"the limit was {limit:g} s, and the wait took {spent:.3g} s: are its sleeps short?"
+            )
+            yield Part(False, off)
+        else:
+            yield _grade_seconds(seconds, spent, "a wait that reaches its limit is timed out.")
+        well = "it asks again and again, and sleeps between."
+        off = f"questions in {spent:.2g} s: {len(asked):,}. Sleep about a millisecond after each."
+        yield grade(2 < len(asked) < 1_000, well, off)
 
     yield from grade_separately((at_once(), later(), never()))
+
+
+def _grade_seconds(seconds: float, spent: float, well: str) -> Part:
+    """Return the part for the time that `wait` returned; it took `spent` seconds, 0.05 or more."""
+    off = f"it returned {seconds:.3g} s, and the wait took {spent:.3g} s."
+    return grade(0.04 < seconds <= spent + 0.02, well, off)
