@@ -129,7 +129,7 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         "",
         "`bookstore` and parts of `drivers` have a new design since 29 November: each side begins "
         "a process once. Blocks of before do not count for what this changes. `tcp` also runs "
-        "where both programs share one processor, and CouchDB with the paper's commit. So many "
+        "with a processor each for client and server, and CouchDB with the paper's commit. So many "
         "comparisons have fewer blocks than before, and their claims are undecided until there "
         "are more. "
         f"Since `{judged_commit}` {len(by_data)} verdicts moved: {count_directions(by_data)}.",

@@ -574,7 +574,9 @@ def test_what_no_affordable_number_of_days_decides_says_so() -> None:
     # Parity would decide a claim of likeness: its width is the reason.
     likeness = replace(compare_blocks(1.01, 3.0), claimed="equal")
     alike = judge_stated(claim(claimed="equal"), likeness)
-    assert alike.needs.startswith("its intervals are too wide: needs more than 20 more machine-days")
+    assert alike.needs.startswith(
+        "its intervals are too wide: needs more than 20 more machine-days"
+    )
 
 
 def test_too_few_blocks_for_an_interval_are_counted_as_blocks() -> None:

@@ -5,7 +5,9 @@ import csv
 import html
 import io
 import itertools
+import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +23,15 @@ from benchbook.analysis.comparisons import A_OVER_B, Comparison, compare_means
 from benchbook.analysis.forecast import estimate_need
 from benchbook.cli.command import DONE, INTERRUPTED, NOTHING_RUNS, USAGE
 from benchbook.explorer import your_documents
-from benchbook.explorer.documents import AskedQuestion, Inquiry, load_latest_inquiry
-from benchbook.explorer.replies import answer_questions, find_hardest_need
+from benchbook.explorer.documents import (
+    AskedQuestion,
+    Inquiry,
+    load_latest_inquiry,
+    request_cells,
+)
+from benchbook.explorer.replies import answer_questions, find_hardest_need, measure_memory
 from benchbook.explorer.text import classify_level, describe_need, describe_scope, write_sentence
-from benchbook.own_data.own_records import describe_file
+from benchbook.own_data.own_records import describe_file, read_file
 from benchbook.runner.batch import lock_results
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from benchbook.text.sentences import NEAR_PARITY
@@ -446,3 +453,42 @@ async def await_answers(widgets: your_documents.YourDocuments) -> None:
     await widgets._task
     assert not widgets._measure.disabled and widgets._stop.disabled
     assert re.search(r"Measuring, \d+ s so far\.", statuses[0])
+
+
+def test_a_sample_of_a_large_file_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    file = tmp_path / "sorted.jsonl"
+    text = "x" * 10_000
+    file.write_text("".join(f'{{"place": {place}, "text": "{text}"}}\n' for place in range(500)))
+    assert cli.main(["ask", str(file), "--sample", "--records", "100", "--blocks", "1"]) == DONE
+    said = capsys.readouterr().out
+    assert f"Drawn by chance from {file}, into a file of its own:" in said
+    assert "sorted-sample-100.jsonl: JSON Lines, UTF-8: 100 records of 2 fields" in said
+    inquiry = load_latest_inquiry()
+    assert inquiry
+    places = [record["place"] for record in read_file(inquiry.file).records]
+    assert len({*places}) == 100 and max(places) > 400
+    # A text of ASCII takes a byte per character, and little more.
+    assert "Once read, the records take about 1.00 MB of memory" in said
+
+
+def measure_size(value: Any) -> int:
+    """Return the bytes of an object and of all in it, as Python says them of each."""
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        size += sum(map(measure_size, value.values()))
+    if isinstance(value, list):
+        size += sum(map(measure_size, value))
+    return size
+
+
+def test_the_memory_of_records_is_that_of_all_their_objects(tmp_path: Path):
+    file = tmp_path / "small.jsonl"
+    lines = [f'{{"place": {place}, "text": "x{place}", "p": {place}.5}}' for place in range(999)]
+    file.write_text("\n".join(lines))
+    (request,) = request_cells(file, ["json-or-xml"], 999)
+    objects = [json.loads(line) for line in lines]
+    assert measure_memory(request) == pytest.approx(measure_size(objects), rel=0.05)

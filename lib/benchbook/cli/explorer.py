@@ -17,10 +17,12 @@ from benchbook.cli.kept_answers import KeptAnswer
 from benchbook.explorer import your_documents
 from benchbook.explorer.documents import (
     DEFAULT_BLOCKS,
+    DEFAULT_RECORDS,
     QUESTIONS,
     AskedQuestion,
     Inquiry,
     Request,
+    locate_samples,
     request_cells,
 )
 from benchbook.explorer.replies import Reply, answer_questions
@@ -49,6 +51,8 @@ def add_ask_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="*", type=_parse_question, metavar="QUESTION", help=text)
     text = "how many records are used (default: all, at most 200)"
     parser.add_argument("--records", type=_parse_count, metavar="N", help=text)
+    text = "draw the records by chance from the whole file, instead of its first ones"
+    parser.add_argument("--sample", action="store_true", help=text)
     text = "how often each cell is measured (default: 5); more blocks narrow the intervals"
     parser.add_argument("--blocks", type=_parse_count, metavar="N", help=text)
     text = "wait until the machine is quiet, and measure noisy cells again"
@@ -65,7 +69,15 @@ def ask_questions(options: argparse.Namespace) -> int:
     questions = options.question or [DEFAULT_QUESTION]
     patience_s = load_monitor.PATIENCE_S if options.wait else None
     limits = Limits(patience_s=patience_s, repeats_noisy=options.wait or options.again)
-    return ask_about_file(options.file, questions, limits, options.records, options.blocks)
+    file = options.file
+    if options.sample:
+        # Here, because DuckDB is slow to import.
+        from benchbook.own_data.samples import draw_sample
+
+        count = options.records or DEFAULT_RECORDS
+        file = draw_sample(file, count, locate_samples(file))
+        print(escape_controls(f"Drawn by chance from {options.file}, into a file of its own:"))
+    return ask_about_file(file, questions, limits, options.records, options.blocks)
 
 
 def ask_about_file(

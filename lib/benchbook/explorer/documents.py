@@ -5,6 +5,7 @@ beside the results, so that answers survive a reload, a restart and another ques
 `benchbook.explorer.replies` has the answers.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -293,6 +294,12 @@ def load_latest_inquiry() -> Inquiry | None:
 def locate_uploads() -> Path:
     """Return the folder of files that were picked in a browser, and of inquiries."""
     return paths.results() / ".own"
+
+
+def locate_samples(file: str) -> Path:
+    """Return the folder of a file's samples."""
+    path = record_files.split_options(file)[0].resolve()
+    return locate_uploads() / hashlib.sha256(str(path).encode()).hexdigest()[:8]
 
 
 def _locate_inquiry(name: str) -> Path:

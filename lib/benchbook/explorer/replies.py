@@ -6,6 +6,7 @@ which has a `Bar` per level. `benchbook.explorer.your_documents` shows them.
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,6 +130,7 @@ class Reply:
     blocks: int = 0  # that were asked for
     measured: int = 0  # cells and blocks
     noisy: int = 0  # how many of them ran while other programs were busy
+    memory: float = 0.0  # bytes of the records as Python's objects, once they are read; 0: unknown
 
     @property
     def question(self) -> Question:
@@ -145,6 +147,11 @@ class Reply:
             records = format_count(self.records, "record")
             sentences.append(f"Each time is of {records}, handled {self.question.conditions}.")
             sentences.append("A bar is the geometric mean of its blocks, as the ratios are.")
+        if self.memory:
+            size = format_quantity(self.memory, "B")
+            sentences.append(
+                f"Once read, the records take about {size} of memory, from either format."
+            )
         if self.answers and self.question.by != "format":
             sentences.append("Bytes are not measured here, only times.")
         if self.noisy:
@@ -172,8 +179,10 @@ def _answer_question(name: str, request: Request) -> Reply:
 
     # The times, then the sizes.
     answers = _compare_times(question, means)
+    memory = 0.0
     if question.by == "format":
         answers += _compare_sizes(request)
+        memory = measure_memory(request)
     ran = means.drop_duplicates(["cell_id", "block"])
     return Reply(
         name,
@@ -184,6 +193,7 @@ def _answer_question(name: str, request: Request) -> Reply:
         blocks=request.blocks,
         measured=len(ran),
         noisy=int(ran["noisy"].fillna(False).astype(bool).sum()),
+        memory=memory,
     )
 
 
@@ -359,6 +369,25 @@ def _compare_sizes(request: Request) -> list[OperationAnswer]:
         operation = f"size, {packing}" if packing else "size"
         answers.append(OperationAnswer(operation, "", sentence, "", 0, bars, ""))
     return answers
+
+
+def measure_memory(request: Request) -> float:
+    """Return the bytes of the objects that a request's records are in Python, once they are read.
+
+    They are rounded to two digits. Each format is read into equal objects: JSON's stand for both.
+    """
+    parameters = bookstore.Parameters.model_validate(request.settings)
+    document = bookstore.build_object(parameters)
+    codec = codecs.load_codec(parameters.json_codec)
+    data = document.encoder(codec)(document.build())
+    decode = document.decoder(codec)
+    # The first ones take what Python has kept of freed objects, so that the last is counted whole.
+    read = [decode(data), decode(data)]
+    tracemalloc.start()
+    read.append(decode(data))
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return float(f"{size:.2g}")  # a run differs from the next by a few hundred bytes
 
 
 def _list_not_tried(

@@ -92,6 +92,13 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     return replace(found, notes={f"{why}: {remedy}.": None, **found.notes})
 
 
+def find_header(file: OpenedFile) -> tuple[Dialect, int, list[str]]:
+    """Return a text's dialect, the line of its header, and the names there."""
+    dialect = next(_list_dialects(file, file.decode_head()))
+    table = _Table(file, dialect, file.codec)
+    return dialect, table.header_line, table.names
+
+
 def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecords:
     """Return the first records by the first dialect that has quotes where the text has them."""
     csv.field_size_limit(_LONGEST_TEXT)
@@ -226,20 +233,22 @@ class _Table:
         if not rows:
             raise InputError(str(file.path), "holds no record")
         self._header, self._usual = _find_header([row for _, row in rows])
-        line, header = rows[self._header]
-        self._names = [name.strip() for name in header]  # empty for a column without a name
+        self.header_line, header = rows[self._header]
+        self.names = [name.strip() for name in header]  # empty for a column without a name
         if self._header:
             left_out = f"Lines before it are left out: {rows[0][1][0]!r}"
-            names = ", ".join(self._names[:3])
-            self._notes[f"The header is line {line}. {left_out}. Its names are {names}."] = None
+            names = ", ".join(self.names[:3])
+            self._notes[
+                f"The header is line {self.header_line}. {left_out}. Its names are {names}."
+            ] = None
         # Does the header look like a record?
         are_values = []
-        for place, name in enumerate(self._names):
+        for place, name in enumerate(self.names):
             texts = [row[place] for _, row in rows[self._header + 1 :] if place < len(row)]
             are_values.append(_NUMBER.fullmatch(name) is not None or name in texts)
-        has_number = any(map(_NUMBER.fullmatch, self._names))
-        if (has_number and all(are_values)) or MYSQL_NULL in self._names:
-            why = f"The header ({', '.join(self._names[:4])}) looks like a record"
+        has_number = any(map(_NUMBER.fullmatch, self.names))
+        if (has_number and all(are_values)) or MYSQL_NULL in self.names:
+            why = f"The header ({', '.join(self.names[:4])}) looks like a record"
             self._notes[f"{why}: if it is one, put a line with the names before it."] = None
 
     def iterate_records(self, text: str) -> NumberedRows[list[str]]:
@@ -250,15 +259,15 @@ class _Table:
         self._changes.clear()
         path = str(self._file.path)
         rows = _iterate_rows(text, self._dialect, strict=True, path=path)
-        named = max((place for place, name in enumerate(self._names) if name), default=0)
+        named = max((place for place, name in enumerate(self.names) if name), default=0)
         for line, row in islice(rows, self._header + 1, None):
             width = _measure_width(row)
             if _is_comment(row, self._usual):
                 self._changes["beginning with #: left out"] += 1
             elif not width:
                 self._changes["of empty cells only: left out"] += 1
-            elif width > len(self._names):
-                names = format_count(len(self._names), "name")
+            elif width > len(self.names):
+                names = format_count(len(self.names), "name")
                 remedy = "quote its texts, or complete the header"
                 other = f"state another delimiter than {self._dialect.delimiter!r}"
                 why = f"{format_count(width, 'value')} under {names}: {remedy}"
@@ -272,7 +281,7 @@ class _Table:
         for change, number in self._changes.items():
             if number:
                 self._notes[f"{format_count(number, 'row')} {change}."] = None
-        names = _complete_names(self._names)
+        names = _complete_names(self.names)
         if len(names) == 1 and "delimiter" not in self._file.options:
             note = "It has one column: if it has others, state #delimiter=, as tab or pipe."
             self._notes[note] = None
@@ -290,7 +299,7 @@ class _Table:
         columns = TextColumns(decimal)
         read: list[str] = []
         records: list[dict[str, object]] = [{} for _ in rows]
-        for name, stated, column in zip(names, self._names, texts, strict=True):
+        for name, stated, column in zip(names, self.names, texts, strict=True):
             values: list[object] = [None if cell in ("", MYSQL_NULL) else cell for cell in column]
             if name != "_id":
                 values = columns.read_column(name, column)

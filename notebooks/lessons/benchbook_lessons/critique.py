@@ -59,8 +59,8 @@ languages: [node]
 """A claim as the files of `data/claims` hold it."""
 
 DIRECTION_WORDS: Final = {
-    "more": ("longer", "slower", "more", "larger", "higher"),
-    "less": ("shorter", "faster", "quicker", "less", "smaller", "lower", "fewer"),
+    **dict.fromkeys(("longer", "slower", "more", "larger", "higher"), "more"),
+    **dict.fromkeys(("shorter", "faster", "quicker", "less", "smaller", "lower", "fewer"), "less"),
 }
 """Words of comparison, before *than*, by what they claim of the side that is named first."""
 
@@ -253,18 +253,13 @@ def find_other_direction(claim: Ratio) -> str:
     )
     first_is_a = any(name in before for name in names_a) and any(name in after for name in names_b)
     first_is_b = any(name in before for name in names_b) and any(name in after for name in names_a)
-    found = [
-        (word, direction)
-        for direction, words in DIRECTION_WORDS.items()
-        for word in words
-        if word in before.split()
-    ]
-    if not than or first_is_a == first_is_b or len(found) != 1 or {"not", "no"} & {*said.split()}:
+    words = [word for word in before.split() if word in DIRECTION_WORDS]
+    if not than or first_is_a == first_is_b or len(words) != 1 or {"not", "no"} & {*said.split()}:
         return ""
-    word, direction = found[0]
+    direction = DIRECTION_WORDS[words[0]]
     if first_is_b:
         direction = "less" if direction == "more" else "more"
-    return word if direction != claim.claimed else ""
+    return words[0] if direction != claim.claimed else ""
 
 
 def list_side_languages(claim: Ratio) -> list[str]:
