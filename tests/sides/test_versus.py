@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import nbformat
 import numpy as np
@@ -375,16 +376,28 @@ def test_a_function_finds_its_standard_input_empty():
     benchbook.versus(str, read_all, check=True, timeout=20, blocks=1, waits=False)
 
 
-def test_an_object_is_the_same_question_in_each_process():
-    class Doubler:
+def test_an_object_is_the_same_question_until_it_or_its_code_changes():
+    class Adder:
+        def __init__(self, more):
+            self.more = more
+
         def __call__(self):
-            return 2
+            return SIZE + self.more
 
-    def make_double(doubler):
-        return lambda: doubler()
+    def call_later(function):
+        return lambda: function()
 
-    first, second = ([Doubler(), make_double(Doubler())] for _ in range(2))
-    assert describe_functions(first) == describe_functions(second)
+    def make_sides(more):
+        return [Adder(more), partial(make_sides, more), call_later(make_sides)]
+
+    one = describe_functions(make_sides(1))
+    assert one == describe_functions(make_sides(1))
+    assert one.name == "Adder partial <lambda>"
+    assert one.digest != describe_functions(make_sides(2)).digest
+    before = describe_functions([Adder(1)]).digest
+    Adder.__call__ = lambda self: self.more
+    assert describe_functions([Adder(1)]).digest != before
+    assert describe_functions([partial(sorted, [])]) != describe_functions([partial(min, [])])
 
 
 def test_a_command_may_have_a_word_that_is_too_long_for_a_file():

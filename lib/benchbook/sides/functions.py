@@ -7,7 +7,6 @@ that they may stand in a notebook. A call that is too short for the clock is rep
 import gc
 import inspect
 import os
-import re
 import reprlib
 import signal
 import sys
@@ -37,6 +36,9 @@ METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 
 MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
 """A run is repeated until it is this long, in ns: then the clock's step is below 0.1 % of it."""
+
+DATA_TYPES: Final = (int, float, str, list, tuple, dict)
+"""Types of global values that tell a question from others: they are written as in Python."""
 
 
 class FunctionRunner:
@@ -238,7 +240,7 @@ def describe_functions(
     Its digest is of Python's version and of their source and the setup's, with the functions, the
     data and the versions of the modules that they name.
     """
-    sides = [getattr(function, "__name__", _describe_value(function)) for function in functions]
+    sides = [getattr(function, "__name__", type(function).__name__) for function in functions]
     called = [*functions, *([setup] if setup else [])]
     digest = digest_values(sys.version, *map(_describe_code, called))
     return SidesQuestion(" ".join(sides), sides, digest)
@@ -247,25 +249,26 @@ def describe_functions(
 def _describe_code(function: Callable[..., object]) -> list[str]:
     """Return a function's source, and that of what it names one level below."""
     code = getattr(function, "__code__", None)
-    if code is None:  # of C, or an object
-        return [_describe_value(function)]
-    parts = [_read_source(function), _describe_value(getattr(function, "__defaults__", None))]
+    if isinstance(function, partial):
+        return [repr(function.args), repr(function.keywords), *_describe_code(function.func)]
+    if hasattr(type(function).__call__, "__code__"):  # an object of a class of Python
+        return [repr(getattr(function, "__dict__", None)), *_describe_code(type(function).__call__)]
+    if code is None:  # of C
+        return [repr(function)]
+    parts = [_read_source(function), repr(getattr(function, "__defaults__", None))]
     for cell in getattr(function, "__closure__", None) or ():
         parts.append(_describe_value(cell.cell_contents))
     for name in code.co_names:
         value = getattr(function, "__globals__", {}).get(name)
         if inspect.ismodule(value):
             parts.append(f"{name} {getattr(value, '__version__', '')}")
-        elif inspect.isfunction(value):
-            parts.append(_read_source(value))
-        elif isinstance(value, (int, float, str, list, tuple, dict)):
+        elif inspect.isfunction(value) or isinstance(value, DATA_TYPES):
             parts.append(f"{name} {_describe_value(value)}")
     return parts
 
 
 def _describe_value(value: object) -> str:
-    """Return a value as Python writes it, without its address, which each process has anew."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return _read_source(value) if inspect.isfunction(value) else repr(value)
 
 
 def _read_source(function: Callable[..., object]) -> str:
