@@ -359,7 +359,7 @@ def test_a_function_that_fails_is_named(function, options, said):
 
 
 @pytest.mark.parametrize("option", [{"setup": list}, {"check": lambda a, b: True}])
-def test_a_function_is_no_option_of_commands(option):
+def test_commands_refuse_a_function_as_an_option(option):
     with pytest.raises(ValueError, match="for commands"):
         benchbook.versus("true", "true", blocks=1, waits=False, **option)
 
