@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def run(command: Sequence[str]) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def ask_versus(folder: Path, number: int) -> Outcome:
+def ask_versus(folder: Path, number: int, _: str) -> Outcome:
     """Return whether `benchbook versus` excludes a ratio of 1."""
     command = [sys.executable, "-m", "benchbook.cli", "versus", COMMAND, COMMAND, "--json"]
     printed = run(["env", f"BENCHBOOK_RESULTS={folder}", *command, "--name", f"equal{number}"])
@@ -37,7 +37,7 @@ def ask_versus(folder: Path, number: int) -> Outcome:
     return wall["low"] > 1 or wall["high"] < 1, wall["ratio"]
 
 
-def ask_hyperfine(folder: Path, _: int) -> Outcome:
+def ask_hyperfine(folder: Path, _: int, __: str) -> Outcome:
     """Return whether the ratio's error, as hyperfine prints it, excludes 1."""
     file = folder / "hyperfine.json"
     run(["hyperfine", "--shell=none", "--export-json", str(file), COMMAND, COMMAND])
@@ -47,7 +47,7 @@ def ask_hyperfine(folder: Path, _: int) -> Outcome:
     return abs(ratio - 1) > error, ratio
 
 
-def ask_pyperf(python: str, folder: Path, _: int) -> Outcome:
+def ask_pyperf(folder: Path, _: int, python: str) -> Outcome:
     """Return whether `pyperf compare_to` calls the difference significant."""
     means = []
     for side in ("a", "b"):
@@ -63,25 +63,28 @@ def ask_pyperf(python: str, folder: Path, _: int) -> Outcome:
     return "not significant" not in printed.lower(), means[1] / means[0]
 
 
+TOOLS: Final[Mapping[str, Callable[[Path, int, str], Outcome]]] = {
+    "versus": ask_versus,
+    "hyperfine": ask_hyperfine,
+    "pyperf": ask_pyperf,
+}
+"""The tools; each is asked with a folder, the measurement's number, and a Python with pyperf."""
+
+
 def main() -> None:
     """Print each tool's outcomes."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--measurements", type=int, default=20)
     parser.add_argument("--pyperf", default=sys.executable, help="a Python that has pyperf")
-    names = ("versus", "hyperfine", "pyperf")
-    parser.add_argument("--tools", nargs="+", choices=names, default=names)
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS)
     options = parser.parse_args()
-
-    asking: dict[str, Callable[[Path, int], Outcome]] = {
-        "versus": ask_versus,
-        "hyperfine": ask_hyperfine,
-        "pyperf": partial(ask_pyperf, options.pyperf),
-    }
     with tempfile.TemporaryDirectory() as folder:
         for name in options.tools:
-            ask = asking[name]
+            ask = TOOLS[name]
             began = time.monotonic()
-            outcomes = [ask(Path(folder), number) for number in range(options.measurements)]
+            outcomes = [
+                ask(Path(folder), number, options.pyperf) for number in range(options.measurements)
+            ]
             seconds = (time.monotonic() - began) / options.measurements
             ratios = sorted(ratio for _, ratio in outcomes)
             alarms = sum(differs for differs, _ in outcomes)

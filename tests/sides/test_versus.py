@@ -1,12 +1,15 @@
 """Any two sides: what is run in which order, what is answered, what goes wrong."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import nbformat
 import numpy as np
@@ -27,6 +30,7 @@ from benchbook.sides.question import SideRun, SidesError
 from checkout import ROOT
 from waiting import comes_true
 
+SIZE = 10
 QUIET, BUSY = (Load(1.0, foreign, 0.0, 0, 0, {}) for foreign in (0.0, 1.0))
 DAY_S = 86_400
 
@@ -134,6 +138,13 @@ def test_another_folder_another_setup_or_another_helper_is_another_question(tmp_
     assert describe_functions([read_size, read_size]).digest != first
     assert describe_functions([read_size, read_size], setup=dict).digest != first
 
+    def sort():
+        return sorted(range(SIZE))
+
+    first = describe_functions([sort, sort]).digest
+    monkeypatch.setattr(sys.modules[__name__], "SIZE", 20)
+    assert describe_functions([sort, sort]).digest != first
+
 
 def test_a_machine_that_is_not_steady_is_said_first(question):
     for number in range(1, 6):
@@ -194,8 +205,12 @@ def test_peak_memory_is_that_of_the_command():
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
         (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
         (["true", "true", "--timeout", "inf"], USAGE, "timeout must be above 0 and at most a day"),
-        (["name", "--smallest", "2%"], USAGE, "--smallest is chosen before blocks are measured"),
+        (["name", "--smallest", "2%"], USAGE, "--smallest belong to a measurement: give two"),
+        (["true", "--name", "mine"], USAGE, "--smallest belong to a measurement: give two"),
         (["nothing"], NOTHING_RUNS, "no blocks of 'nothing' are here: nothing was compared yet"),
+        (["nothing"], NOTHING_RUNS, "to measure, give two commands"),
+        (["true", "true", "--name", "ü"], USAGE, "name must have a letter of A to Z or a digit"),
+        (["true", "true", "--name", "n" * 300], USAGE, "and at most 100 characters"),
     ],
 )
 def test_what_goes_wrong_is_said_in_one_line_and_leaves_nothing(sides, status, said, capsys):
@@ -314,20 +329,86 @@ def test_each_block_calls_functions_in_a_process_of_its_own_after_one_setup(tmp_
     assert "3 of the 5 blocks that an interval needs" in shown
 
 
+async def nap_async():
+    await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize(
     ("function", "options", "said"),
     [
-        (lambda: 2, {"check": True}, "B does not return the same as A"),
+        (lambda: 2, {"check": True}, "B does not return the same as A: 2, not 1"),
+        (lambda: np.zeros(2), {"check": True}, "ambiguous.*give check a function of both answers"),
+        (lambda: np.nan, {"check": True}, "B does not return the same as A: nan, not 1"),
+        (lambda: 1, {"check": lambda a, b: False}, "B does not return the same as A"),
+        (nap_async, {}, "B is async, so its call does nothing: use asyncio.run"),
+        (lambda: (yield), {}, "B is a generator, so its call does nothing: use list"),
+        (lambda: sys.exit(3), {}, "B raised SystemExit: 3"),
         (lambda: 1 / 0, {}, "B raised ZeroDivisionError: division by zero"),
         (lambda: os._exit(1), {}, "the process that called the functions was killed"),
         (lambda: time.sleep(60), {"timeout": 0.5}, "a first call did not end within 0.5 s: it was"),
         (lambda: 1, {"prepare": "true"}, "prepare is for commands"),
-        (lambda: 1, {"setup": lambda: 1 / 0}, "the functions cannot be called: ZeroDivisionError"),
+        (lambda: 1, {"setup": lambda: 1 / 0}, "the setup raised ZeroDivisionError"),
+        (lambda: 1, {"setup": "true"}, "setup must be a command for commands, and a function for"),
+        (threading.Lock().locked, {}, "a function cannot be sent to a process: cannot pickle"),
+        (5, {}, r"a side is a command in a text, or a function \(got 5\)"),
     ],
 )
 def test_a_function_that_fails_is_named(function, options, said):
     with pytest.raises((SidesError, ValueError), match=said):
         benchbook.versus(lambda: 1, function, blocks=1, waits=False, **options)
+
+
+@pytest.mark.parametrize("option", [{"setup": list}, {"check": lambda a, b: True}])
+def test_commands_refuse_a_function_as_an_option(option):
+    with pytest.raises(ValueError, match="for commands"):
+        benchbook.versus("true", "true", blocks=1, waits=False, **option)
+
+
+def test_a_function_that_raises_later_is_named():
+    with pytest.raises(SidesError, match="B raised IndexError: pop from empty list"):
+        benchbook.versus(len, list.pop, setup=lambda: [1], blocks=1, waits=False)
+
+
+def test_a_function_finds_its_standard_input_empty():
+    def read_all():
+        return sys.stdin.read() + subprocess.run("cat", capture_output=True, text=True).stdout
+
+    benchbook.versus(str, read_all, check=True, timeout=20, blocks=1, waits=False)
+
+
+def test_an_object_is_the_same_question_until_it_or_its_code_changes():
+    class Adder:
+        def __init__(self, more):
+            self.more = more
+
+        def __call__(self):
+            return SIZE + self.more
+
+    def call_later(function):
+        return lambda: function()
+
+    def make_sides(more):
+        return [Adder(more), partial(make_sides, more), call_later(make_sides)]
+
+    one = describe_functions(make_sides(1))
+    assert one == describe_functions(make_sides(1))
+    assert one.name == "Adder partial <lambda>"
+    assert one.digest != describe_functions(make_sides(2)).digest
+    before = describe_functions([Adder(1)]).digest
+    Adder.__call__ = lambda self: self.more
+    assert describe_functions([Adder(1)]).digest != before
+    assert describe_functions([partial(sorted, [])]) != describe_functions([partial(min, [])])
+
+
+def test_a_command_may_have_a_word_that_is_too_long_for_a_file():
+    assert describe_commands(["true", f"echo {'x' * 5000}"]).digest
+
+
+def test_a_results_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "file"))
+    assert cli.main(["versus", "--noisy", "true", "true"]) == FAILED
+    assert "or set BENCHBOOK_FIGURES or BENCHBOOK_RESULTS" in capsys.readouterr().err
 
 
 def test_a_call_that_hangs_later_is_named_and_leaves_no_process():
@@ -350,6 +431,8 @@ def test_the_commands_for_figures_numbers_and_rows_know_the_question(question, t
     capsys.readouterr()
     assert cli.main(["number", "versus.mine.b.wall-time"]) == DONE
     assert capsys.readouterr().out.startswith("1.2")
+    assert cli.main(["number", "versus.mine.b.wal-time"]) == USAGE
+    assert "did you mean 'versus.mine.b.wall-time'" in capsys.readouterr().err
     sql = "SELECT count(*) AS rows FROM all_observations WHERE question = 'mine'"
     assert cli.main(["results", "--sql", sql]) == DONE
     assert "15" in capsys.readouterr().out

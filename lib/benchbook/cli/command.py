@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from errno import EACCES, EAGAIN, EDQUOT, EMFILE, ENOSPC, EROFS
+from errno import EACCES, EAGAIN, EDQUOT, EEXIST, EMFILE, ENOSPC, ENOTDIR, EROFS
 from typing import Final, TypeAlias
 
 from typing_extensions import override
@@ -221,7 +221,7 @@ def _end_after_os_error(error: OSError) -> int:
     elif error.errno in (EMFILE, EAGAIN):
         option = "-n" if error.errno == EMFILE else "-u"
         error = OSError(f"{error}: raise the limit with ulimit {option}")
-    elif error.errno in (EROFS, EACCES):
+    elif error.errno in (EROFS, EACCES, EEXIST, ENOTDIR):
         remedy = "name another --output, or set BENCHBOOK_FIGURES or BENCHBOOK_RESULTS"
         error = OSError(f"{error}: write elsewhere ({remedy})")
     return print_error(error, FAILED)

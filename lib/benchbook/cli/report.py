@@ -232,8 +232,14 @@ def print_numbers(options: argparse.Namespace) -> int:
 
     # The papers' own numbers, and the user's questions, need no cells of a profile.
     printed = {number.key: number for number in numbers.list_printed()}
-    if any(key.startswith("versus.") for key in options.key):
-        printed |= {number.key: number for number in answer.list_numbers()}
+    of_questions = [key for key in options.key if key.startswith("versus.")]
+    if of_questions:
+        own = {number.key: number for number in answer.list_numbers()}
+        for key in of_questions:
+            if key not in own:
+                advice = suggest_from_many(key, own, "benchbook versus NAME shows a question")
+                raise UsageError(f"no number {key!r}: {advice}")
+        printed |= own
     only_printed = bool(options.key) and {*options.key} <= {*printed}
     run = Run.read_reference() if only_printed else selection.load_run(options)
     analysis = run.analysis

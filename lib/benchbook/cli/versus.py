@@ -70,9 +70,9 @@ def parse_share(text: str) -> float:
 def compare_commands(options: argparse.Namespace) -> int:
     """Measure commands and print the answer, or print that of a name."""
     try:
-        if len(options.side) == 1 and options.smallest:
-            raise UsageError("--smallest is chosen before blocks are measured, not with a name")
         if len(options.side) == 1:
+            if options.name or options.smallest:
+                raise UsageError("--name and --smallest belong to a measurement: give two commands")
             answer = read_answer(options.side[0])
         else:
             with Console(stderr=True).status("") as status:
@@ -91,7 +91,7 @@ def compare_commands(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from error
     except NoBlocksError as error:
-        raise NoResultsError(error.args[0]) from error
+        raise NoResultsError(f"{error.args[0]}; to measure, give two commands") from error
     except (SidesError, BusyError) as error:
         return print_error(error, FAILED)
     if not options.json:

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -179,7 +179,11 @@ def describe_commands(
     untimed = [command for command in (setup, prepare) if command]
     split = [split_command(command) for command in [*commands, *untimed]]
     programs = [shutil.which(words[0]) for words in split]
-    files = [word for word in chain.from_iterable(split) if Path(word).is_file()]
-    contents = [digest_file(Path(word)) for word in files]
+    contents = []
+    for word in chain.from_iterable(split):
+        # A word may be too long for a name, and a file need not be readable.
+        with suppress(OSError):
+            if Path(word).is_file():
+                contents.append(digest_file(Path(word)))
     digest = digest_values(commands, setup, prepare, str(Path.cwd()), programs, contents)
     return SidesQuestion(f"commands-{digest[:8]}", commands, digest)

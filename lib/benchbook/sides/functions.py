@@ -7,12 +7,14 @@ that they may stand in a notebook. A call that is too short for the clock is rep
 import gc
 import inspect
 import os
+import reprlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection, Pipe
+from pickle import PicklingError
 from time import time_ns
 from typing import Any, Final
 
@@ -34,6 +36,9 @@ METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 
 MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
 """A run is repeated until it is this long, in ns: then the clock's step is below 0.1 % of it."""
+
+DATA_TYPES: Final = (int, float, str, list, tuple, dict)
+"""Types of global values that tell a question from others: they are written as in Python."""
 
 
 class FunctionRunner:
@@ -63,7 +68,13 @@ class FunctionRunner:
         # Here, because only functions need it.
         import cloudpickle
 
-        self._pickled: bytes = cloudpickle.dumps((functions, setup, check))
+        try:
+            self._pickled: bytes = cloudpickle.dumps((functions, setup, check))
+        except (TypeError, PicklingError) as error:
+            remedy = "make what cannot be copied in the setup"
+            raise ValueError(
+                f"a function cannot be sent to a process: {error}: {remedy}"
+            ) from error
         self._timeout_s = timeout_s
 
     @contextmanager
@@ -115,7 +126,8 @@ class _Caller:
     def answer(self, request: str, value: Any) -> SideRun | None:
         """Answer one request of `_ask`."""
         if request == "run":
-            return self._run_side(value)
+            with _name_failure(LETTERS[value]):
+                return self._run_side(value)
         if request == "paths":
             sys.path[:] = value
             return None
@@ -123,18 +135,17 @@ class _Caller:
 
         functions, setup, check = cloudpickle.loads(value)
         # Each side has what a setup of its own returned, which it may change.
-        self._calls = [partial(call, setup()) if setup else call for call in functions]
+        with _name_failure("the setup"):
+            self._calls = [partial(call, setup()) if setup else call for call in functions]
         # The first calls check the answers, and are the warm-up.
         answers = []
         for side, call in enumerate(self._calls):
-            try:
+            with _name_failure(LETTERS[side]):
                 answers.append(call())
-            except Exception as error:
-                raise SidesError(f"{LETTERS[side]} raised {_describe_error(error)}") from error
-        for side, other in [*enumerate(answers)][1:]:
-            if check and not check(answers[0], other):
-                raise SidesError(f"{LETTERS[side]} does not return the same as {LETTERS[0]}")
-        self._counts = [_count_calls(call) for call in self._calls]
+        _check_answers(answers, check)
+        for side, call in enumerate(self._calls):
+            with _name_failure(LETTERS[side]):
+                self._counts.append(_count_calls(call))
         return None
 
     def _run_side(self, side: int) -> SideRun:
@@ -163,7 +174,37 @@ def _count_calls(call: Callable[[], object]) -> int:
         count = max(2 * count, int(1.2 * count * MIN_RUN_NS / max(spent, 1)))
 
 
-def _describe_error(error: Exception) -> str:
+@contextmanager
+def _name_failure(name: str) -> Iterator[None]:
+    """Raise an exception of the user's code, or its `sys.exit`, as a `SidesError`."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise SidesError(f"{name} raised {_describe_error(error)}") from error
+
+
+def _check_answers(answers: Sequence[object], check: Callable[[Any, Any], object] | None) -> None:
+    """Raise `SidesError` when a call did no work, or when a check says that answers differ."""
+    for side, answer in enumerate(answers):
+        letter = LETTERS[side]
+        if inspect.iscoroutine(answer):
+            raise SidesError(f"{letter} is async, so its call does nothing: use asyncio.run in it")
+        if inspect.isgenerator(answer):
+            raise SidesError(f"{letter} is a generator, so its call does nothing: use list() in it")
+        if not side or check is None:
+            continue
+        try:
+            is_same = bool(check(answers[0], answer))
+        except Exception as error:
+            remedy = "give check a function of both answers, such as numpy.array_equal"
+            raise SidesError(f"check raised {_describe_error(error)}: {remedy}") from error
+        if not is_same:
+            returned, wanted = reprlib.repr(answer), reprlib.repr(answers[0])
+            same = f"the same as {LETTERS[0]}"
+            raise SidesError(f"{letter} does not return {same}: {returned}, not {wanted}")
+
+
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -173,7 +214,9 @@ def main() -> None:
     SIGTERM, which comes when its owner was killed, ends the processes of the functions, too.
     """
     signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
-    channel: Connection[Any, Any] = Connection(0)
+    channel: Connection[Any, Any] = Connection(os.dup(0))
+    # A function that reads standard input finds it empty.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     caller = _Caller()
     while True:
         try:
@@ -194,10 +237,10 @@ def describe_functions(
 ) -> SidesQuestion:
     """Return functions as a question, which is named by them.
 
-    Its digest is of Python's version and of their source and the setup's, with the functions and
-    the versions of the modules that they name.
+    Its digest is of Python's version and of their source and the setup's, with the functions, the
+    data and the versions of the modules that they name.
     """
-    sides = [getattr(function, "__name__", repr(function)) for function in functions]
+    sides = [getattr(function, "__name__", type(function).__name__) for function in functions]
     called = [*functions, *([setup] if setup else [])]
     digest = digest_values(sys.version, *map(_describe_code, called))
     return SidesQuestion(" ".join(sides), sides, digest)
@@ -206,17 +249,26 @@ def describe_functions(
 def _describe_code(function: Callable[..., object]) -> list[str]:
     """Return a function's source, and that of what it names one level below."""
     code = getattr(function, "__code__", None)
-    if code is None:  # of C, or an object
+    if isinstance(function, partial):
+        return [repr(function.args), repr(function.keywords), *_describe_code(function.func)]
+    if hasattr(type(function).__call__, "__code__"):  # an object of a class of Python
+        return [repr(getattr(function, "__dict__", None)), *_describe_code(type(function).__call__)]
+    if code is None:  # of C
         return [repr(function)]
     parts = [_read_source(function), repr(getattr(function, "__defaults__", None))]
-    parts += [repr(cell.cell_contents) for cell in getattr(function, "__closure__", None) or ()]
+    for cell in getattr(function, "__closure__", None) or ():
+        parts.append(_describe_value(cell.cell_contents))
     for name in code.co_names:
         value = getattr(function, "__globals__", {}).get(name)
         if inspect.ismodule(value):
             parts.append(f"{name} {getattr(value, '__version__', '')}")
-        elif inspect.isfunction(value):
-            parts.append(_read_source(value))
+        elif inspect.isfunction(value) or isinstance(value, DATA_TYPES):
+            parts.append(f"{name} {_describe_value(value)}")
     return parts
+
+
+def _describe_value(value: object) -> str:
+    return _read_source(value) if inspect.isfunction(value) else repr(value)
 
 
 def _read_source(function: Callable[..., object]) -> str:

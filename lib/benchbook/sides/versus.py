@@ -1,8 +1,9 @@
 """Measuring any two sides, for `benchbook.versus` and the command of that name."""
 
 import operator
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from benchbook.results import folder
 from benchbook.sides.answer import SidesAnswer, read_answer
@@ -16,6 +17,9 @@ from benchbook.sides.question import (
     SideRunner,
     SidesQuestion,
 )
+
+MAX_NAME: Final = 100
+"""Characters of a question's name."""
 
 
 def compare_sides(
@@ -42,6 +46,10 @@ def compare_sides(
     """
     if not 2 <= len(sides) <= len(LETTERS):
         raise ValueError(f"2 to {len(LETTERS)} sides can be compared (got {len(sides)})")
+    # Keys and files are named by it.
+    if name is not None and (len(name) > MAX_NAME or not re.search("[0-9A-Za-z]", name)):
+        rule = f"a letter of A to Z or a digit, and at most {MAX_NAME} characters"
+        raise ValueError(f"name must have {rule} (got {name!r})")
     if not 1 <= blocks <= 1000:
         raise ValueError(f"blocks must be 1 to 1000 (got {blocks})")
     if not 0 < smallest < 1:
@@ -52,6 +60,13 @@ def compare_sides(
     functions = [side for side in sides if not isinstance(side, str)]
     if commands and functions:
         raise ValueError("a command and a function cannot be compared")
+    for side in functions:
+        if not callable(side):
+            raise ValueError(f"a side is a command in a text, or a function (got {side!r})")
+    if setup and isinstance(setup, str) != bool(commands):
+        raise ValueError("setup must be a command for commands, and a function for functions")
+    if commands and not isinstance(check, bool):
+        raise ValueError("check must be True or False for commands: they must print the same")
     if commands:
         content = describe_commands(commands, setup, prepare)
         runner: SideRunner = CommandRunner(
