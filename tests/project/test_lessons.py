@@ -957,7 +957,7 @@ WRONG = [
     ),
     (
         lambda: documents.check_4(..., dict.fromkeys(documents.VALUES, "something else"), ...),
-        "XML: they do not all have one fate. Guess each by itself.",
+        "XML: their fates differ. Guess each by itself.",
         0,
     ),
     (

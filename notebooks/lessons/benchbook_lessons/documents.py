@@ -323,7 +323,7 @@ def check_4(json_fate: Any, xml_fate: Any, decided_by: Any) -> Iterator[Part]:
     def check_case(format: str, codec: str, answer: Any) -> Iterator[Part]:
         truth = {name: find_fate(codec, value) for name, value in VALUES.items()}
         if isinstance(answer, Mapping) and [*answer.values()] in [[fate] * 4 for fate in FATES]:
-            raise FormError(f"{format.upper()}: they do not all have one fate. Guess each by itself.")
+            raise FormError(f"{format.upper()}: their fates differ. Guess each by itself.")
         for fates in grade_sorting(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
             yield replace(fates, says=f"{format.upper()}, {fates.says}")
 
