@@ -368,8 +368,8 @@ def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
         assert watched.page.get_by_role("combobox", name="Study").input_value() == ""
 
         # A link to a claim opens the fold that it lies in.
-        fold = watched.page.locator("details.rest:has(> ul li[id])").last
-        folded = watched.page.locator("details.rest > ul li[id]").last.get_attribute("id")
+        fold = watched.page.locator("details.rest:has([id])").last
+        folded = fold.locator("[id]").last.get_attribute("id")
         watched.page.goto(f"{page.as_uri()}#{folded}")
         assert fold.get_attribute("open") is not None
         assert watched.page.locator(f"[id='{folded}']").is_visible()

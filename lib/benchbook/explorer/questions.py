@@ -127,7 +127,12 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
     for quantity in quantities:
         groups = _group_turns([row for row in rows if row.quantity == quantity], pairs.by)
         for (a, b), group in product(both_ways, groups):
-            both = [row for row in group if a in row.by_level and b in row.by_level]
+            both = []
+            for row in group:
+                if {a, b} <= {*row.by_level} and len(
+                    find_shared_blocks([row.by_level[a], row.by_level[b]])
+                ):
+                    both.append(row)
             if both:
                 row = _pool_rows(both, pairs.by, (a, b))
                 answers.append(_compute_answer(measured, pairs, row, a, b, factors))
