@@ -90,9 +90,13 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
 
 
 def _has_shared_block(pairs: PaperComparisons, match: MatchedMeans) -> bool:
-    means = {level: side.with_noisy_blocks for level, side in match.by_level.items()}
-    both_ways = _pair_levels(pairs, [means])
-    return any(len(find_shared_blocks([means[a], means[b]])) for a, b in both_ways)
+    sides = match.by_level
+    return any(_ran_together(sides[a], sides[b]) for a, b in _pair_levels(pairs, [sides]))
+
+
+def _ran_together(*sides: BlockMeans) -> bool:
+    """Return whether two levels share a block, be it a noisy one."""
+    return len(find_shared_blocks(side.with_noisy_blocks for side in sides)) > 0
 
 
 def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
@@ -129,9 +133,7 @@ def compute_answers(measured: StudyMeans, pairs: PaperComparisons) -> Answers:
         for (a, b), group in product(both_ways, groups):
             both = []
             for row in group:
-                if {a, b} <= {*row.by_level} and len(
-                    find_shared_blocks([row.by_level[a], row.by_level[b]])
-                ):
+                if {a, b} <= {*row.by_level} and _ran_together(row.by_level[a], row.by_level[b]):
                     both.append(row)
             if both:
                 row = _pool_rows(both, pairs.by, (a, b))
