@@ -56,10 +56,6 @@ class LoadMonitor:
         self.heaviest = (0.0, "")
         """The processors that others used when it waited for most of them, and that in words."""
 
-    def begin_window(self) -> None:
-        """Begin to watch: what is done until the first cell begins need not be waited for again."""
-        self._last = take_snapshot()
-
     def begin_cell(self, own: Collection[int]) -> None:
         """Wait until the machine is quiet, unless it was since the last cell, and begin a cell.
 

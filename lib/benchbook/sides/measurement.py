@@ -87,7 +87,6 @@ def measure_blocks(
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
-    monitor.begin_window()
     rounds = 0
     for place in iterate_repetitions(blocks, "block"):
         block = first + place
@@ -95,10 +94,6 @@ def measure_blocks(
             show(f"block {place + 1} of {blocks}")
             # A side that fails says so here, before the machine is quiet.
             with runner.start_block() as run_side:
-                # The answer needs it, and half a second tells whether the machine is quiet: a side
-                # that fails waits for neither.
-                import scipy.special  # noqa: F401
-
                 began = time.time()
                 try:
                     monitor.begin_cell({os.getpid()})
