@@ -242,7 +242,7 @@ def find_other_words(claim: Ratio) -> list[str]:
 
 
 def find_other_direction(claim: Ratio) -> str:
-    """Return the word of a claim by which the other side takes more; empty if there is none.
+    """Return the word of a claim that says the opposite of its fields, or an empty text.
 
     Only a sentence of the form "X takes longer than Y" tells, with the levels of both sides.
     """
