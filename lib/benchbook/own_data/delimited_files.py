@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from benchbook.files.inputs import InputError
 from benchbook.own_data.opened_file import (
@@ -40,7 +40,7 @@ _PEEKED_ROWS: Final = 200
 _MIN_ALIKE: Final = 0.5
 """The share of rows with the same width, up to which blanks may be the delimiter."""
 
-_LONGEST_TEXT: Final = 2**25
+LONGEST_TEXT: Final = 2**25
 
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*")
 _ONLY_LATIN_1: Final = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
@@ -69,6 +69,15 @@ class Dialect:
     escapes: bool = False  # a backslash is before a quote inside of a text
     aligns: bool = False  # several blanks are one delimiter
     note: str = ""  # about quotes
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of Python's csv that its readers and writers share."""
+        return {
+            "delimiter": self.delimiter,
+            "quotechar": self.quote or None,
+            "quoting": csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+        }
 
 
 def read(file: OpenedFile, count: int | None) -> ReadRecords:
@@ -101,7 +110,7 @@ def find_header(file: OpenedFile) -> tuple[Dialect, int, list[str]]:
 
 def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecords:
     """Return the first records by the first dialect that has quotes where the text has them."""
-    csv.field_size_limit(_LONGEST_TEXT)
+    csv.field_size_limit(LONGEST_TEXT)
     refusal = None
     for dialect in _list_dialects(file, file.decode_head(codec)):
         try:
@@ -184,9 +193,7 @@ def _iterate_rows(
         text = re.sub(r"(?m)^ +| +$", "", re.sub(r"[ \t]+", " ", text))
     rows = csv.reader(
         io.StringIO(text, newline=""),
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote or None,
-        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+        **dialect.options,
         escapechar="\\" if dialect.escapes else None,
         skipinitialspace=dialect.delimiter != " " and f'{dialect.delimiter} "' in text,
         strict=strict,
@@ -201,7 +208,7 @@ def _iterate_rows(
                 raise _OpenQuoteError(where, why) from error
             why = "not CSV: a quote is inside of a quoted text, or stays open: double or close it"
             if "field larger" in str(error):
-                why = f"not CSV: a text is longer than {_LONGEST_TEXT:,} characters"
+                why = f"not CSV: a text is longer than {LONGEST_TEXT:,} characters"
             raise QuoteError(where, why) from error
         if row is None:
             return

@@ -23,8 +23,6 @@ from benchbook.own_data.record_files import RecordReader, find_reader, split_opt
 SEED: Final = 1
 """The seed of the draw: the same file and number give the same records."""
 
-_LONGEST_ROW: Final = 2**25
-
 _READ_JSON: Final = "read_json_objects($path, format='auto', compression=$packed)"
 _READ_DELIMITED: Final = (
     "read_csv($path, compression=$packed, auto_detect=false, header=false, columns=$columns,"
@@ -96,16 +94,10 @@ def _write_delimited(file: OpenedFile, count: int) -> tuple[str, str]:
         delimiter=dialect.delimiter,
         quote=dialect.quote,
         escape="\\" if dialect.escapes else dialect.quote,
-        longest=_LONGEST_ROW,
+        longest=delimited_files.LONGEST_TEXT,
     )
     written = io.StringIO(newline="")
-    writer = csv.writer(
-        written,
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote or None,
-        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
-        lineterminator="\n",
-    )
+    writer = csv.writer(written, **dialect.options, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(row.values() for row in rows.to_pylist())
     return ".csv", written.getvalue()
