@@ -190,7 +190,7 @@ class StudyLines:
                 apart.append(
                     [
                         says,
-                        line.here,
+                        _describe_here(line),
                         _describe_ratio(line),
                         _describe_published(line),
                         numbers or line.why,
@@ -205,7 +205,7 @@ class StudyLines:
                     [
                         verdict,
                         says,
-                        line.here,
+                        _describe_here(line),
                         _describe_ratio(line),
                         _describe_published(line),
                         blocks,
@@ -215,6 +215,11 @@ class StudyLines:
             (claim.says.rstrip("."), claim.in_the_paper) for claim in claims if claim.in_the_paper
         ]
         return cls(study, decided, undecided, apart, absent, list(notes), own)
+
+
+def _describe_here(line: ClaimLine) -> str:
+    """Return the ratio of a line, and the range over all of the claim's comparisons."""
+    return f"{line.here}; all: {line.range}" if line.range else line.here
 
 
 def _describe_ratio(line: ClaimLine) -> str:

@@ -96,6 +96,12 @@ def test_a_smaller_file_is_drawn_whole(tmp_path: Path) -> None:
     assert sorted(record["a"] for record in sample.records) == [1, 2]
 
 
+def test_one_record_of_many_is_drawn(tmp_path: Path) -> None:
+    file = tmp_path / "three.jsonl"
+    file.write_text('{"a": 1}\n{"a": 2}\n{"a": 3}\n')
+    assert len(read_file(draw_sample(str(file), 1, tmp_path / "samples")).records) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

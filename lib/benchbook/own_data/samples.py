@@ -74,7 +74,7 @@ def _write_json(file: OpenedFile, count: int) -> tuple[str, str]:
     """Return the suffix and the content of a sample, one object after another."""
     packed = file.compression or "uncompressed"
     rows = _draw(file, count, _READ_JSON, packed=packed).to_pylist()
-    if len(rows) == 1:
+    if len(rows) == 1 < count:
         raise InputError(str(file.path), f"is one object of JSON: {_DRAWN_FORMATS}")
     return ".jsonl", "".join(f"{row['json']}\n" for row in rows)
 
