@@ -288,6 +288,13 @@ def test_a_comparison_of_which_every_block_was_noisy_says_so():
     )
 
 
+def test_a_noisy_block_that_one_side_has_is_no_block_of_the_comparison():
+    rows = bookstore([100.0] * 4, [400.0] * 4)
+    apart = rows[(rows["block"] < 2) == (rows["format"] == "json")]
+    found = only(compare_rows(apart.assign(noisy=apart["block"] == 0)), metric="wall_time")
+    assert (found["noisy"], found["reason"]) == (0, "no block has all sides")
+
+
 def test_a_ratio_of_noisy_blocks_takes_the_blocks_of_both_sides_and_a_quiet_one_makes_it_needless():
     rows = bookstore([100.0] * 3, [400.0] * 3)
     # each side is quiet in another block: none is quiet on both

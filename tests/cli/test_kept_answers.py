@@ -248,6 +248,28 @@ def test_a_query_is_answered_anew_each_time_and_so_is_help() -> None:
     assert is_kept(["claims"]) and not is_kept(["claims", "--help"])
 
 
+def test_a_key_beside_one_that_was_asked_for_is_kept_too(tmp_path: Path) -> None:
+    for name in ("papermill_params", "notebooks", "figures", "data"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    answers = tmp_path / ".cache/answers"
+
+    def ask(*keys: str) -> tuple[str, str]:
+        command = [sys.executable, "-I", "-m", "benchbook.cli", "number", "--reference", *keys]
+        environment = {**os.environ, "BENCHBOOK_HOME": str(tmp_path)}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+        return ended.stdout, ended.stderr
+
+    computed = ask("bookstore.claims.all", "bookstore.unmarshal.xml-slower")
+    kept = sorted(answers.iterdir())
+    repeated = [ask("bookstore.claims.all"), ask("bookstore.unmarshal.xml-slower")]
+    assert computed == ("".join(out for out, _ in repeated), "".join(err for _, err in repeated))
+    assert sorted(answers.iterdir()) == kept
+    # An unknown key has the nearest one, and another study's is computed.
+    assert "did you mean" in ask("bookstore.unmarshal.xml-slow")[1]
+    ask("tcp.claims.all")
+    assert len([*answers.iterdir()]) > len(kept)
+
+
 def test_the_command_repeats_its_answer_until_the_published_number_changes(tmp_path: Path) -> None:
     for name in ("papermill_params", "notebooks", "figures"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -204,7 +204,7 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
     )
     assert any(
         line.startswith("| C is slow. ")
-        and "| 2.0 (1.5 to 2.7) |" in line
+        and "| 2.0 (1.5 to 2.7); all: 1.20 to 2.40 |" in line
         and line.endswith("| two disks |")
         for line in said
     )

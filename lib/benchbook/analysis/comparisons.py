@@ -191,6 +191,9 @@ def compare_means(
     shared = [one.select_blocks(blocks) for one in whole]
     timed_out = max(int(one.timed_out.sum()) for one in shared)
     noisy = max(one.noisy for one in shared)
+    if not len(blocks):
+        # Also a noisy block counts only where all sides have it.
+        noisy = len(find_shared_blocks([one.with_noisy_blocks for one in whole]))
     numbers: dict[str, Any] = {
         "unit": shared[0].unit,
         "kind": "difference" if difference else "ratio",

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from typing_extensions import override
 
 from benchbook import version
-from benchbook.cli.kept_answers import KeptAnswer, is_kept
+from benchbook.cli.kept_answers import KeptAnswer, is_kept, repeat_numbers
 from benchbook.cli.stop_signals import StoppedError, raise_on_stop_signals
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import FolderError
@@ -108,7 +108,7 @@ COMMANDS: Final = {
         "print a number with its interval, or write all of them as LaTeX macros",
         "report",
         "add_number_options",
-        "print_numbers",
+        "answer_number",
     ),
     "results": Command("query, export or import the results", "results"),
     "servers": Command(
@@ -138,7 +138,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         # Only of a process of its own: a caller in this one may have changed anything.
         kept = KeptAnswer(arguments) if argv is None and is_kept(arguments) else None
-        if kept and kept.repeat():
+        if kept and (kept.repeat() or repeat_numbers(arguments, kept.inputs)):
             return DONE
         options = build_parser(arguments).parse_args(arguments)
         # A command may start its own process again, with these arguments.

@@ -167,6 +167,37 @@ class KeptAnswer:
         self._value.keep(self._printed, written, records)
 
 
+def repeat_numbers(arguments: Sequence[str], inputs: str) -> bool:
+    """Print the numbers of keys, where all are kept; return whether they are.
+
+    A key that is asked for the first time is kept when one with the same first word was.
+    """
+    command, *rest = arguments
+    keys = [argument for argument in rest if argument != "--reference"]
+    run = paths.REFERENCE if "--reference" in rest else "quick"
+    lines = []
+    for key in keys:
+        kept = find_kept_numbers(key, inputs, run)
+        texts = kept.load() or {}
+        if command != "number" or key not in texts:
+            return False
+        lines.append((key, *texts[key]))
+    print_numbers(lines)
+    return bool(keys)
+
+
+def find_kept_numbers(key: str, inputs: str, run: str) -> KeptValue:
+    """Return the kept texts, by key, of a run's numbers with the first word of a key."""
+    return KeptValue(["numbers", key.partition(".")[0], run], inputs)
+
+
+def print_numbers(lines: Iterable[tuple[str, str, str]]) -> None:
+    """Print numbers, of each its key, text and description: on stdout only texts, for scripts."""
+    for key, text, says in lines:
+        print(text)
+        print(f"{key}: {says}", file=sys.stderr)
+
+
 class _Recorder(io.BufferedIOBase):
     """A stream that passes what is written on to another, and records it."""
 

@@ -17,6 +17,7 @@ from benchbook import paths
 from benchbook.analysis.runs import Analysis, Run
 from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, FAILED, UsageError
+from benchbook.cli.kept_answers import find_kept_numbers, print_numbers
 from benchbook.files import suite_files
 from benchbook.grid.grid_file import load_grid
 from benchbook.papers import exhibits, numbers
@@ -225,7 +226,7 @@ def add_number_options(parser: argparse.ArgumentParser) -> None:
     selection.add_run_options(parser)
 
 
-def print_numbers(options: argparse.Namespace) -> int:
+def answer_number(options: argparse.Namespace) -> int:
     """Print the named numbers, one per line, and on stderr what each is; or list all keys."""
     if options.key and (options.find or options.only):
         raise UsageError("--find and --only list keys: give keys without them")
@@ -269,11 +270,19 @@ def print_numbers(options: argparse.Namespace) -> int:
     elif options.latex:
         print("\n".join(latex.escape_text(number.text) for number in selected))
     else:
-        for number in selected:
-            # On stdout only the number, for scripts.
-            print(number.text)
-            print(f"{number.key}: {number.says}", file=sys.stderr)
+        print_numbers((number.key, number.text, number.says) for number in selected)
+        if options.inputs and not only_printed:
+            _keep_kindred(options, analysis)
     return DONE
+
+
+def _keep_kindred(options: argparse.Namespace, analysis: Analysis) -> None:
+    """Keep the numbers beside those that were asked for, for the next command line."""
+    for key in options.key:
+        kindred = numbers.list_kindred(analysis, key)
+        texts = {name: [number.text, number.says] for name, number in kindred.items()}
+        run = paths.REFERENCE if options.reference else options.profile
+        find_kept_numbers(key, options.inputs, run).keep(texts, records=options.record_stamps)
 
 
 def _list_numbers(analysis: Analysis, prefixes: Sequence[str]) -> Mapping[str, KeyedNumber]:

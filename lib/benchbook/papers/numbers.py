@@ -89,11 +89,17 @@ def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[st
 
 
 def find_number(analysis: Analysis, key: str) -> KeyedNumber | None:
-    """Return the number of a key, or None; at most the figure that the key names is made."""
-    figure = key.partition(".")[0]
-    if figure in exhibits.FIGURES:
-        return _index_by_key(_list_marks(analysis, figure)).get(key)
-    return _index_by_key([*_list_judged(analysis), *list_printed()]).get(key)
+    """Return the number of a key, or None."""
+    return list_kindred(analysis, key).get(key)
+
+
+def list_kindred(analysis: Analysis, key: str) -> dict[str, KeyedNumber]:
+    """Return the numbers whose keys have the first word of a key; at most one figure is made."""
+    first = key.partition(".")[0]
+    if first in exhibits.FIGURES:
+        return _index_by_key(_list_marks(analysis, first))
+    keyed = _index_by_key([*_list_judged(analysis), *list_printed()])
+    return {name: number for name, number in keyed.items() if name.startswith(f"{first}.")}
 
 
 def _list_judged(analysis: Analysis) -> list[KeyedNumber]:
