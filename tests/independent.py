@@ -708,13 +708,16 @@ class Judged:
 
     @property
     def headline(self) -> Compared:
-        """The paper's own headline: its printed number, else its largest size."""
+        """The paper's own headline: its printed number, else its largest size with an interval."""
         own = self.compared[self.language]
         ran = [one for one in own if one.stands in ("for", "against", "open")]
         shown = ran or [one for one in own if one.stands == "not comparable"] or own
-        return max(
-            shown, key=lambda one: (not math.isnan(one.ends[0]), one.printed is not None, one.n)
-        )
+
+        def rank(one: Compared) -> tuple[bool, bool, bool, float]:
+            estimate, low, _ = one.ends
+            return not math.isnan(estimate), one.printed is not None, not math.isnan(low), one.n
+
+        return max(shown, key=rank)
 
     @property
     def size(self) -> str:

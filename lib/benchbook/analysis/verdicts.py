@@ -266,10 +266,14 @@ def judge_counts(counts: Mapping[Outcome, int]) -> Verdict:
 
 
 def choose_headline(rows: Sequence[Comparison]) -> Comparison:
-    """Return the comparison to show for a claim: one with a printed number, else the largest."""
+    """Return the comparison to show for a claim: one with a printed number, else the largest.
 
-    def rank(row: Comparison) -> tuple[bool, bool, int]:
-        return not isnan(row.estimate), not isnan(row.published), row.n or 0
+    One with an interval comes before those with too few blocks for one.
+    """
+
+    def rank(row: Comparison) -> tuple[bool, bool, bool, int]:
+        has_interval = not isnan(row.low)
+        return not isnan(row.estimate), not isnan(row.published), has_interval, row.n or 0
 
     return max(rows, key=rank)
 
