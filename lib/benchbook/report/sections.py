@@ -348,8 +348,9 @@ def render_claims(
     # The most frequent ratio above the fold is named once, over the scale that all judged share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
     shown = [claim for claim in judged if claim not in early] or judged
-    ratios = Counter(lines[claim.id].divided for claim in shown)
-    axis = max(shown, key=lambda claim: ratios[lines[claim.id].divided], default=None)
+    drawn = [claim for claim in shown if claim.kind == "ratio"]
+    ratios = Counter(lines[claim.id].divided for claim in drawn)
+    axis = max(drawn, key=lambda claim: ratios[lines[claim.id].divided], default=None)
     named = {claim.id: _name_beside_axis(claim, axis) for claim in claims}
     ends = find_limits(judged)
     # Two ticks are a fifth of the scale apart, or more.
@@ -374,7 +375,7 @@ def render_claims(
         # Not every paper prints numbers that a ratio can be made of.
         published=any(lines[claim.id].published for claim in judged),
         axis=claim_lines.name_ratio(axis) if axis else "",
-        differs=len(ratios) > 1,
+        differs=len({lines[claim.id].divided for claim in shown}) > 1,
         ticks=ticks,
         terms=TERMS,
         reference=in_reference,
