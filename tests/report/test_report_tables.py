@@ -122,6 +122,14 @@ def test_claims_are_grouped_by_verdict_and_counts_link_to_the_groups():
     assert {href[1:] for href in chips.values()} <= set(document.xpath("//@id"))
 
 
+def test_the_scale_is_headed_by_a_ratio_that_is_drawn_on_it():
+    ratio = replace(HOLDS, a="A", b="B", kind="ratio")
+    more = {"kind": "difference", "unit": "MB"}
+    differences = [replace(ratio, id=f"crud.{place}", **more) for place in "abc"]
+    head = shown_claims(ratio, *differences).find(".//thead").text_content()
+    assert "A / B" in head and "A − B" not in head
+
+
 def test_claims_that_are_not_judged_are_folded_and_share_their_notes():
     two, three = (
         replace(HOLDS, id=f"crud.{name}", verdict="not comparable") for name in ("two", "three")

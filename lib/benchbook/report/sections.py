@@ -348,7 +348,7 @@ def render_claims(
     # The most frequent ratio above the fold is named once, over the scale that all judged share.
     judged = [claim for claim in claims if claim.verdict not in _UNJUDGED]
     shown = [claim for claim in judged if claim not in early] or judged
-    drawn = [claim for claim in shown if claim.kind == "ratio"]
+    drawn = [claim for claim in shown if claim.kind != "difference"]
     ratios = Counter(lines[claim.id].divided for claim in drawn)
     axis = max(drawn, key=lambda claim: ratios[lines[claim.id].divided], default=None)
     named = {claim.id: _name_beside_axis(claim, axis) for claim in claims}
