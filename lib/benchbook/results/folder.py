@@ -380,12 +380,10 @@ def _build_row(cell: Mapping[str, object], schema: pa.Schema) -> pa.Table:
 
     It is read from JSON, because Arrow imports pandas for Python's values, which is slow.
     """
-    unknown = sorted({*cell} - {*schema.names})
-    if unknown:
-        raise ValueError(f"the results have no column {', '.join(unknown)}")
     line = json.dumps(dict(cell), default=datetime.isoformat, allow_nan=False).encode()
     read = ReadOptions(use_threads=False, block_size=len(line) + 1)
-    return read_json(BytesIO(line), read, ParseOptions(explicit_schema=schema))
+    parse = ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    return read_json(BytesIO(line), read, parse)
 
 
 def _scan_folders(
