@@ -150,17 +150,19 @@ def write_table(path: Path, table: pa.Table, about: CellFacts | None = None) -> 
     texts = [name for name in table.column_names if name not in {"value", *_COUNTED}]
     counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
     path.parent.mkdir(parents=True, exist_ok=True)
-    options: dict[str, Any] = {
-        "use_dictionary": texts,
-        "column_encoding": counted,
-        "write_page_checksum": True,
-    }
-    # In a file of one cell statistics are of no use, and no checksum covers them. They are a third
-    # of its bytes, Arrow's copy of the schema is a sixth.
-    options |= {"write_statistics": False, "store_schema": False}
     with (
         suite_files.replace_file(path, durable=True) as file,
-        pq.ParquetWriter(file, table.schema, **options) as writer,
+        pq.ParquetWriter(
+            file,
+            table.schema,
+            use_dictionary=texts,
+            column_encoding=counted,
+            write_page_checksum=True,
+            # In a file of one cell statistics are of no use, and no checksum covers them. They are
+            # a third of its bytes, Arrow's copy of the schema is a sixth.
+            write_statistics=False,
+            store_schema=False,
+        ) as writer,
     ):
         writer.write_table(table)
         if about:
