@@ -68,11 +68,6 @@ class Cell:
     refused: str | None = None
 
     @property
-    def is_conditional(self) -> bool:
-        """Whether it is run on some machines only."""
-        return self.if_available or bool(self.without)
-
-    @property
     def product(self) -> str:
         """The product whose servers it needs; ``none`` is one, too."""
         return load_study(self.study).deployment(self.parameters)[0]

@@ -407,7 +407,8 @@ def _add_aa_checks(selection: Selection, cells: list[Cell], *, as_written: bool)
         for cell in checked:
             parameters = cell.parameters.model_copy(update={"arm": "b"})
             second[id(cell)] = replace(cell, parameters=parameters)
-    chosen = sorted([*cells, *second.values()], key=lambda cell: cell.is_conditional)
+    every = [*cells, *second.values()]
+    chosen = sorted(every, key=lambda cell: cell.if_available or cell.without != "")
     return [_exclude(selection, cell) for cell in chosen]
 
 
