@@ -23,13 +23,12 @@ from benchbook.analysis.verdicts import (
 )
 from benchbook.cli import output, selection
 from benchbook.cli.claims_since import print_changes_since
-from benchbook.cli.command import DONE, UsageError
+from benchbook.cli.command import DONE
 from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdicts, write_line
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import format_count
 from benchbook.text.sentences import VERDICT_MEANINGS, write_published, write_ratio
-from benchbook.text.suggestions import suggest_from_many
 
 INTERVAL_COLUMN: Final = "here (99 % interval)"
 BAR: Final = " | "
@@ -164,10 +163,7 @@ def _select_claims(options: argparse.Namespace, judged: JudgedClaims) -> JudgedC
     ids = [verdict.id for verdict in judged.verdicts]
     ids += [row["id"] for row in (*judged.facts, *judged.not_testable)]
     known = dict.fromkeys([*SLUGS, *ids])
-    for name in options.claim:
-        if name not in known:
-            advice = suggest_from_many(name, known, "benchbook claims lists them")
-            raise UsageError(f"no study and no claim {name!r}: {advice}")
+    output.check_names(options.claim, known, "no study and no claim", "benchbook claims lists them")
     names = {*options.claim} or {*known}
     verdicts = [verdict for verdict in judged.verdicts if {verdict.id, verdict.study} & names]
     facts = [fact for fact in judged.facts if {fact["id"], fact["study"]} & names]

@@ -11,7 +11,7 @@ from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, UsageError
 from benchbook.text.number_format import format_count, format_number
 from benchbook.text.sentences import count_blocks
-from benchbook.text.suggestions import suggest_from_many, suggest_name
+from benchbook.text.suggestions import suggest_name
 
 COLUMNS: Final = (
     "id", "study", "verdict", "words", "kind", "estimate", "blocks", "machine_days", "says",
@@ -39,10 +39,7 @@ def print_changes_since(options: argparse.Namespace) -> int:
 
     # Those of the selected claims that differ.
     known = dict.fromkeys([*(row["study"] for row in rows.values()), *rows])
-    for name in options.claim:
-        if name not in known:
-            advice = suggest_from_many(name, known, "benchbook claims lists them")
-            raise UsageError(f"no study and no claim {name!r}: {advice}")
+    output.check_names(options.claim, known, "no study and no claim", "benchbook claims lists them")
     names = {*options.claim} or {*known}
     changed = []
     for claim, row in rows.items():

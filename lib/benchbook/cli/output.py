@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
+from benchbook.cli.command import UsageError
 from benchbook.registry import products
 from benchbook.results import folder
 from benchbook.servers.address import name_url_variables
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_number
-from benchbook.text.suggestions import suggest_name
+from benchbook.text.suggestions import suggest_from_many, suggest_name
 
 if TYPE_CHECKING:
     from benchbook.grid.cells import SkippedCells
@@ -63,6 +64,21 @@ def make_names_parser(kind: str, known: Collection[str]) -> Callable[[str], list
         return names
 
     return parse_names
+
+
+def check_names(names: Iterable[str], known: Collection[str], error: str, more: str) -> None:
+    """Raise `UsageError`, with the nearest right name, at the first name that is not known.
+
+    Parameters
+    ----------
+    error
+        How the message begins, such as ``no number``.
+    more
+        What else to do, such as ``benchbook number lists all keys``.
+    """
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{error} {name!r}: {suggest_from_many(name, known, more)}")
 
 
 def format_json(rows: TableRows) -> str:

@@ -143,10 +143,9 @@ def write_figures(options: argparse.Namespace) -> int:
     """Write the named figures and tables and print their files, or list all names."""
     known = {**exhibits.FIGURES, **exhibits.TABLES}
     own = {} if {*options.name} <= {*known} else answer.list_names()
-    for name in options.name:
-        if name not in known and name not in own:
-            advice = suggest_from_many(name, known, "benchbook figure lists them")
-            raise UsageError(f"no figure or table {name!r}: {advice}")
+    output.check_names(
+        options.name, [*known, *own], "no figure or table", "benchbook figure lists them"
+    )
     if not options.name:
         rows = []
         for name in known:
@@ -236,10 +235,7 @@ def answer_number(options: argparse.Namespace) -> int:
     of_questions = [key for key in options.key if key.startswith("versus.")]
     if of_questions:
         own = {number.key: number for number in answer.list_numbers()}
-        for key in of_questions:
-            if key not in own:
-                advice = suggest_from_many(key, own, "benchbook versus NAME shows a question")
-                raise UsageError(f"no number {key!r}: {advice}")
+        output.check_names(of_questions, own, "no number", "benchbook versus NAME shows a question")
         printed |= own
     only_printed = bool(options.key) and {*options.key} <= {*printed}
     run = Run.read_reference() if only_printed else selection.load_run(options)
