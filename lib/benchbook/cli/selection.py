@@ -36,15 +36,7 @@ def add_cells_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-decided", action="store_true", help=text)
     parser.add_argument("--profile", default="quick", metavar="P", help=PROFILES_HELP)
     text = "start no servers in containers"
-    parser.add_argument("--no-containers", action=_LeaveOutContainers, nargs=0, help=text)
-
-
-class _LeaveOutContainers(argparse.Action):
-    """Sets the variable by which plans and kernels know that containers are left out."""
-
-    def __call__(self, *_: object) -> None:
-        """Leave out containers."""
-        os.environ[CONTAINERS_VARIABLE] = NO_CONTAINERS
+    parser.add_argument("--no-containers", action="store_true", help=text)
 
 
 def load_plan(options: argparse.Namespace) -> Plan:
@@ -52,6 +44,9 @@ def load_plan(options: argparse.Namespace) -> Plan:
 
     Raises the errors of `benchbook.grid.make_plan`.
     """
+    if options.no_containers:
+        # By it plans and kernels know that containers are left out.
+        os.environ[CONTAINERS_VARIABLE] = NO_CONTAINERS
     plan = grid.make_plan(options.study, options.profile, options.where, options.set)
     output.report_damage(values=False)
     return plan
