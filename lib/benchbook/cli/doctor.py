@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pandas as pd
 
@@ -39,9 +39,6 @@ from benchbook.text import names
 ComponentGroup: TypeAlias = Literal[
     "ready", "Can be added with a command", "Needs a container or an address"
 ]
-DECIDE: Final = "decide"
-"""The profile with the cells that claims read."""
-
 FindServer: TypeAlias = Callable[[str], tuple[AvailableServer | None, str]]
 """Returns a product's server, or None and why it has none."""
 
@@ -66,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--missing", action="store_true", help=text)
     text = "count the testable claims that this machine can answer with a profile (decide), with"
     text += " minutes per block and what would add more"
-    asked.add_argument("--claims", nargs="?", const=DECIDE, metavar="PROFILE", help=text)
+    asked.add_argument("--claims", nargs="?", const="decide", metavar="PROFILE", help=text)
     output.add_json_option(parser)
 
 

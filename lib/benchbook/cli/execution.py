@@ -30,10 +30,6 @@ from benchbook.runner.progress import (
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_count, format_duration
 
-SPENT: Final = "run.json"
-"""The file in the results' folder that says what the newest run spent its time on."""
-
-
 MIN_WAIT_S: Final = 3.0
 """Seconds of waiting, in all, of which a summary speaks."""
 
@@ -128,9 +124,9 @@ def record_run(plan: Plan | None = None) -> Iterator[Summary]:
     except (BusyError, RunError) as error:
         raise UsageError(str(error)) from error
     if summary.done:
-        # A full disk has been reported where rows are written, and the parts are printed.
+        # What it spent its time on. A full disk has been reported where rows are written.
         with suppress(OSError):
-            (paths.results() / SPENT).write_text(summary.to_json() + "\n")
+            (paths.results() / "run.json").write_text(summary.to_json() + "\n")
     if plan:
         still_done = sum(cell.state == "done" for cell in read_states(plan.cells))
         before = sum(cell.state == "done" for cell in plan.cells)

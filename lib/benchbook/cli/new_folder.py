@@ -27,9 +27,6 @@ WORKING_FOLDER: Final = {
 NOT_COPIED: Final = ("results", "__pycache__", ".ipynb_checkpoints", ".pytest_cache")
 """What is not copied of a folder: the checkout's own results, and caches."""
 
-KINDS: Final = ("codec", "database", "study")
-"""The kinds of packages."""
-
 
 def add_init_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook init`."""
@@ -92,7 +89,9 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 def add_new_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `benchbook new`."""
-    parser.add_argument("kind", choices=KINDS, help="what the package adds")
+    parser.add_argument(
+        "kind", choices=["codec", "database", "study"], help="what the package adds"
+    )
     text = "its name in grids and commands: small letters, digits and _"
     parser.add_argument("name", metavar="NAME", help=text)
     text = "the format of a codec (default: json)"

@@ -70,9 +70,6 @@ cells, "values".
     FROM observations WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time'
     AND arm = 'a' AND dataset_file IS NULL GROUP BY ALL ORDER BY ALL\""""
 
-BATCH_ROWS: Final = 10_000
-"""Rows that are read at once."""
-
 SHORTEN_SQL: Final = r"""
 CREATE TEMP MACRO write_line(field) AS
     regexp_replace(coalesce(field::VARCHAR, 'NULL'), '[\p{Cc}\x{2028}\x{2029}]', ' ', 'g');
@@ -454,7 +451,7 @@ def _write_json(connection: DuckDBPyConnection, path: Path) -> None:
 
 def _write_parquet(connection: DuckDBPyConnection, path: Path) -> None:
     """Write the columns with their types, and checksums of pages, which ``COPY`` does not write."""
-    batches = connection.table(ANSWER).to_arrow_reader(BATCH_ROWS)
+    batches = connection.table(ANSWER).to_arrow_reader(batch_size=10_000)
     with pq.ParquetWriter(path, batches.schema, write_page_checksum=True) as writer:
         for batch in batches:
             writer.write_batch(batch)

@@ -36,9 +36,6 @@ BLOCK_COUNTS: Final = ("blocks", "blocks_per_day")
 The second is for runs until claims are decided.
 """
 
-MAX_BLOCKS: Final = 1_000
-"""The papers' grids have six."""
-
 ParameterLevels: TypeAlias = dict[str, tuple[Any, ...]]
 """One or several levels for each of some parameters."""
 
@@ -83,7 +80,8 @@ def _make_levels_model(
         fields[name] = make_list(level, max_levels)
     if with_blocks:
         for name in BLOCK_COUNTS:
-            fields[name] = make_list(Annotated[int, Field(ge=1, le=MAX_BLOCKS)], 1)
+            # The papers' grids have six.
+            fields[name] = make_list(Annotated[int, Field(ge=1, le=1_000)], 1)
     return create_model("Levels", __base__=_LevelsOfParameters, **fields)
 
 

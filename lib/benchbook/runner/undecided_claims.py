@@ -53,9 +53,6 @@ MAX_FAILURES: Final = 2
 RunCells: TypeAlias = Callable[[Sequence[Cell]], Collection[Cell]]
 """Runs cells in their order and returns those that failed."""
 
-NOOP_MODULE: Final = "benchbook.databases.noop"
-"""The adapter of a loop without a database."""
-
 _PLANNED: Final = pd.Timestamp("2000-01-01", tz="UTC")
 """When planned cells ran, as far as their rows say."""
 
@@ -271,7 +268,7 @@ def find_checking_cells(cells: Iterable[Cell]) -> dict[str, set[Combination]]:
             if len(cell.parameters.aa_arms()) == 1:
                 first = cell.parameters.model_copy(update={"arm": "a"})
                 of_study.add(combine(cell.study, first))
-        elif NOOP_MODULE in load_study(cell.study).modules(cell.parameters):
+        elif "benchbook.databases.noop" in load_study(cell.study).modules(cell.parameters):
             of_study.add(cell.combination)
     return checking
 
