@@ -116,12 +116,12 @@ def _list_cells(cells: Sequence[Cell], factors: Factors, known: Durations) -> st
         if len(counts) > 1:
             states = [f"{count} {state}" for state, count in counts.items()]
         seconds = known.get(blocks[0].combination)
-        row = {
+        row: dict[str, object] = {
             "cell": describe_cell(blocks[0], factors),
             "state": ", ".join(states),
             "seconds": "" if seconds is None else f"{seconds:.2f}",
         }
-        rows_by_count[len(blocks)].append(dict(row))
+        rows_by_count[len(blocks)].append(row)
 
     texts = []
     for count, rows in rows_by_count.items():

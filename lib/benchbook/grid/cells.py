@@ -278,13 +278,11 @@ def find_counted_results(cells: Iterable[Cell], own: str | None = None) -> list[
     # Those of other hosts, by their versions.
     versions_of = {}
     for origin in list_origins(cell_of):
-        is_own = origin.host == own and origin.machine in (None, digest_machine_id())
-        if is_own:
+        if origin.host == own and origin.machine in (None, digest_machine_id()):
             continue
         cell = cell_of[origin.key]
         if cell.combination not in versions_of:
-            counted = list_counted_versions(cell.study, cell.parameters)
-            versions_of[cell.combination] = counted
+            versions_of[cell.combination] = list_counted_versions(cell.study, cell.parameters)
         for number, (versions, operations) in enumerate(versions_of[cell.combination]):
             if origin.versions == versions:
                 is_earlier = number > 0

@@ -48,9 +48,6 @@ ROWS_FILE: Final = "rows.parquet"
 RECORDS_FILE: Final = "records.json"
 """The file of the user's records that a cell's kernel reads, in the same folder."""
 
-NO_COLUMNS: Final[Mapping[str, object]] = {}
-NO_LOADS: Final[Mapping[str, float]] = {}
-
 _FULL: Final = "the disk is full: free some of it"
 _NO_PERMISSION: Final = "you may not write there: change its permissions or owner"
 _REMEDIES: Final = {
@@ -104,7 +101,7 @@ def run_cells(
     summary: Summary,
     *,
     out: TextIO | None = None,
-    noisy: Mapping[str, float] = NO_LOADS,
+    noisy: Mapping[str, float] | None = None,
     show_first_block: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
     """Run the cells that are not done on this machine, while `lock_results` holds its results.
@@ -123,12 +120,12 @@ def run_cells(
         Where the progress is shown; None: on standard output.
     noisy
         Cells whose noisy values another results' folder has, by their key, with the processors
-        that others used meanwhile.
+        that others used meanwhile; None: no cells.
     show_first_block
         Called after the first block, if others follow.
     """
     with Progress(cells, list_durations(), out) as progress:
-        Batch(cells, limits, summary, progress, noisy, show_first_block).run()
+        Batch(cells, limits, summary, progress, noisy or {}, show_first_block).run()
 
 
 class Batch:
@@ -159,7 +156,6 @@ class Batch:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._limits = limits
         self._progress = progress
-        self._raise_interrupt: Callable[[], None] = lambda: None
         self._show_first_block = show_first_block
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary
@@ -193,7 +189,7 @@ class Batch:
         # Cells that cannot run here get a row with the reason.
         for cell in self._cells:
             if cell.missing:
-                self._skip(cell, cell.missing)
+                self._skip(cell, cell.missing, {})
 
         # Each block has a fork server that has imported what its cells import.
         runnable = [cell for cell in self._cells if not cell.missing]
@@ -225,7 +221,7 @@ class Batch:
                     if time.monotonic() >= self._limits.deadline_s:
                         break
                     if cell.identity in self._refusals:
-                        self._skip(cell, self._refusals[cell.identity])
+                        self._skip(cell, self._refusals[cell.identity], {})
                         continue
                     self._progress.begin_cell(cell)
                     self._measure(cell, deployment)
@@ -354,7 +350,7 @@ class Batch:
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
 
-    def _skip(self, cell: Cell, reason: str, columns: Mapping[str, object] = NO_COLUMNS) -> None:
+    def _skip(self, cell: Cell, reason: str, columns: Mapping[str, object]) -> None:
         """Write why a cell is skipped; `columns` say on what it was tried, if it was.
 
         One that has noisy values keeps them.
