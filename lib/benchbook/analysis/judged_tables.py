@@ -6,7 +6,7 @@ Begin with `JudgedTables`.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -23,16 +23,13 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.verdicts import ClaimVerdict
 from benchbook.files import suite_files
 from benchbook.registry.plugins import PluginGroup, find_entries
-from benchbook.results.folder import Operations, ResultFile
+from benchbook.results.folder import ResultFile
 
 Tables = tuple[list[Comparison], list[ClaimVerdict]]
 """Comparisons and verdicts, as `compare_claims` and `judge_claims` return them."""
 
 _INPUTS: Final = b"inputs"
 """The key of a file's inputs in its metadata."""
-
-ALL_OPERATIONS: Final[Mapping[str, Operations]] = {}
-"""All operations count of every cell."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,6 @@ class JudgedTables:
             "verdicts": [vars(row) for row in verdicts],
         }
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
             # Settings have numbers of numpy.
             text = json.dumps(content, default=lambda number: number.item())
             suite_files.write_file(path, text)
@@ -125,24 +121,15 @@ def hash_files(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_results(
-    files: Iterable[ResultFile], counted: Mapping[str, Operations] = ALL_OPERATIONS
-) -> str:
-    """Return a digest of results by their names, sizes and times, without reading them.
+def hash_results(files: Iterable[ResultFile]) -> str:
+    """Return a digest of results, without reading them.
 
-    Parameters
-    ----------
-    files
-        The results.
-    counted
-        The operations that count of some cells, by their identity.
+    It is of their names, sizes and times, and of the operations that count.
     """
     digest = hashlib.sha256()
-    for identity, operations in sorted(counted.items()):
-        named = "all" if operations is None else " ".join(sorted(operations))
-        digest.update(f"{identity}: {named}\n".encode())
     for result in files:
         path, facts = result.path, result.path.stat()
-        name = f"{path.parent.name}/{path.name}"
-        digest.update(f"{name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+        counted = "all" if result.operations is None else " ".join(sorted(result.operations))
+        about = f"{path.parent.name}/{path.name} {facts.st_size} {facts.st_mtime_ns} {counted}"
+        digest.update(f"{about}\n".encode())
     return digest.hexdigest()

@@ -191,7 +191,7 @@ class Run:
         if means_hash is None:
             # Of parts that can be pickled: figures are drawn by several processes.
             finished = list_finished_files(chosen)
-            cache = JudgedTables(name, partial(hash_results, finished, chosen))
+            cache = JudgedTables(name, partial(hash_results, finished))
             analysis = Analysis(partial(average_files, finished), cache=cache)
             return cls(name, analysis, partial(_map_files, finished), chosen)
 

@@ -147,7 +147,7 @@ def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
     judged = list_judged_results(cells)
     finished = list_finished_files(judged)
     beyond = len(finished) - len(of_plan)
-    means_hash = hash_results(finished, judged)
+    means_hash = hash_results(finished)
     # Each command names what is damaged.
     if kept and of_plan and not is_damaged:
         names = {key: operations and sorted(operations) for key, operations in judged.items()}
