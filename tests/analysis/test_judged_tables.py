@@ -28,7 +28,7 @@ def load(means: str, judged: Analysis | None) -> Tables:
         assert judged, "the tables were judged again"
         return judged.comparisons, judged.verdicts
 
-    return JudgedTables("run", lambda: means).load(judge)
+    return JudgedTables("run", means).load(judge)
 
 
 def test_the_tables_on_disk_equal_those_that_were_judged(committed: Analysis, kept: Path) -> None:
@@ -100,7 +100,7 @@ def test_block_means_on_disk_are_those_that_were_computed_or_are_computed_anew(
             computed.append(digest)
             return committed.means
 
-        return JudgedTables("run", lambda: digest).load_means(compute)
+        return JudgedTables("run", digest).load_means(compute)
 
     for digest in ("one", "one", "two"):
         pd.testing.assert_frame_equal(load_means(digest), committed.means)

@@ -342,7 +342,7 @@ def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Store results in which MongoDB takes half as long as PostgreSQL's tables, and no others."""
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     rows = make_insert_means(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
-    monkeypatch.setattr(runs, "average_files", lambda _: rows)
+    monkeypatch.setattr(runs, "load_block_means", lambda _: rows)
     # Kept verdicts are found by the files of the results, and these have none.
     monkeypatch.setattr(paths, "judged_tables", lambda: tmp_path)
 
@@ -350,7 +350,7 @@ def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study(
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    counts = VerdictCounts.count(Analysis(runs.average_files([])).verdicts)
+    counts = VerdictCounts.count(Analysis(runs.load_block_means([])).verdicts)
     assert cli.main(["claims", "--profile", "smoke"]) == DONE
     printed = capfd.readouterr().out
     assert printed.startswith("Does it hold? Claims by study and verdict, in the profile smoke:\n")

@@ -280,7 +280,7 @@ def test_command_lines_share_what_is_judged_while_nothing_changes(
     means = run.means
     assert others == [True, 0] and {*means["cell_id"]} == {planned.identity}
     monkeypatch.setattr(grid, "make_plan", refuse)
-    monkeypatch.setattr(runs, "average_files", refuse)
+    monkeypatch.setattr(runs, "load_block_means", refuse)
     again, *others = load("same")
     assert others == [True, 0] and again.identities == run.identities
     pd.testing.assert_frame_equal(again.means, means)

@@ -461,7 +461,7 @@ def test_a_truncated_reference_run_is_reported_and_not_read(
     whole = (REFERENCE / name).read_bytes()
     (nothing_ran / name).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(inputs.InputError, match="the reference run is damaged"):
-        check_reference_file(name, nothing_ran)
+        check_reference_file(nothing_ran / name)
     monkeypatch.setattr(paths, "reference", lambda: nothing_ran)
     command = (
         ["claims", "--reference"]

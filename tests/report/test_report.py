@@ -24,7 +24,7 @@ from test_reference import absolute_paths
 import constructed
 from background_load import Others
 from benchbook import cli, grid, paths
-from benchbook.analysis.runs import REPETITIONS_FILE, Analysis, Run
+from benchbook.analysis.runs import REPETITIONS_FILE, Analysis, load_folder_means
 from benchbook.analysis.verdicts import VerdictCounts
 from benchbook.cli.command import DONE, FAILED, USAGE
 from benchbook.explorer.documents import request_cells
@@ -209,9 +209,9 @@ def test_an_artefact_of_your_run_can_be_compared_and_imported(
     write_artefact("smoke", built, tmp_path / "artefact")
     text = (tmp_path / "artefact" / APPENDIX).read_text(encoding="utf-8")
     assert "benchbook run bookstore --profile smoke" in text and "no cat" not in text
-    sent = Run.read_folder(tmp_path / "artefact")
-    judged = [[(one.id, one.verdict, one.words) for one in run.analysis.verdicts]
-              for run in (sent, measured.run)]  # fmt: skip
+    sent = Analysis(load_folder_means(tmp_path / "artefact"))
+    judged = [[(one.id, one.verdict, one.words) for one in analysis.verdicts]
+              for analysis in (sent, measured.analysis)]  # fmt: skip
     assert judged[0] == judged[1]
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
     assert cli.main(["results", "import", str(tmp_path / "artefact" / REPETITIONS_FILE)]) == DONE

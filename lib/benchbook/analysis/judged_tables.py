@@ -42,7 +42,7 @@ class JudgedTables:
     """
 
     run: str  # a profile, or `benchbook.paths.REFERENCE`
-    hash_means: Callable[[], str]  # a digest of what the run's block means are computed from
+    means_hash: str  # a digest of what the run's block means are computed from
 
     def load(self, judge: Callable[[], Tables]) -> Tables:
         """Return the tables of the file, or those that `judge` returns, which are kept."""
@@ -93,7 +93,7 @@ class JudgedTables:
         return means
 
     def _hash_inputs(self) -> str:
-        return f"{self.hash_means()} {hash_rules()}"
+        return f"{self.means_hash} {hash_rules()}"
 
 
 def hash_rules() -> str:

@@ -26,6 +26,7 @@ from benchbook.analysis.block_means import (
     average_files,
     average_repetitions,
     compute_block_means,
+    load_block_means,
     read_texts_by_reference,
 )
 from benchbook.analysis.claim_comparisons import compare_claims
@@ -39,7 +40,7 @@ from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
 from benchbook.results.additions import LATER_COLUMNS
-from benchbook.results.folder import Operations, ResultFile, list_files
+from benchbook.results.folder import Operations, list_files
 from benchbook.results.schema import OBSERVATIONS, merge_schemas
 from benchbook.results.views import connect, list_finished_files, map_operations
 
@@ -161,11 +162,8 @@ class Run:
 
     name: str  # of a profile, `benchbook.paths.REFERENCE`, or a folder
     analysis: Analysis
-    # The Parquet files of the repetitions, by a cell's identity and block; under None one file with
-    # all.
-    files: Callable[[], Mapping[tuple[str, int] | None, Path]] = dict
-    # Which finished cells of the results it has, with the operations that count; None: all that
-    # `files` have.
+    repetitions: Path | None = None  # the file with all repetitions of the reference run
+    # Which finished cells of the results it has, with the operations that count.
     identities: Mapping[str, Operations] | None = None
 
     @classmethod
@@ -184,24 +182,16 @@ class Run:
         identities
             As `benchbook.results.views.list_finished_files` takes them.
         means_hash
-            As `benchbook.analysis.judged_tables.hash_results` returns it for them: the files are
-            listed when they are read, and block means are kept. None: it is computed.
+            As `benchbook.analysis.judged_tables.hash_results` returns it for them. None: it is
+            computed from the list of all results, which takes longer than to read kept means.
         """
         chosen = map_operations(identities)
         if means_hash is None:
-            # Of parts that can be pickled: figures are drawn by several processes.
-            finished = list_finished_files(chosen)
-            cache = JudgedTables(name, partial(hash_results, finished))
-            analysis = Analysis(partial(average_files, finished), cache=cache)
-            return cls(name, analysis, partial(_map_files, finished), chosen)
-
-        # Without the list of all results, which takes longer than to read what is kept.
-        def compute_means() -> pd.DataFrame:
-            return compute_block_means(average_files(list_finished_files(chosen)))
-
-        cache = JudgedTables(name, lambda: means_hash)
-        analysis = Analysis(partial(cache.load_means, compute_means), cache=cache)
-        return cls(name, analysis, lambda: _map_files(list_finished_files(chosen)), chosen)
+            means_hash = hash_results(list_finished_files(chosen))
+        cache = JudgedTables(name, means_hash)
+        # Of parts that can be pickled: figures are drawn by several processes.
+        load_means = partial(cache.load_means, partial(_compute_means, chosen))
+        return cls(name, Analysis(load_means, cache=cache), identities=chosen)
 
     @classmethod
     def read_reference(cls) -> Self:
@@ -212,28 +202,12 @@ class Run:
         benchbook.files.inputs.InputError
             When its files are damaged, once they are read.
         """
-        if not (paths.reference() / MEANS_FILE).is_file():
-            return cls(paths.REFERENCE, Analysis(load_reference_means))
         means = paths.reference() / MEANS_FILE
-        cache = JudgedTables(paths.REFERENCE, partial(hash_files, [means]))
-        return cls(
-            paths.REFERENCE,
-            Analysis(load_reference_means, cache=cache),
-            lambda: {None: check_reference_file(REPETITIONS_FILE)},
-        )
-
-    @classmethod
-    def read_folder(cls, folder: Path) -> Self:
-        """Return the run of a folder of results or of a reference run, which may have no cells."""
-        if (folder / MEANS_FILE).is_file():
-            return cls(
-                str(folder),
-                Analysis(load_reference_means(folder)),
-                lambda: {None: check_reference_file(REPETITIONS_FILE, folder)},
-            )
-        finished = [file for file in list_files(folder=folder) if file.facts.state == "done"]
-        analysis = Analysis(average_files(finished, folder))
-        return cls(str(folder), analysis, partial(_map_files, finished))
+        if not means.is_file():
+            return cls(paths.REFERENCE, Analysis(load_reference_means))
+        cache = JudgedTables(paths.REFERENCE, hash_files([means]))
+        analysis = Analysis(load_reference_means, cache=cache)
+        return cls(paths.REFERENCE, analysis, paths.reference() / REPETITIONS_FILE)
 
     @property
     def means(self) -> pd.DataFrame:
@@ -244,12 +218,24 @@ class Run:
         """Return a DuckDB connection as `benchbook.results.views.connect`, on this run's values."""
         if self.identities is not None:
             return connect(self.identities)
-        files = [str(path) for path in self.files().values()]
-        if not files:
+        if self.repetitions is None:
             return connect(rows=OBSERVATIONS.empty_table())
-        # Each file has the columns of its own study's parameters.
-        schema = merge_schemas(pq.read_schema(file) for file in files)
-        return connect(rows=ds.dataset(files, schema=schema))
+        check_reference_file(self.repetitions)
+        schema = merge_schemas([pq.read_schema(self.repetitions)])
+        return connect(rows=ds.dataset(str(self.repetitions), schema=schema))
+
+
+def _compute_means(identities: Mapping[str, Operations]) -> pd.DataFrame:
+    """Return the block means of some finished cells, stored and derived."""
+    return compute_block_means(load_block_means(identities))
+
+
+def load_folder_means(folder: Path) -> pd.DataFrame:
+    """Return the block means of a folder of results or of a reference run, which may have none."""
+    if (folder / MEANS_FILE).is_file():
+        return load_reference_means(folder)
+    finished = [file for file in list_files(folder=folder) if file.facts.state == "done"]
+    return average_files(finished, folder)
 
 
 def load_reference_means(folder: Path | None = None) -> pd.DataFrame:
@@ -287,8 +273,8 @@ def read_reference_profile() -> str:
     return str(about["profile"])
 
 
-def check_reference_file(name: str, folder: Path | None = None) -> Path:
-    """Return the path of `MEANS_FILE` or `REPETITIONS_FILE`, after its checksums are verified.
+def check_reference_file(path: Path) -> None:
+    """Verify the checksums of a reference run's `MEANS_FILE` or `REPETITIONS_FILE`.
 
     Raises
     ------
@@ -297,10 +283,8 @@ def check_reference_file(name: str, folder: Path | None = None) -> Path:
     FileNotFoundError
         When there is none.
     """
-    path = (folder or paths.reference()) / name
     with _explain_damage(path):
         files.check_file(path)
-    return path
 
 
 @contextmanager
@@ -311,8 +295,3 @@ def _explain_damage(path: Path) -> Iterator[None]:
     except files.DamagedError as error:
         reason = f"the reference run is damaged ({error}): {paths.suggest_restore()}"
         raise InputError(str(path), reason) from error
-
-
-def _map_files(finished: Iterable[ResultFile]) -> Mapping[tuple[str, int] | None, Path]:
-    """Return the paths of files by their cell's identity and block."""
-    return {(result.facts.cell_id, result.facts.block): result.path for result in finished}

@@ -13,7 +13,7 @@ import pandas as pd
 from benchbook import paths
 from benchbook.analysis import run_diff
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.runs import Analysis, Run
+from benchbook.analysis.runs import Analysis, load_folder_means
 from benchbook.cli import output, selection
 from benchbook.cli.command import DONE, FAILED, NoResultsError, UsageError
 from benchbook.plots import provenance
@@ -136,7 +136,7 @@ def _load_analysis(name: str) -> Analysis:
     if not Path(name).is_dir() and not is_own:
         advice = f"name a folder of results, or the word {paths.REFERENCE}"
         raise UsageError(f"{name}: there is no such folder: {advice}")
-    means = Run.read_folder(Path(name)).means
+    means = load_folder_means(Path(name))
     unknown = sorted({*means["study"].unique()} - {*STUDIES})
     for study in unknown:
         reason = f"the study {study} is not installed here"
