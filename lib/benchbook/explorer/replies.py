@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from benchbook import codecs, grid
-from benchbook.analysis.block_means import BlockMeans
+from benchbook.analysis.block_means import BlockMeans, compute_block_means, load_block_means
 from benchbook.analysis.comparisons import (
     A_OVER_B,
     Comparison,
@@ -29,7 +29,6 @@ from benchbook.analysis.comparisons import (
 from benchbook.analysis.forecast import Need, estimate_need
 from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.analysis.quantities import name_elapsed_times
-from benchbook.analysis.runs import Run
 from benchbook.analysis.study_means import StudyMeans, select_first_arms
 from benchbook.explorer.documents import QUESTIONS, Question, Request
 from benchbook.explorer.text import (
@@ -174,7 +173,7 @@ def _answer_question(name: str, request: Request) -> Reply:
     """Return the answer to a question: each level against the fastest, by operation."""
     question = QUESTIONS[name]
     cells, not_tried = _list_not_tried(question, request)
-    means = select_first_arms(Run.read_results("own documents", list_result_keys(cells)).means)
+    means = select_first_arms(compute_block_means(load_block_means(list_result_keys(cells))))
     if means.empty:
         return Reply(name, (), not_tried)
 

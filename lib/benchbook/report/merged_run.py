@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from benchbook import grid, paths
+from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis, Run, read_reference_profile
@@ -92,7 +93,7 @@ class MergedRun:
     def own(self) -> Analysis:
         """What follows from cells that are in no profile: other levels, or your records."""
         cells = [] if self.is_reference else list_user_ids()
-        return Analysis(_name_files(Run.read_results("own cells", cells).means))
+        return Analysis(_name_files(load_block_means(cells)))
 
     @cached_property
     def own_comparisons(self) -> list[Comparison]:

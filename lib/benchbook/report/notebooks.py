@@ -21,11 +21,12 @@ from IPython.utils.capture import capture_output
 from pandas.io.formats.style import Styler
 
 from benchbook import paths
+from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.run_diff import make_comparison_key
-from benchbook.analysis.runs import Analysis, Run, load_reference_means
+from benchbook.analysis.runs import Analysis, load_reference_means
 from benchbook.files.inputs import InputError
 from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.papers.exhibits import load_citation
@@ -120,9 +121,9 @@ def show_answer(
         return _to_markdown("**No ratio:** this run has only one side of the question.")
 
     # The same comparisons in runs of blocks.
-    here = Run.read_results(study.name, list_finished_ids(study.name))
+    here = Analysis(load_block_means(list_finished_ids(study.name)))
     tables = {
-        "batch runs here": here.analysis.tables,
+        "batch runs here": here.tables,
         "reference run": _compare_reference(study.name),
     }
     columns = {}
