@@ -3,7 +3,6 @@
 Begin with `Run`: every command, page and notebook reads from one. Its `Analysis` has all tables.
 """
 
-import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,6 @@ from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_
 from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
-from benchbook.results.additions import LATER_COLUMNS
 from benchbook.results.folder import Operations, list_files
 from benchbook.results.schema import OBSERVATIONS, merge_schemas
 from benchbook.results.views import connect, list_finished_files, map_operations
@@ -257,8 +255,7 @@ def load_reference_means(folder: Path | None = None) -> pd.DataFrame:
             committed = read_texts_by_reference(files.read_table(path))
     except FileNotFoundError:
         return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
-    later = {*itertools.chain(*LATER_COLUMNS)}
-    missing = [name for name in MEAN_COLUMNS if name not in committed and name not in later]
+    missing = [name for name in MEAN_COLUMNS if name not in committed]
     if missing:
         why = (
             f"the reference run is damaged, or of another version (it has no column {missing[0]!r})"
