@@ -201,7 +201,7 @@ def of_each(
 ) -> tuple[Analysis, Analysis]:
     """Return the analysis of every row, and that of the stored means."""
     every, means = observed
-    return Analysis.from_observations(every), Analysis.from_observations(means)
+    return Analysis(every), Analysis(means)
 
 
 def test_what_follows_is_the_same_from_stored_means_as_from_every_row(

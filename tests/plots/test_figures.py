@@ -51,7 +51,7 @@ def observed() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def analysis(observed: pd.DataFrame) -> Analysis:
-    return Analysis.from_observations(observed)
+    return Analysis(observed)
 
 
 Drawn = Callable[[str], tuple[Exhibit, list[Path]]]
@@ -74,9 +74,7 @@ def drawn(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Drawn
 
 @cache
 def without(study: str) -> Analysis:
-    return Analysis.from_observations(
-        constructed.observations(tuple(slug for slug in STUDIES if slug != study))
-    )
+    return Analysis(constructed.observations(tuple(slug for slug in STUDIES if slug != study)))
 
 
 def test_numbers_and_captions_import_no_drawing_library():
@@ -168,13 +166,13 @@ def test_cells_in_a_network_are_drawn_next_to_the_loopback(study: str):
     rows = constructed.observations((study,))
     in_network = rows.assign(network="lan-100m", cell_id=rows["cell_id"] + "r")
     points = EXHIBITS[f"{study}_networks"](
-        Analysis.from_observations(pd.concat([rows, in_network], ignore_index=True))
+        Analysis(pd.concat([rows, in_network], ignore_index=True))
     ).frame
     here = points[points["source"] == "here"]
     places = here.groupby(["panel", "level"])["series"].agg(list)
     assert not places.empty
     assert all(sorted(series) == ["100 Mbit/s", "loopback"] for series in places)
-    assert EXHIBITS[f"{study}_networks"](Analysis.from_observations(rows)).frame.empty, (
+    assert EXHIBITS[f"{study}_networks"](Analysis(rows)).frame.empty, (
         "what ran on the loopback alone is not in it"
     )
 
@@ -191,7 +189,7 @@ def test_an_exhibit_of_a_missing_study_says_that_it_did_not_run(name):
 
 
 def test_figures_draw_without_any_observation():
-    nothing = Analysis.from_observations(constructed.observations(()))
+    nothing = Analysis(constructed.observations(()))
     for name in (
         "crud_fig2_insert_single",
         "tcp_fig5_both",
@@ -204,7 +202,7 @@ def test_figures_draw_without_any_observation():
 def test_the_same_data_gives_the_same_bytes_in_any_order_and_process(
     observed, drawn: Drawn, tmp_path: Path
 ):
-    shuffled = Analysis.from_observations(observed.sample(frac=1, random_state=1))
+    shuffled = Analysis(observed.sample(frac=1, random_state=1))
     names = list(EXHIBITS)[::5]
     written = exhibits.draw_all(shuffled, tmp_path, "night", names)
     assert {path.stem for path in written} == set(names)
@@ -235,7 +233,7 @@ def test_drawn_values_are_geometric_means_of_blocks_with_their_interval(observed
 def test_noisy_blocks_are_left_out_and_counted(observed, drawn):
     name = "crud_fig2_insert_single"
     noisy = observed.assign(noisy=observed["block"] == 4)
-    exhibit = exhibits.make_exhibit(Analysis.from_observations(noisy), name)
+    exhibit = exhibits.make_exhibit(Analysis(noisy), name)
     here = exhibit.frame[exhibit.frame["source"] == "here"]
     assert set(here["blocks"]) == {4} and here["low"].isna().all()
     assert any(note.startswith("left out: ") for note in exhibit.notes)
@@ -256,7 +254,7 @@ def test_setup_tables_name_each_languages_runtime_and_the_suite():
         if name.endswith("_setup") and "2" not in name
     }
     assert set(set_ups) == set(STUDIES)
-    analysis = Analysis.from_observations(rows)
+    analysis = Analysis(rows)
     for study, name in set_ups.items():
         here = exhibits.TABLES[name](analysis).frame.set_index("Item")["This machine"]
         assert (here["suite"], here["Python"]) == (suite, constructed.MACHINE["python"]), name
@@ -268,18 +266,14 @@ def test_setup_tables_name_each_languages_runtime_and_the_suite():
         largest = {"java": "JVM maximum: 4.00 GB", "node": "Node.js maximum: 2.10 GB"}
         assert here.get("heap", "–") == largest.get(language, "–"), name
     older = rows.assign(environment=json.dumps(constructed.MACHINE), runtime=None)
-    here = exhibits.TABLES["tcp_setup"](Analysis.from_observations(older)).frame.set_index("Item")[
-        "This machine"
-    ]
+    here = exhibits.TABLES["tcp_setup"](Analysis(older)).frame.set_index("Item")["This machine"]
     assert here["JVM"] == "not recorded"
     assert here["suite"] == f"not recorded; this table is by {describe_version()}"
 
 
 def test_no_interval_of_a_positive_quantity_is_negative(observed: pd.DataFrame):
     factors = {block: (0.02, 1, 9, 0.1, 5)[block] for block in range(5)}
-    wild = Analysis.from_observations(
-        observed.assign(value=observed["value"] * observed["block"].map(factors))
-    )
+    wild = Analysis(observed.assign(value=observed["value"] * observed["block"].map(factors)))
     wide = 0
     for name in exhibits.FIGURES:
         frame = EXHIBITS[name](wild).frame
@@ -357,7 +351,7 @@ def test_published_values_are_drawn_as_printed(drawn):
 def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     crud = observed[(observed["study"] == "crud") & (observed["n"] == 1000)]
     added = pd.concat([observed, crud.assign(n=5000, cell_id=crud["cell_id"] + "5")])
-    exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Analysis.from_observations(added))
+    exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Analysis(added))
     titles = [axes.get_title(loc="left").partition("\n")[0] for axes in draw_exhibit(exhibit).axes]
     assert [title for title in titles if title] == [
         "n = 1,000",
@@ -368,7 +362,7 @@ def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
 
 
 def test_every_table_can_be_set_with_a_size_of_no_paper(observed):
-    other = Analysis.from_observations(observed.assign(n=7))
+    other = Analysis(observed.assign(n=7))
     for name, make in exhibits.TABLES.items():
         made = make(other)
         assert len(made.frame) or made.notes, name
@@ -379,9 +373,7 @@ def test_every_table_can_be_set_with_a_size_of_no_paper(observed):
 )
 def test_a_size_that_a_grid_adds_has_a_tick_and_a_row(study, of, table, observed):
     rows = observed[(observed["study"] == study) & (observed["n"] == of)]
-    added = Analysis.from_observations(
-        pd.concat([observed, rows.assign(n=5000, cell_id=rows["cell_id"] + "5")])
-    )
+    added = Analysis(pd.concat([observed, rows.assign(n=5000, cell_id=rows["cell_id"] + "5")]))
     frame = exhibits.TABLES[f"{study}_{table}"](added).frame
     row = frame[frame.eq("5,000").any(axis=1)].iloc[0]
     assert not row.filter(like="here").eq("not run").all()
@@ -392,7 +384,7 @@ def test_a_size_that_a_grid_adds_has_a_tick_and_a_row(study, of, table, observed
 
 def test_one_block_has_no_interval_and_says_so():
     exhibit = exhibits.FIGURES["crud_fig2_insert_single"](
-        Analysis.from_observations(constructed.observations(("crud",), blocks=1))
+        Analysis(constructed.observations(("crud",), blocks=1))
     )
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()
     assert "here: 1 block (an interval needs 5)" in exhibit.notes
@@ -400,7 +392,7 @@ def test_one_block_has_no_interval_and_says_so():
 
 @pytest.mark.parametrize(("name", "value"), [("timed_out", True), ("noisy", True), ("value", 0.0)])
 def test_every_exhibit_can_be_made_without_a_ratio(observed, name: str, value: object):
-    nothing = Analysis.from_observations(observed.assign(**{name: value}))
+    nothing = Analysis(observed.assign(**{name: value}))
     for each in EXHIBITS:
         assert exhibits.make_exhibit(nothing, each).title, each
 
@@ -416,9 +408,7 @@ def test_the_overview_names_the_studies_that_did_not_run():
 
 
 def test_an_overview_without_comparisons_says_how_many_blocks_it_needs():
-    (note,) = exhibits.FIGURES["overview"](
-        Analysis.from_observations(constructed.observations((), blocks=1))
-    ).notes
+    (note,) = exhibits.FIGURES["overview"](Analysis(constructed.observations((), blocks=1))).notes
     assert note == "nothing compared yet: an interval needs 5 blocks"
 
 
@@ -431,7 +421,7 @@ def test_timed_out_values_are_marked(observed):
     marked = observed.assign(
         timed_out=observed["database"].eq("mongodb") & observed["topology"].eq("replicated"),
     )
-    analysis = Analysis.from_observations(marked)
+    analysis = Analysis(marked)
     exhibit = exhibits.FIGURES["crud_fig3_insert_replicated"](analysis)
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["timed_out"].to_dict() == {
@@ -464,7 +454,7 @@ def with_others(observed: pd.DataFrame) -> Analysis:
     """What was observed, and CouchDB and SQL Server, whose server was not checked."""
     couchdb = another(observed, "couchdb", "mongodb", "3.5.0", 3)
     sql_server = another(observed, "sqlserver+relational", "postgresql+relational", "16.0", 2)
-    return Analysis.from_observations(pd.concat([observed, couchdb, sql_server], ignore_index=True))
+    return Analysis(pd.concat([observed, couchdb, sql_server], ignore_index=True))
 
 
 @pytest.mark.parametrize(
@@ -506,7 +496,7 @@ def test_each_database_is_divided_by_mongodb(with_others):
 
 @pytest.fixture(scope="module")
 def on_two_stacks() -> Analysis:
-    return Analysis.from_observations(constructed.on_two_stacks())
+    return Analysis(constructed.on_two_stacks())
 
 
 @pytest.mark.parametrize(
@@ -572,7 +562,7 @@ def test_arm_b_of_an_aa_check_is_not_drawn(observed, drawn):
     both = pd.concat([observed, twin], ignore_index=True)
     name = "crud_fig2_insert_single"
     pd.testing.assert_frame_equal(
-        exhibits.FIGURES[name](Analysis.from_observations(both)).frame, drawn(name)[0].frame
+        exhibits.FIGURES[name](Analysis(both)).frame, drawn(name)[0].frame
     )
 
 
@@ -585,9 +575,9 @@ def test_a_variant_is_not_mixed_with_the_papers_levels(observed, drawn):
     both = pd.concat([observed, strict], ignore_index=True)
     name = "crud_fig2_insert_single"
     pd.testing.assert_frame_equal(
-        exhibits.FIGURES[name](Analysis.from_observations(both)).frame, drawn(name)[0].frame
+        exhibits.FIGURES[name](Analysis(both)).frame, drawn(name)[0].frame
     )
-    alone = exhibits.FIGURES[name](Analysis.from_observations(strict))
+    alone = exhibits.FIGURES[name](Analysis(strict))
     assert "here durability = strict, not default" in alone.notes
 
 
@@ -600,13 +590,11 @@ def test_databases_that_share_a_process_are_not_mixed_with_single_ones(observed,
         cell_database=pair, cell_id="pair" + two["topology"], value=two["value"] * 10
     )
     both = pd.concat([rows, in_turn], ignore_index=True)
-    frames = [
-        exhibits.make_exhibit(Analysis.from_observations(some), name).frame for some in (rows, both)
-    ]
+    frames = [exhibits.make_exhibit(Analysis(some), name).frame for some in (rows, both)]
     pd.testing.assert_frame_equal(*frames)
     assert (
         f"here database in turn = {pair}, not alone"
-        in exhibits.make_exhibit(Analysis.from_observations(in_turn), name).notes
+        in exhibits.make_exhibit(Analysis(in_turn), name).notes
     )
 
 
@@ -691,7 +679,7 @@ def runs(observed, committed: Analysis) -> dict[str, Analysis]:
         "two languages": constructed.on_two_stacks(),
     }
     return {"reference": committed} | {
-        name: Analysis.from_observations(rows) for name, rows in constructed_runs.items()
+        name: Analysis(rows) for name, rows in constructed_runs.items()
     }
 
 
@@ -747,9 +735,7 @@ def test_published_numbers_have_commas_like_measured_ones():
     texts = ("4546694.78", "5516.20 *", "530.1", "-1000", "2008 R2", "")
     separated = ["4,546,694.78", "5,516.20 *", "530.1", "-1,000", "2008 R2", ""]
     assert [exhibit.group_digits(text) for text in texts] == separated
-    frame = EXHIBITS["tcp_table1_scenario1_time"](
-        Analysis.from_observations(constructed.observations(()))
-    ).frame
+    frame = EXHIBITS["tcp_table1_scenario1_time"](Analysis(constructed.observations(()))).frame
     assert not frame.astype(str).stack().str.contains(r"\d{4}").any()
 
 

@@ -55,9 +55,7 @@ def test_the_papers_t_test_is_repeated_for_each_language_on_the_tables_cells(
         value=python["value"] * (1 + python["format"].eq("xml")),
     )
     frames = [
-        exhibits.TABLES["tcp_table8_p_values"](
-            Analysis.from_observations(pd.concat(parts, ignore_index=True))
-        ).frame
+        exhibits.TABLES["tcp_table8_p_values"](Analysis(pd.concat(parts, ignore_index=True))).frame
         for parts in ([python], [variant, python, other], [other])
     ]
     alone, both, java_alone = frames
@@ -94,10 +92,10 @@ def test_every_decoder_is_divided_by_its_languages_json_codec(
     mine = pd.concat(
         [on_two_stacks, *(add_codec(on_two_stacks, *one) for one in slow)], ignore_index=True
     )
-    exhibit = exhibits.TABLES["tcp_decoders"](Analysis.from_observations(mine))
+    exhibit = exhibits.TABLES["tcp_decoders"](Analysis(mine))
     rows = exhibit.frame.set_index(["Objects", "Codec"])
     assert len(rows) == 2 * 6, "two sizes; the base of each language has no row"
-    analysed = Analysis.from_observations(mine[mine["study"] == "tcp"])
+    analysed = Analysis(mine[mine["study"] == "tcp"])
     found = Comparison.to_frame(analysed.tables)
     shared = found["label"].str.contains("process=together") & found["estimate"].notna()
     found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000) & shared].set_index(
@@ -131,12 +129,12 @@ def test_every_condition_of_both_drivers_has_ratios_or_says_not_run(on_two_stack
         value=node["value"].mask(node["operation"] == "delete", -node["value"]),
     )
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
-    frame = exhibits.TABLES["drivers_pairs"](Analysis.from_observations(mine)).frame
+    frame = exhibits.TABLES["drivers_pairs"](Analysis(mine)).frame
     assert len(frame) == 32
     pairs = frame[["Node.js: time, here", "Python: CPU time, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
     row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
-    found = Analysis.from_observations(mine[mine["study"] == "drivers"]).tables
+    found = Analysis(mine[mine["study"] == "drivers"]).tables
     of_find = [one for one in found if (one.operation, one.metric) == ("find", "wall_time")]
     of_mongoose = [one for one in of_find if one.a == "Mongoose"]
     one = next(one for one in of_mongoose if one.settings["attributes"] == 6)
@@ -150,9 +148,9 @@ def test_every_condition_of_both_drivers_has_ratios_or_says_not_run(on_two_stack
 def test_cold_ratios_have_the_published_ones_and_say_which_are_near(
     on_two_stacks,
 ):
-    frame = exhibits.TABLES["bookstore_cold"](
-        Analysis.from_observations(on_two_stacks)
-    ).frame.set_index(["Case", "Books"])
+    frame = exhibits.TABLES["bookstore_cold"](Analysis(on_two_stacks)).frame.set_index(
+        ["Case", "Books"]
+    )
     assert len(frame) == 10
     assert frame.loc[(2, "10,000"), "written and read, published"] == written(
         find_published_value("bookstore", "Case 2 table", "10000", "XML time")
@@ -170,7 +168,7 @@ def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
     warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
     warm["process"] = "warm"
     exhibit = exhibits.TABLES["bookstore_cold"](
-        Analysis.from_observations(pd.concat([observed, warm], ignore_index=True))
+        Analysis(pd.concat([observed, warm], ignore_index=True))
     )
     assert (exhibit.frame["Java: within 30 %"] == "not run").all()
     assert "not run in this profile: Java" in exhibit.notes
@@ -201,7 +199,7 @@ def test_replication_through_node_has_its_own_row(observed):
     both = pd.concat(
         [crud, constructed.on("node", {}, crud[crud["database"] == "mongodb"])], ignore_index=True
     )
-    drawn = exhibits.FIGURES["crud_ratios_replication"](Analysis.from_observations(both)).frame
+    drawn = exhibits.FIGURES["crud_ratios_replication"](Analysis(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])
 
 

@@ -32,7 +32,7 @@ CLAIM = ClaimVerdict(
 
 @pytest.fixture(scope="module")
 def judged() -> Analysis:
-    return Analysis.from_observations(constructed.observations(("bookstore", "tcp")))
+    return Analysis(constructed.observations(("bookstore", "tcp")))
 
 
 def sheet(*rows: ClaimVerdict) -> Exhibit:
@@ -166,7 +166,7 @@ def test_ticks_include_one_and_keep_their_distance(gap: float):
 
 
 def test_sheets_without_results_say_that_nothing_ran():
-    nothing = Analysis.from_observations(constructed.observations(()))
+    nothing = Analysis(constructed.observations(()))
     assert {claim.verdict for claim in nothing.verdicts} == {"not run"}
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
         exhibit = exhibits.FIGURES[name](nothing)
@@ -186,7 +186,7 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
     rows = [replace(CLAIM, says="A | B"), unable, apart, failed]
     columns = ["Study", "State", "Cells", "Which", "Why"]
     absent = pd.DataFrame([["crud", "skipped", 3, "n: 1", "no server"]], columns=columns)
-    comparisons = Analysis.from_observations(constructed.observations(())).comparisons
+    comparisons = Analysis(constructed.observations(())).comparisons
     said = reference.render_page(
         "quick", rows, comparisons, ["Nothing differs."], absent
     ).splitlines()

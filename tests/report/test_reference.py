@@ -239,7 +239,7 @@ def test_a_study_s_page_names_the_languages_and_libraries_of_its_data(
 
 
 def test_a_study_that_did_not_run_shows_its_question_and_its_command(nothing_ran: Path):
-    nothing = Run("quick", Analysis.from_observations(constructed.observations(("bookstore",))))
+    nothing = Run("quick", Analysis(constructed.observations(("bookstore",))))
     said = write_answer(merged_run.MergedRun("quick", [], nothing, nothing_ran), "tcp")
     assert said.startswith("**The paper asks:**") and "`benchbook run tcp --profile quick`" in said
     assert write_languages(merged_run.MergedRun("quick", [], nothing, nothing_ran), "tcp") == ""

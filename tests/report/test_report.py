@@ -765,7 +765,7 @@ def test_text_in_tables_is_escaped():
 
 def test_texts_of_results_are_escaped_wherever_they_are_shown(tmp_path: Path):
     hostile = '"><script>alert(1)</script>'
-    tested = Analysis.from_observations(constructed.observations(("bookstore",))).t_tests
+    tested = Analysis(constructed.observations(("bookstore",))).t_tests
     tested = tested.assign(
         **dict.fromkeys(("claim", "a", "b", "label", "stands", "verdict"), hostile)
     )

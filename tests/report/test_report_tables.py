@@ -194,7 +194,7 @@ def test_the_reference_run_is_shown_only_where_its_verdict_differs():
 
 
 def test_counts_of_verdicts_have_a_line_per_study_and_link_to_what_ran():
-    analysis = Analysis.from_observations(constructed.observations(("bookstore",)))
+    analysis = Analysis(constructed.observations(("bookstore",)))
     document = lxml.html.fragment_fromstring(
         sections.render_verdict_counts(analysis).data, create_parent="div"
     )
@@ -255,15 +255,13 @@ def test_a_a_checks_that_differ_are_named_with_their_chance():
     slow = second.assign(
         value=second["value"].where(second["metric"] != "wall_time", second["value"] * 1.5)
     )
-    checks = Analysis.from_observations(pd.concat([first, slow])).aa
+    checks = Analysis(pd.concat([first, slow])).aa
     assert "differed in 1 of " in describe_aa_checks(
         checks
     ) and ": bookstore (time, Python).**" in describe_aa_checks(checks)
     assert "by chance" in describe_aa_checks(checks)
-    assert "agreed in all " in describe_aa_checks(
-        Analysis.from_observations(pd.concat([first, second])).aa
-    )
-    assert "we do not know how steady" in describe_aa_checks(Analysis.from_observations(first).aa)
+    assert "agreed in all " in describe_aa_checks(Analysis(pd.concat([first, second])).aa)
+    assert "we do not know how steady" in describe_aa_checks(Analysis(first).aa)
     assert "bookstore" in tables.render_aa_checks(checks).data
 
 
@@ -321,7 +319,7 @@ def test_a_notebook_gets_the_script_of_tables_only_with_a_long_table(
 
 
 def test_without_five_blocks_nothing_is_tested():
-    few = Analysis.from_observations(constructed.observations(("bookstore",), blocks=4)).t_tests
+    few = Analysis(constructed.observations(("bookstore",), blocks=4)).t_tests
     assert few.empty and tables.render_t_tests(few).data == ""
     assert describe_t_tests(few) == "Nothing was tested: a test takes five blocks of both sides."
 

@@ -57,8 +57,8 @@ class Analysis:
     Parameters
     ----------
     means
-        As `benchbook.analysis.block_means.compute_block_means` returns them, with both arms; or a
-        function that loads them.
+        As `benchbook.analysis.block_means.compute_block_means` returns them or takes them, with
+        both arms; or a function that loads them.
     claims
         The claims that are compared and judged; None for all of `data/claims`. Comparisons are
         corrected together by study, so all claims of a study are needed.
@@ -75,11 +75,6 @@ class Analysis:
         self._means = means
         self._claims = claims
         self._cache = cache
-
-    @classmethod
-    def from_observations(cls, observations: pd.DataFrame) -> Self:
-        """Return the analysis of observations, or of block means."""
-        return cls(compute_block_means(observations))
 
     @cached_property
     def means(self) -> pd.DataFrame:

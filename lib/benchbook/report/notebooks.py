@@ -416,7 +416,7 @@ def _compare(
 def _analyse(study: Study[ParametersT], runs: Iterable[NotebookRun[ParametersT]]) -> Analysis:
     """Return the analysis of runs in this process; each repetition is taken as a block."""
     table = pd.concat([_join_levels(study, run) for run in runs])
-    return Analysis.from_observations(table.assign(block=table["repetition"]))
+    return Analysis(table.assign(block=table["repetition"]))
 
 
 def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd.DataFrame:
