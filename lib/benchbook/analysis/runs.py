@@ -33,7 +33,6 @@ from benchbook.analysis.claims import Claim
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.judged_tables import JudgedTables, Tables, hash_files, hash_results
 from benchbook.analysis.paper_comparisons import compare_tables
-from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
 from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
@@ -91,11 +90,6 @@ class Analysis:
     def studies(self) -> dict[str, StudyMeans]:
         """The block means of each study that ran, without second arms."""
         return split_by_study(select_first_arms(self.means))
-
-    @cached_property
-    def published(self) -> pd.DataFrame:
-        """Every number that the papers print, as `load_published_numbers` returns them."""
-        return load_published_numbers()
 
     @property
     def comparisons(self) -> list[Comparison]:

@@ -84,7 +84,7 @@ def collect_points(
 
     Times are in µs, sizes in bytes.
     """
-    rows = select_printed(analysis, "bookstore", f"Case {case} table")
+    rows = select_printed("bookstore", f"Case {case} table")
     columns = rows["column"].str.split()
     bytes_of = {"KB": 1_000, "MB": 1_000_000}
     in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(bytes_of).fillna(1))
@@ -140,7 +140,7 @@ def set_case_table(analysis: Analysis, *, case: int) -> Exhibit:
         sources=sources,
     )
     title = "marshalling and unmarshalling, and size on disk"
-    printed = select_printed(analysis, "bookstore", f"Case {case} table")
+    printed = select_printed("bookstore", f"Case {case} table")
     notes = [*notes, *list_misprints(printed)]
     return Exhibit(title, frame, tuple(notes), source=_SOURCE.format(case))
 

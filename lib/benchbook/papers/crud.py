@@ -89,7 +89,7 @@ def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[
         notes = [note, *notes]
 
     # On a single node an operation has ended with its client's: see `block_means`.
-    printed = select_printed(analysis, "crud", source)
+    printed = select_printed("crud", source)
     printed_sizes = printed["column"].astype(int)
     panel = printed_sizes.map(_SIZE.format)
     names = rows["database"].map(name_database) + rows["language"].map(_name_suffix)
@@ -217,13 +217,13 @@ def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     frame = set_table(points, corner="Database", rows=rows, columns=panels)
     title = _write_title(*TIME_TABLES[source])
-    misprints = list_misprints(select_printed(analysis, "crud", source))
+    misprints = list_misprints(select_printed("crud", source))
     return Exhibit(title, frame, (*notes, *misprints), source=source)
 
 
 def set_versions(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
-    rows = select_printed(analysis, "crud", "Table I")
+    rows = select_printed("crud", "Table I")
     means = select_rows(analysis.means, study="crud")
     published = dict(zip(_name_printed(rows), rows["printed"], strict=True))
     versions = labels.list_versions(means)

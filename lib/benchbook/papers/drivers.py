@@ -15,6 +15,7 @@ from benchbook import codecs
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import Quantities
 from benchbook.analysis.paper_comparisons import compare_tables
+from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.runs import Analysis
 from benchbook.datasets import players
 from benchbook.plots import style
@@ -133,7 +134,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
 
     # The text's bounds of each operation.
-    rows = select_rows(analysis.published, study="drivers")
+    rows = load_published_numbers("drivers")
     rows = rows[rows["source"].str.startswith("Section")]
     printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
     bounds = []
@@ -185,7 +186,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
 
 def set_record_sets(analysis: Analysis) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
-    rows = select_printed(analysis, "drivers", "Table 1")
+    rows = select_printed("drivers", "Table 1")
     published = make_printed_points(rows, unit="", panel=rows["column"], level=rows["row"])
 
     # The same facts of the records that are generated here.

@@ -141,7 +141,7 @@ def draw_all(
     """
     (folder / PAGE_FOLDER).mkdir(parents=True, exist_ok=True)
     # Compute them once, before the analysis is sent to the workers.
-    for part in ("published", "comparisons", "verdicts", "tables", "studies"):
+    for part in ("comparisons", "verdicts", "tables", "studies"):
         getattr(analysis, part)
     with processes.start_worker_pool(2, _begin_worker, analysis, folder, run) as pool:
         written: list[Path] = []

@@ -65,7 +65,7 @@ NODE_FIGURES: Final = {
 def draw_averages(analysis: Analysis, *, number: int) -> Exhibit:
     """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
     figure = NODE_FIGURES[number]
-    printed = select_printed(analysis, "replication", f"Fig. {number}")
+    printed = select_printed("replication", f"Fig. {number}")
     level = printed["row"] + PUBLISHED_SUFFIX
     published = make_printed_points(
         printed, unit=figure.unit, level=level, series=printed["column"]

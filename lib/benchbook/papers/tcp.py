@@ -83,7 +83,7 @@ def draw_shares(analysis: Analysis, *, figure: int, formats: tuple[str, ...]) ->
     numbers = {f"Trial {trial}": trial for trial in TRIALS.values()}
     printed = []
     for kind in formats:
-        shares = select_printed(analysis, "tcp", RESOURCE_TABLES[kind])
+        shares = select_printed("tcp", RESOURCE_TABLES[kind])
         level, panel = shares["row"].map(numbers), shares["column"].map(SHARES)
         points = make_printed_points(shares, unit="%", panel=panel, level=level, series=kind)
         printed.append(points)
@@ -122,7 +122,7 @@ def set_timing(analysis: Analysis, *, source: str) -> Exhibit:
     """Set Table 1 or 3: number of objects, total and average time."""
     scenario, sizes = (1, (MILLION,)) if source == "Table 1" else (2, SIZES)
     trials = {n: f"Trial {TRIALS[n]} " if n in TRIALS else "" for n in sizes}
-    rows = select_printed(analysis, "tcp", source)
+    rows = select_printed("tcp", source)
     measured, notes = _select_measures(analysis, sizes, TIMES[1:])
     parts = {}
     for language, of_language in measured.items():
@@ -165,7 +165,7 @@ def set_resources(analysis: Analysis, *, number: int) -> Exhibit:
     levels = list(trials.values()) if kind else PRINTED_FORMATS
     corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
 
-    rows = select_printed(analysis, "tcp", f"Table {number}")
+    rows = select_printed("tcp", f"Table {number}")
     measured, notes = _select_measures(analysis, sizes, tuple(SHARES), formats)
     parts = {}
     for language, of_language in measured.items():
@@ -219,7 +219,7 @@ OVERVIEW: Final = {
 
 def set_overview(analysis: Analysis) -> Exhibit:
     """Set Table 6: the results at a glance, ranges over the trials that ran."""
-    rows = select_printed(analysis, "tcp", "Table 6")
+    rows = select_printed("tcp", "Table 6")
     rows = rows[~rows["column"].str.endswith(" to")]  # a range is printed once
     levels = list(dict.fromkeys(rows["row"]))
     kinds = rows["column"].str.split().str[0]
@@ -256,7 +256,7 @@ def _write_range(rows: pd.DataFrame, level: str, kind: str) -> str:
 
 def set_samples(analysis: Analysis) -> Exhibit:
     """Set Table 7: the five trials of each measure as the samples of the paper's t-tests."""
-    rows = select_printed(analysis, "tcp", "Table 7")
+    rows = select_printed("tcp", "Table 7")
     measured, notes = collect_rows(analysis, SIZES)
     table: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in PRINTED_FORMATS:
@@ -296,7 +296,7 @@ def set_p_values(analysis: Analysis) -> Exhibit:
         "it is repeated, not recommended"
     )
     title = "Student's unpaired t-tests, JSON against XML"
-    misprints = list_misprints(select_printed(analysis, "tcp", "Table 8"))
+    misprints = list_misprints(select_printed("tcp", "Table 8"))
     return Exhibit(title, frame, (*notes, why, *misprints), source="Table 8")
 
 

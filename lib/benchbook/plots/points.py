@@ -19,6 +19,7 @@ from benchbook.analysis.intervals import (
     compute_interval,
     compute_share_interval,
 )
+from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.quantities import COUNTED_METRICS, SIGNED_METRICS
 from benchbook.analysis.runs import Analysis
 from benchbook.plots.labels import list_caveats
@@ -77,9 +78,9 @@ def select_rows(table: pd.DataFrame, **levels: object) -> pd.DataFrame:
     return table
 
 
-def select_printed(analysis: Analysis, study: str, source: str) -> pd.DataFrame:
+def select_printed(study: str, source: str) -> pd.DataFrame:
     """Return the numbers that one table, figure or section of a paper prints."""
-    return select_rows(analysis.published, study=study, source=source)
+    return select_rows(load_published_numbers(study), source=source)
 
 
 def get_measured_table(analysis: Analysis, study: str) -> pd.DataFrame:

@@ -184,7 +184,7 @@ def make_setup_table(
     hardware_only
         Whether software is left out.
     """
-    printed = select_printed(analysis, study, source)
+    printed = select_printed(study, source)
     if rows:
         printed = select_rows(printed, row=rows)
     frame = _set_printed_setup(printed, nodes)
