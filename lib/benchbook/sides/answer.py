@@ -158,23 +158,28 @@ class SidesAnswer:
         yield from self.notes
 
 
-def read_answer(name: str, digest: str | None = None) -> SidesAnswer:
-    """Return the answer of all blocks of a question that have one digest; None: the newest.
-
-    Raises `NoBlocksError` when no block of the question is here.
-    """
-    return _select_answer(read_blocks(), name, digest)
-
-
 def list_numbers() -> "list[KeyedNumber]":
     """Return the numbers of all questions, each of its newest code."""
     frame = read_blocks()
-    answers = [_select_answer(frame, name) for name in list_names(frame)]
+    answers = [read_answer(name, frame=frame) for name in list_names(frame)]
     return [*chain.from_iterable(answer.list_numbers() for answer in answers)]
 
 
-def _select_answer(frame: pd.DataFrame, name: str, digest: str | None = None) -> SidesAnswer:
-    """Return the answer of a question from the rows of `read_blocks`, as `read_answer` does."""
+def read_answer(
+    name: str, digest: str | None = None, frame: pd.DataFrame | None = None
+) -> SidesAnswer:
+    """Return the answer of the blocks of a question that have one digest.
+
+    Parameters
+    ----------
+    name
+        Of the question. `NoBlocksError` is raised when none of its blocks is here.
+    digest
+        None: that of the newest block.
+    frame
+        The rows of `read_blocks`; None: they are read.
+    """
+    frame = read_blocks() if frame is None else frame
     chosen = frame[frame["question"] == name] if len(frame) else frame
     if chosen.empty:
         known = ", ".join(list_names(frame))
