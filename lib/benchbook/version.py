@@ -12,8 +12,6 @@ _MEASURING = ("lib", "harness", "data", "papermill_params", "pyproject.toml")
 """The parts of a checkout that can; a notebook's code is a unit of its own."""
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_GIT_TIMEOUT_S = 10
-_COMMIT_DIGITS = 10
 
 
 @cache
@@ -25,7 +23,7 @@ def read_version() -> str:
 @cache
 def read_commit() -> str:
     """Return the short commit of this code, with `CHANGES_MARK` if files differ; else empty."""
-    head = _run_git("rev-parse", f"--short={_COMMIT_DIGITS}", "HEAD")
+    head = _run_git("rev-parse", "--short=10", "HEAD")
     if not head or not (_CHECKOUT / ".git").exists():
         return ""
     changed = _run_git("status", "--porcelain", "--untracked-files=no", "--", *_MEASURING)
@@ -45,7 +43,7 @@ def _run_git(*words: str) -> str:
             ["git", "-C", str(_CHECKOUT), *words],
             capture_output=True,
             text=True,
-            timeout=_GIT_TIMEOUT_S,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
