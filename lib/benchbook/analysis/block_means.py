@@ -88,7 +88,6 @@ class BlockMeans:
     unit: str
     noisy: int = 0  # number of further blocks that other programs disturbed
     noisy_means: "BlockMeans | None" = None  # the means of these blocks
-    levels: tuple[object, ...] = ()  # those of a factor that are averaged
     cells: frozenset[str] = frozenset()  # parameters of its cells, in JSON
     # Numbers of the blocks in which the sides took turns in one process, if others did not.
     in_turn: frozenset[int] = frozenset()
@@ -157,13 +156,13 @@ def join_blocks(means: BlockMeans, others: BlockMeans) -> BlockMeans:
     )
 
 
-def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
+def average_levels(parts: list[BlockMeans]) -> BlockMeans:
     """Return the means over several levels of a factor, in the blocks that all levels have."""
     # A block that is noisy at one level is noisy in the mean.
     noisy_means = None
     if any(part.noisy_means for part in parts):
         whole = [replace(part.with_noisy_blocks, noisy_means=None) for part in parts]
-        noisy_means = average_levels(whole, factor)
+        noisy_means = average_levels(whole)
 
     blocks = find_shared_blocks(parts)
     parts = [part.select_blocks(blocks) for part in parts]
@@ -174,7 +173,6 @@ def average_levels(parts: list[BlockMeans], factor: str) -> BlockMeans:
         timed_out=np.any([part.timed_out for part in parts], axis=0),
         noisy=max(part.noisy for part in parts),
         noisy_means=noisy_means,
-        levels=tuple(part.settings[factor] for part in parts),
         cells=frozenset[str]().union(*(part.cells for part in parts)),
         own_processors=min(part.own_processors for part in parts),
         is_unchecked=any(part.is_unchecked for part in parts),

@@ -173,7 +173,7 @@ class StudyMeans:
             return {}
         averages = {}
         for name in wanted:
-            average = average_levels([means[name, level] for level in ran], factor)
+            average = average_levels([means[name, level] for level in ran])
             if len(average.blocks):
                 averages[name] = average
         return averages
