@@ -107,16 +107,13 @@ class Package:
 
     def describe_installing(self) -> str:
         """Return all ways to install it on this system, in one line."""
-        ways = [self._format_command(), self.install_advice]
+        command, package = "apt-get install", self.debian
+        if sys.platform == "darwin":
+            command, package = "brew install", self.homebrew
+        ways = [f"{command} {package}" if package else "", self.install_advice]
         if self.artefact and is_artefact_platform():
             ways.insert(0, "python -m tools.fetched_servers")
         return ", or ".join(filter(None, ways)) or "install its makers' package"
-
-    def _format_command(self) -> str:
-        """Return the command that installs it; empty where this system's packages have none."""
-        if sys.platform == "darwin":
-            return f"brew install {self.homebrew}" if self.homebrew else ""
-        return f"apt-get install {self.debian}" if self.debian else ""
 
 
 def name_package_manager() -> str:
