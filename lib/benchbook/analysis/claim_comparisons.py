@@ -137,12 +137,8 @@ def _compare_claim(
         row = _describe_comparison(claim, compared, language)
         # What did not run has a reason instead of numbers.
         not_run: Outcome = "" if claim.fact else "not run"
-        if study is None:
-            reason = f"nothing of {claim.study} ran in {language}"
-            yield replace(row, stands=not_run, reason=reason)
-            continue
         missing = _explain_missing(claim, study, compared, language)
-        if missing:
+        if study is None or missing:
             yield replace(row, stands=not_run, reason=missing)
             continue
 
@@ -281,9 +277,11 @@ def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
 
 
 def _explain_missing(
-    claim: MeasuredClaim, study: StudyMeans, compared: ClaimMeans, language: str
+    claim: MeasuredClaim, study: StudyMeans | None, compared: ClaimMeans, language: str
 ) -> str:
     """Return why a comparison did not run; empty if it ran."""
+    if study is None:
+        return f"nothing of {claim.study} ran in {language}"
     own = _list_own_names(claim)
     for name, wanted in compared.wanted.items():
         if name not in compared.means:
