@@ -474,6 +474,13 @@ def test_a_plug_ins_adapter_that_was_not_checked_is_marked_at_its_numbers(name, 
     assert row.map(lambda text: "not checked" in text).any(axis=None)
 
 
+def test_a_plug_ins_adapter_that_was_checked_is_not_marked(with_others):
+    checked = Analysis(with_others.means.assign(checked="2026-11-30"))
+    exhibit = exhibits.TABLES["crud_table2_insert_single"](checked)
+    assert "SQL Server" in set(exhibit.frame.iloc[:, 0])
+    assert "not checked" not in f"{exhibit.notes} {exhibit.frame.to_string()}"
+
+
 def test_each_database_is_divided_by_mongodb(with_others):
     frame = exhibits.FIGURES["crud_ratios_databases"](with_others).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert, single")].set_index(

@@ -160,7 +160,7 @@ def make_measured_points(
         make_interval = compute_interval
     elif unit == "%":
         make_interval = compute_share_interval
-    databases = table.reindex(columns=["database"])
+    databases = table.reindex(columns=["database", "checked"])
     caveats = list_caveats(databases)
     points = []
     keys = [rows[name] for name in _PLACE_COLUMNS]
