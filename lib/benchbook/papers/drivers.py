@@ -134,8 +134,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
 
     # The text's bounds of each operation.
-    rows = load_published_numbers("drivers")
-    rows = rows[rows["source"].str.startswith("Section")]
+    rows = load_published_numbers("drivers").query("source.str.startswith('Section')")
     printed = {(row.row, row.column): float(row.value) for row in iterate_rows(rows)}
     bounds = []
     for operation, (name, upper, lower) in figure.bounds.items():

@@ -203,8 +203,9 @@ def make_setup_table(
 
     # Software that the paper does not name has rows of its own.
     items = set(frame["Item"])
-    missing = [name for name in software if name not in items]
-    extra = [{"Item": name, "This machine": software[name]} for name in missing]
+    extra = [
+        {"Item": name, "This machine": text} for name, text in software.items() if name not in items
+    ]
     if extra:
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
     if not environments:
