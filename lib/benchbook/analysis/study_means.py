@@ -490,8 +490,6 @@ class StudyMeans:
 
 def _read_own_processors(means: pd.DataFrame) -> "pd.Series[float]":
     """Return how many processors each row's roles had to themselves; 0 where it is unknown."""
-    if "own_processors" not in means:
-        return pd.Series(0.0, means.index)
     return means["own_processors"].astype(float).fillna(0.0)
 
 
@@ -502,8 +500,6 @@ def find_noisy(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 def find_unchecked(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return which rows an adapter of a plug-in measured on a server that was not checked."""
-    if "database" not in rows:
-        return pd.Series(False, rows.index)
     is_of_them = rows["database"].isin(products.PLUGIN_DATABASES)
     # Rows of earlier versions have no such column.
     return is_of_them & rows["checked"].isna() if "checked" in rows else is_of_them
