@@ -255,8 +255,6 @@ class StudyMeans:
 
         for quantity in quantities:
             for key, numbers_by_level in groups.items():
-                if len(numbers_by_level) < min_levels:
-                    continue
                 measured = {}
                 for level, numbers in numbers_by_level.items():
                     found = [one for one in numbers if (one, *quantity) in self._rows.slices]
