@@ -79,9 +79,10 @@ def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]
 def are_alike(rows: Sequence[Comparison]) -> bool:
     """Return whether the open comparisons are ratios within `PARITY_WITHIN` of no difference."""
     still_open = [row for row in rows if row.stands == "open"]
-    if any(row.kind != "ratio" for row in still_open):
-        return False
-    return all(abs(log(row.estimate / row.than)) <= log(PARITY_WITHIN) for row in still_open)
+    within = log(PARITY_WITHIN)
+    return all(
+        row.kind == "ratio" and abs(log(row.estimate / row.than)) <= within for row in still_open
+    )
 
 
 def estimate_need(row: Comparison) -> Need:
