@@ -30,7 +30,6 @@ from benchbook import paths
 from benchbook.analysis.block_means import average_repetitions
 from benchbook.analysis.orders import TURN_MEANS
 from benchbook.analysis.runs import REPETITIONS_FILE
-from benchbook.analysis.study_means import select_cells
 from benchbook.plots.points import select_rows
 from benchbook_lessons import snapshot, stores
 
@@ -70,7 +69,7 @@ def select_java_trips(observations: pd.DataFrame) -> pd.DataFrame:
     second half in one that JSON began. So XML begins the processes with odd numbers.
     """
     rows = select_rows(observations, study="bookstore", operation="round_trip", metric="wall_time")
-    java = select_cells(select_rows(rows, language="java", arm="a"), **_JAVA_CELL)
+    java = snapshot.select_cells(select_rows(rows, language="java", arm="a"), **_JAVA_CELL)
     chosen = []
     for _, cell in java.groupby("n"):
         assert cell["cell_id"].nunique() == 1

@@ -509,14 +509,6 @@ def split_by_study(means: pd.DataFrame) -> dict[str, StudyMeans]:
     return {str(study): StudyMeans(str(study), rows) for study, rows in groups}
 
 
-def select_cells(rows: pd.DataFrame, **levels: object) -> pd.DataFrame:
-    """Return the rows of the cells whose parameters have these levels."""
-    for name, level in levels.items():
-        column = name_parameter_column(name)
-        rows = rows[rows[column] == level] if column in rows else rows[:0]
-    return rows
-
-
 def select_first_arms(means: pd.DataFrame) -> pd.DataFrame:
     """Return the rows without the second cells of A/A checks."""
     columns = [name for name in ("arm", name_parameter_column("arm")) if name in means]

@@ -18,7 +18,7 @@ from benchbook.analysis.intervals import (
     compute_interval,
     compute_t_quantile,
 )
-from benchbook.analysis.study_means import find_noisy, select_cells
+from benchbook.analysis.study_means import find_noisy
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows, select_rows
 from benchbook.text.number_format import format_count
@@ -36,7 +36,7 @@ from benchbook_lessons.feedback import (
 )
 from benchbook_lessons.fresh_process import run_code
 from benchbook_lessons.predictions import Predictions
-from benchbook_lessons.snapshot import load_means
+from benchbook_lessons.snapshot import load_means, select_cells
 
 predict = Predictions
 KINDS: Final = ("for", "no difference that matters", "the opposite", "open")

@@ -16,6 +16,7 @@ from benchbook.analysis.block_means import compute_block_means
 from benchbook.analysis.runs import Analysis
 from benchbook.plots.points import select_rows
 from benchbook.results.files import DamagedError, read_table
+from benchbook.results.schema import name_parameter_column
 
 ROUND_TRIPS_FILE: Final = "round_trips.parquet"
 MEANS_FILE: Final = "block_means.parquet"
@@ -70,6 +71,14 @@ def load_analysis() -> Analysis:
     It is kept here because `benchbook_lessons.marking` reads a lesson's module again, not this one.
     """
     return Analysis(load_means())
+
+
+def select_cells(rows: pd.DataFrame, **levels: object) -> pd.DataFrame:
+    """Return the rows of the cells whose parameters have these levels."""
+    for name, level in levels.items():
+        column = name_parameter_column(name)
+        rows = rows[rows[column] == level] if column in rows else rows[:0]
+    return rows
 
 
 def load_stores(table: str) -> pd.DataFrame:
