@@ -6,7 +6,7 @@ Begin with `compare_ratios` and `compare_values`.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -260,5 +260,8 @@ def _format_settings(study: str, settings: CellSettings) -> str:
 
 def _sort_changes(rows: Sequence[Comparison]) -> list[Comparison]:
     """Return changes corrected over each study, the largest first."""
-    corrected = add_holm(rows, lambda row: row.study)
-    return sorted(corrected, key=lambda row: abs(log(row.estimate)), reverse=True)
+
+    def measure(row: Comparison) -> float:
+        return -abs(log(row.estimate)) if row.estimate > 0 else inf
+
+    return sorted(add_holm(rows, lambda row: row.study), key=measure)
