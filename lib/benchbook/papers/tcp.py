@@ -51,6 +51,7 @@ from benchbook.plots.exhibit import (
 from benchbook.plots.points import (
     FrameRow,
     choose_levels,
+    describe_blocks,
     describe_missing,
     describe_points,
     get_measured_table,
@@ -68,7 +69,6 @@ from benchbook.plots.ratio_plot import (
     Headline,
     RatioFigure,
     describe_quantity,
-    describe_ratio_blocks,
     name_a_over_b,
 )
 from benchbook.text import names
@@ -362,7 +362,7 @@ def set_decoders(analysis: Analysis) -> Exhibit:
         ratios += _compare_with_json(analysis, rows, language)
         notes += [f"{language}: {note}" for note in [*level_notes, *describe_missing(missing)]]
     if ratios:
-        blocks = describe_ratio_blocks([ratio["blocks"] for ratio in ratios])
+        blocks = describe_blocks([ratio["blocks"] for ratio in ratios])
         nearest = (
             "nearest: the XML codec whose ratio is the least factor away from the published one "
             "at that n"

@@ -252,16 +252,11 @@ def index_comparisons(
     return index, notes
 
 
-def describe_ratio_blocks(counts: Iterable[float]) -> str:
-    """Return a note with the number of blocks of ratios."""
-    return f"here: {describe_blocks(counts)}"
-
-
 def describe_languages(compared: ComparisonIndex, languages: Iterable[str]) -> list[str]:
     """Return notes with the number of blocks, and the languages that did not run."""
     notes = []
     if compared:
-        notes.append(describe_ratio_blocks([row.blocks for row in compared.values()]))
+        notes.append(describe_blocks([row.blocks for row in compared.values()]))
     ran = {language for language, *_ in compared}
     for language in languages:
         if language not in ran:
@@ -310,7 +305,7 @@ def _write_notes(points: pd.DataFrame) -> list[str]:
         return ["not run in this profile"]
     return [
         "right of 1: the first takes more",
-        describe_ratio_blocks(measured["blocks"]),
+        describe_blocks(measured["blocks"]),
         *sorted(set(measured["caveat"]) - {""}),
     ]
 
