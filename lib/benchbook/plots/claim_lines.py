@@ -256,8 +256,7 @@ def _make_points(rows: Sequence[ClaimVerdict]) -> pd.DataFrame:
             "divided": name_ratio(row),
             **{name: getattr(row, name) for name in _CLAIM_COLUMNS},
         }
-        marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
-        points += [shared | mark for mark in marks]
+        points += [shared | mark for mark in list_marks(row)]
     columns = [*POINT_COLUMNS, "claim", "divided", *_CLAIM_COLUMNS]
     return frame_points(points).reindex(columns=columns)
 

@@ -277,18 +277,24 @@ def keep_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], 
 def make_ratio_points(
     row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = ""
 ) -> pd.DataFrame:
-    """Return a comparison's points: the paper's ratio where it has one, and this machine's."""
-    place = {"panel": panel, "level": level, "series": series, "caveat": caveat}
-    marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
-    return frame_points(marks, unit="ratio", **place)
+    """Return the points of a comparison or claim: the paper's ratio, and this machine's."""
+    return frame_points(
+        list_marks(row), unit="ratio", panel=panel, level=level, series=series, caveat=caveat
+    )
 
 
-def list_marks(
-    published: float, ratio: float, low: float, high: float, blocks: int
-) -> list[dict[str, object]]:
-    """Return the paper's ratio, where it has one, and this machine's."""
-    here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
-    return [here] if isnan(published) else [{"source": "published", "value": published}, here]
+def list_marks(row: FrameRow) -> list[dict[str, object]]:
+    """Return the paper's ratio of a comparison or claim, where it has one, and this machine's."""
+    here = {
+        "source": "here",
+        "value": row.estimate,
+        "low": row.low,
+        "high": row.high,
+        "blocks": row.blocks,
+    }
+    if isnan(row.published):
+        return [here]
+    return [{"source": "published", "value": row.published}, here]
 
 
 def _divide_by(row: FrameRow, base: str) -> FrameRow:
@@ -338,8 +344,7 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
         for claim in ran:
             label = headline.label.format(b=claim.b)
             level = f"{study}: {label} ({describe_place(claim)})"
-            marks = list_marks(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)
-            parts.append(frame_points(marks, level=level, unit="ratio"))
+            parts.append(make_ratio_points(claim, level))
     points = join_points(*parts)
     notes = [
         "the paper's own main comparison, at the largest size that ran, with its 99 % interval",
