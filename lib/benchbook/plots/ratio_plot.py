@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil, isnan, nan
 from typing import Any, Final, TypeAlias
 
@@ -48,8 +47,6 @@ RATIO_METRICS: Final = (
     *("cpu_system_percent", "memory_percent", "memory_rss_mb"),
 )
 """Metrics whose ratios are drawn. The ratio of times per item is that of the times."""
-
-_make_ratio_dots: Final = partial(Dots, reference=1.0)
 
 
 def name_a_over_b(row: FrameRow) -> str:
@@ -120,7 +117,7 @@ class RatioFigure:
         lines = ceil(len(panels) / self.most_columns)
         columns = ceil(len(panels) / lines)
         levels = _sort_rows(list(dict.fromkeys(points["level"])))
-        drawing = _make_ratio_dots(axis, levels, panels, columns=columns)
+        drawing = Dots(axis, levels, panels, reference=1.0, columns=columns)
         return Exhibit(title, points, tuple(notes), drawing)
 
     def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
@@ -210,7 +207,7 @@ def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
     if shared:
         notes.append(f"all: {', '.join(shared)}")
     places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    drawing = _make_ratio_dots("first / second", places, panels or [""])
+    drawing = Dots("first / second", places, panels or [""], reference=1.0)
     return Exhibit(f"{study}: cells of your own", points, tuple(notes), drawing)
 
 
@@ -353,7 +350,7 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
     ]
     if points.empty:
         notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
-    drawing = _make_ratio_dots("first / second", list(dict.fromkeys(points["level"])))
+    drawing = Dots("first / second", list(dict.fromkeys(points["level"])), reference=1.0)
     return Exhibit("Five studies: published and here", points, tuple(notes), drawing)
 
 
