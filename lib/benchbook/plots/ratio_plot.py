@@ -4,7 +4,6 @@ A `RatioFigure` draws one study's comparisons of one kind. `draw_overview` has t
 studies, `draw_own_cells` a user's own cells.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,13 +176,10 @@ def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
     """Return the comparisons of cells that ran at several levels of a factor."""
     if factor not in compared:
         return compared[:0]
-    cells = []
-    for row in iterate_rows(compared):
-        settings = dict(row.settings)
-        for name in (factor, "repetitions"):
-            settings.pop(name, None)
-        cells.append(json.dumps([row.a, row.b, settings], default=str))
-    return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
+    # Cells that are alike in all settings but the factor.
+    alike = sorted({"a", "b"}.union(*compared["settings"]) - {factor, "repetitions"})
+    levels = compared.groupby(alike, dropna=False)[factor].transform("nunique")
+    return compared[levels > 1]
 
 
 def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
