@@ -164,8 +164,9 @@ class RatioFigure:
             of_cell = name_database(str(row.settings.get("database")))
             databases = dict.fromkeys((row.a, row.b, of_cell))
             caveat = "; ".join(caveats[name] for name in databases if name in caveats)
-            place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
-            parts.append(make_ratio_points(row, **place, caveat=caveat))
+            parts.append(
+                make_ratio_points(row, self.row(row), self.panel(row), self.series(row), caveat)
+            )
         points = join_points(*parts)
         repeats = points.duplicated(["panel", "level", "source", "value"])
         kept = points[~repeats | points["source"].ne("published")]
@@ -294,8 +295,14 @@ def _divide_by(row: FrameRow, base: str) -> FrameRow:
     """Return a comparison whose b is the base; as it is where the base is not its a."""
     if row.a != base:
         return row
-    ratios = {"estimate": 1 / row.estimate, "low": 1 / row.high, "high": 1 / row.low}
-    return row._replace(a=row.b, b=row.a, published=1 / row.published, **ratios)
+    return row._replace(
+        a=row.b,
+        b=row.a,
+        estimate=1 / row.estimate,
+        low=1 / row.high,
+        high=1 / row.low,
+        published=1 / row.published,
+    )
 
 
 def _write_notes(points: pd.DataFrame) -> list[str]:

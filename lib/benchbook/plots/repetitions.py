@@ -6,7 +6,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -172,24 +172,36 @@ def _draw_panel(
 
     if values.empty:
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
-    dots = {
-        "hue": "side",
-        "hue_order": list(colours),
-        "palette": colours,
-        "dodge": len(colours) > 1,
-        "size": 4.5,
-        "alpha": 0.7,
-        "legend": False,
-    }
     # Rows by their numbers, because seaborn leaves out those without values.
     numbered = values.assign(row=values["row"].map(rows.index))
     order = range(len(rows))
-    sns.stripplot(numbered, x="value", y="row", orient="h", order=order, ax=axes, **dots)
+    sns.stripplot(
+        numbered,
+        x="value",
+        y="row",
+        orient="h",
+        order=order,
+        hue="side",
+        hue_order=list(colours),
+        palette=colours,
+        dodge=len(colours) > 1,
+        size=4.5,
+        alpha=0.7,
+        legend=False,
+        ax=axes,
+    )
     axes.set(ylim=(len(rows) - 0.5, -0.5))
     axes.set_yticks(order, rows)
-    hollow: dict[str, Any] = {"mfc": "none", "mec": style.INK, "ms": 8, "zorder": 3}
     for point in iterate_rows(printed):
-        axes.plot(point.value, rows.index(point.row), marks[point.side], **hollow)
+        axes.plot(
+            point.value,
+            rows.index(point.row),
+            marks[point.side],
+            mfc="none",
+            mec=style.INK,
+            ms=8,
+            zorder=3,
+        )
     # Logarithmic where values differ by several times, else from zero.
     drawn = [*values["value"], *printed["value"]]
     if drawn and min(drawn) > 0 and max(drawn) > 3 * min(drawn):
