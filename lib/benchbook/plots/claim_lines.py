@@ -178,8 +178,14 @@ def count_verdicts(
     for study in (*studies, ALL_STUDIES):
         of_study = [claim for claim in verdicts if study in (claim.study, ALL_STUDIES)]
         counts = VerdictCounts.count(of_study)
-        about = {"study": study, "claims": counts.claims, "noisy": counts.noisy}
-        rows.append({**about, **counts.by_verdict})
+        rows.append(
+            {
+                "study": study,
+                "claims": counts.claims,
+                "noisy": counts.noisy,
+                **counts.by_verdict,
+            }
+        )
     return pd.DataFrame(rows, columns=["study", "claims", *VERDICTS, "noisy"])
 
 

@@ -64,8 +64,13 @@ def collect_repetitions(means: StudyMeans, metrics: Collection[str] = ()) -> pd.
     points: list[dict[str, object]] = []
     for match, row in zip(matches, _name_rows(matches), strict=True):
         for level, side in match.by_level.items():
-            about = {"metric": match.quantity[2], "row": row, "side": pairs.words(level)}
-            about |= {"unit": side.unit, "source": "here"}
+            about = {
+                "metric": match.quantity[2],
+                "row": row,
+                "side": pairs.words(level),
+                "unit": side.unit,
+                "source": "here",
+            }
             points += [{**about, "value": value} for value in side.values]
             settings = {**side.settings, **match.settings}
             place = find_published_place(pairs, match.quantity, settings, level)

@@ -208,12 +208,16 @@ def count_cells(merged: MergedRun) -> pd.DataFrame:
     values = merged.query(sql).set_index("study")["many"]
     rows = []
     for study in SLUGS:
-        row: dict[str, object] = {"Study": study}
-        row["Cells"] = sum(counts[study, state] for state in _STATES)
-        row |= {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
-        row["Blocks"] = int(blocks.get(study, 0))
-        row["Values"] = int(values.get(study, 0))
-        rows.append(row)
+        by_state = {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
+        rows.append(
+            {
+                "Study": study,
+                "Cells": sum(by_state.values()),
+                **by_state,
+                "Blocks": int(blocks.get(study, 0)),
+                "Values": int(values.get(study, 0)),
+            }
+        )
     return pd.DataFrame(rows)
 
 

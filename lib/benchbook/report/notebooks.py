@@ -429,8 +429,8 @@ def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd
     if known.get("format") == "both":
         del known["format"]
     # What a batch run knows of the cell.
-    known |= parameters.as_columns()
     known |= {
+        **parameters.as_columns(),
         "study": study.name,
         "cell_id": parameters.as_json(),
         "block": 0,
