@@ -24,11 +24,11 @@ from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_comparison, format_count
 from benchbook.text.sentences import (
     NOISY_NOTE,
+    SIZE_PHRASES,
     count_blocks,
     write_paper_ratio,
     write_published,
     write_ratio,
-    write_size,
 )
 
 ALL_STUDIES: Final = "all"
@@ -113,7 +113,7 @@ def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> Cl
         here=here,
         published=write_published(claim.published),
         paper=write_paper_ratio(claim.published, claim.metric),
-        size=write_size(claim.size),
+        size=SIZE_PHRASES.get(claim.size, ""),
         measured=measured,
         range=" to ".join(extremes),
         why=claim.why,
