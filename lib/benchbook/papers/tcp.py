@@ -382,13 +382,14 @@ def _compare_with_json(
     # Every other codec over the main JSON codec: in one process, and across processes.
     (pairs,) = claim_files.load_paper_comparisons("tcp")
     times = Quantities(operation=("receive",), role=("server",), metric=("wall_time",))
-    changes = {
-        "pairs": tuple((codec, base) for codec in DECODERS[language] if codec != base),
-        "quantities": (times,),
-        "labels": {},
-        "missing": False,
-    }
-    together = pairs.model_copy(update=changes)
+    together = pairs.model_copy(
+        update={
+            "pairs": tuple((codec, base) for codec in DECODERS[language] if codec != base),
+            "quantities": (times,),
+            "labels": {},
+            "missing": False,
+        }
+    )
     apart = together.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     means = select_rows(analysis.means, cell_id=[*rows["cell_id"]])
     table = Comparison.to_frame(compare_tables(means, [together, apart]))

@@ -330,15 +330,14 @@ def draw_sizes(
     other
         The levels of a second run, as of `measure_other`; without them there is only one run.
     """
-    few = {"repetitions": MIN_BLOCKS}
     rows: list[Comparison] = []
     for place in iterate_repetitions(len(sizes), "size"):
         n = sizes[place]
         # Each run would show its own progress.
         with capture_output():
-            runs = [measure_other(study, own, n=n, **few)]
+            runs = [measure_other(study, own, n=n, repetitions=MIN_BLOCKS)]
             if other:
-                runs.append(measure_other(study, own, n=n, **few, **other))
+                runs.append(measure_other(study, own, n=n, repetitions=MIN_BLOCKS, **other))
         rows += [row for row in _compare(study, runs) if row.metric in metrics]
     if operations:
         rows = [row for row in rows if row.operation in operations]
