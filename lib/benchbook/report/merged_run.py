@@ -117,15 +117,10 @@ class MergedRun:
         """A connection to the run's values: to open one verifies all their files."""
         return self.run.connect()
 
-    @cached_property
-    def t_tests(self) -> pd.DataFrame:
-        """The t-tests of all claims, as `benchbook.analysis.verdicts.list_t_tests` returns them."""
-        return self.analysis.t_tests
-
     def draw(self) -> None:
         """Draw every figure, set every table and write the t-tests."""
         exhibits.draw_all(self.analysis, self.folder, self.run.name)
-        suite_files.write_file(self.folder / T_TESTS, format_csv(self.t_tests))
+        suite_files.write_file(self.folder / T_TESTS, format_csv(self.analysis.t_tests))
 
     def select_cells(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
