@@ -44,6 +44,7 @@ from benchbook.text.number_format import (
     format_number,
     format_parts,
     format_quantity,
+    format_value,
 )
 
 if TYPE_CHECKING:
@@ -245,11 +246,7 @@ def _summarise_values(rows: pd.DataFrame) -> dict[str, str]:
 def show_table(table: pd.DataFrame) -> Styler:
     """Return a table whose numbers have few digits; text is at the left, a missing value empty."""
     texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-
-    def write(value: object) -> str:
-        return format_number(value) if isinstance(value, float) else str(value)
-
-    return _align(table, texts).format(write, na_rep="")
+    return _align(table, texts).format(format_value, na_rep="")
 
 
 def draw_beside_paper(

@@ -32,6 +32,7 @@ from benchbook.text.number_format import (
     format_count,
     format_number,
     format_p_value,
+    format_value,
     split_interval,
 )
 from benchbook.text.sentences import phrase_verdict, write_ratio
@@ -134,10 +135,7 @@ def render_table(
     kinds = {str(column): _classify_column(str(column), table[column]) for column in table.columns}
     rows = []
     for row in table.itertuples(index=False, name=None):
-        texts = []
-        for value in row:
-            texts.append(format_number(value) if isinstance(value, float) else str(value))
-        rows.append(texts)
+        rows.append([format_value(value) for value in row])
     return _fill_table(
         "table",
         rows,

@@ -61,6 +61,11 @@ def format_number(value: float, digits: int = _DIGITS, sign: str = "") -> str:
     return f"{value:{sign},.{min(max(decimals, 0), 6)}f}"
 
 
+def format_value(value: object) -> str:
+    """Write a table's value: a float with few digits, and anything else as it is."""
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
 def format_count(count: int, noun: str) -> str:
     """Write a count with its noun: ``1 block``, ``3 blocks``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
