@@ -288,7 +288,7 @@ def test_a_comparison_of_which_every_block_was_noisy_says_so():
     )
 
 
-def test_a_noisy_block_that_one_side_has_is_no_block_of_the_comparison():
+def test_a_noisy_block_that_only_one_side_has_does_not_count():
     rows = bookstore([100.0] * 4, [400.0] * 4)
     apart = rows[(rows["block"] < 2) == (rows["format"] == "json")]
     found = only(compare_rows(apart.assign(noisy=apart["block"] == 0)), metric="wall_time")

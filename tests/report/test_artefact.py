@@ -65,13 +65,14 @@ def test_each_command_measures_the_cells_of_its_experiment() -> None:
 
 def test_conditions_keep_a_claim_s_cells_and_leave_out_what_they_can() -> None:
     pairs = product(("1", "10"), ("json", "xml"))
-    planned = [{"n": n, "format": name} for n, name in pairs]
-    assert choose_conditions(planned, planned) == ()
-    assert choose_conditions(planned, planned[:1]) in (
-        ("n=1", "format=json"),
-        ("format=json", "n=1"),
+    planned = {f"{n} {name}": {"n": n, "format": name} for n, name in pairs}
+    levels = [*planned.values()]
+    assert choose_conditions(planned, levels) == ((), tuple(planned))
+    assert choose_conditions(planned, levels[:1]) in (
+        (("n=1", "format=json"), ("1 json",)),
+        (("format=json", "n=1"), ("1 json",)),
     )
-    assert choose_conditions(planned, [planned[0], planned[1]]) == ("n=1",)
+    assert choose_conditions(planned, levels[:2]) == (("n=1",), ("1 json", "1 xml"))
     assert choose_conditions(planned, [{"n": "7", "format": "json"}]) is None
 
 

@@ -154,12 +154,9 @@ def _group_turns(rows: Iterable[MatchedMeans], by: str) -> list[list[MatchedMean
     cell_level = f"cell_{by}"
     groups: dict[str, list[MatchedMeans]] = {}
     for row in rows:
-        in_turn = _has_turns(row, by)
-        shared = {name: row.settings[name] for name in row.settings}
-        if in_turn:
-            del shared[cell_level]
+        shared = {name: level for name, level in row.settings.items() if name != cell_level}
         group = groups.setdefault(f"{row.language} {sorted(shared.items())}", [])
-        group.insert(0 if in_turn else len(group), row)
+        group.insert(0 if _has_turns(row, by) else len(group), row)
     return [*groups.values()]
 
 
@@ -211,16 +208,16 @@ def _choose_answers(answers: Iterable[Answer]) -> list[Answer]:
 
     One with an interval comes first, then one from cells in which other levels alternate.
     """
-    best: dict[str, Answer] = {}
-    ranks: dict[str, tuple[bool, bool, bool]] = {}
-    for answer in answers:
-        choice = repr(answer.chosen)
+
+    def rank(answer: Answer) -> tuple[bool, bool, bool]:
         has_interval = answer.comparison.blocks >= MIN_BLOCKS
         alternates = any(name in answer.comparison.settings for name in ALTERNATING_SETTINGS)
-        rank = not answer.noisy, has_interval, alternates
-        if choice not in best or rank > ranks[choice]:
-            best[choice], ranks[choice] = answer, rank
-    return [*best.values()]
+        return not answer.noisy, has_interval, alternates
+
+    by_choice: dict[str, list[Answer]] = {}
+    for answer in answers:
+        by_choice.setdefault(repr(answer.chosen), []).append(answer)
+    return [max(of_choice, key=rank) for of_choice in by_choice.values()]
 
 
 def _list_comparable(measured: StudyMeans, pairs: PaperComparisons) -> list[MatchedMeans]:

@@ -369,11 +369,8 @@ def find_cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
         ]
         if min(map(len, blocks)) < MIN_REPETITIONS:
             continue
-        record: dict[str, object] = {}
-        for name in _CELL_COLUMNS:
-            if name in cell:
-                record[name] = cell[name].iloc[0]
-        records.append(record | _describe_blocks(blocks))
+        about = cell.iloc[0][[*_CELL_COLUMNS]]
+        records.append({**about, **_describe_blocks(blocks)})
     return pd.DataFrame(records, columns=[*_CELL_COLUMNS, *_STEADY_COLUMNS])
 
 

@@ -115,8 +115,7 @@ def judge_headline(analysis: Analysis, study: str) -> ClaimVerdict:
 def write_headline(study: str, verdict: ClaimVerdict, ratio: str = "") -> str:
     """Return a study's headline as a sentence, with the ratio as given or with its interval."""
     written = ratio or f"{format_estimate(verdict.estimate, verdict.low, verdict.high)} times"
-    says: str = HEADLINES[study].says
-    return says.format(written, b=verdict.b)
+    return HEADLINES[study].says.format(written, b=verdict.b)
 
 
 _DRAWN_FROM: Final[list[tuple[Analysis, Path, str]]] = []

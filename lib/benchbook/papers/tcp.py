@@ -51,6 +51,7 @@ from benchbook.plots.exhibit import (
 from benchbook.plots.points import (
     FrameRow,
     choose_levels,
+    describe_blocks,
     describe_missing,
     describe_points,
     get_measured_table,
@@ -68,7 +69,6 @@ from benchbook.plots.ratio_plot import (
     Headline,
     RatioFigure,
     describe_quantity,
-    describe_ratio_blocks,
     name_a_over_b,
 )
 from benchbook.text import names
@@ -362,7 +362,7 @@ def set_decoders(analysis: Analysis) -> Exhibit:
         ratios += _compare_with_json(analysis, rows, language)
         notes += [f"{language}: {note}" for note in [*level_notes, *describe_missing(missing)]]
     if ratios:
-        blocks = describe_ratio_blocks([ratio["blocks"] for ratio in ratios])
+        blocks = describe_blocks([ratio["blocks"] for ratio in ratios])
         nearest = (
             "nearest: the XML codec whose ratio is the least factor away from the published one "
             "at that n"
@@ -382,13 +382,14 @@ def _compare_with_json(
     # Every other codec over the main JSON codec: in one process, and across processes.
     (pairs,) = claim_files.load_paper_comparisons("tcp")
     times = Quantities(operation=("receive",), role=("server",), metric=("wall_time",))
-    changes = {
-        "pairs": tuple((codec, base) for codec in DECODERS[language] if codec != base),
-        "quantities": (times,),
-        "labels": {},
-        "missing": False,
-    }
-    together = pairs.model_copy(update=changes)
+    together = pairs.model_copy(
+        update={
+            "pairs": tuple((codec, base) for codec in DECODERS[language] if codec != base),
+            "quantities": (times,),
+            "labels": {},
+            "missing": False,
+        }
+    )
     apart = together.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     means = select_rows(analysis.means, cell_id=[*rows["cell_id"]])
     table = Comparison.to_frame(compare_tables(means, [together, apart]))

@@ -24,11 +24,11 @@ from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_comparison, format_count
 from benchbook.text.sentences import (
     NOISY_NOTE,
+    SIZE_PHRASES,
     count_blocks,
     write_paper_ratio,
     write_published,
     write_ratio,
-    write_size,
 )
 
 ALL_STUDIES: Final = "all"
@@ -113,7 +113,7 @@ def write_line(claim: ClaimVerdict, notes: Iterable[Collection[str]] = ()) -> Cl
         here=here,
         published=write_published(claim.published),
         paper=write_paper_ratio(claim.published, claim.metric),
-        size=write_size(claim.size),
+        size=SIZE_PHRASES.get(claim.size, ""),
         measured=measured,
         range=" to ".join(extremes),
         why=claim.why,
@@ -178,8 +178,14 @@ def count_verdicts(
     for study in (*studies, ALL_STUDIES):
         of_study = [claim for claim in verdicts if study in (claim.study, ALL_STUDIES)]
         counts = VerdictCounts.count(of_study)
-        about = {"study": study, "claims": counts.claims, "noisy": counts.noisy}
-        rows.append({**about, **counts.by_verdict})
+        rows.append(
+            {
+                "study": study,
+                "claims": counts.claims,
+                "noisy": counts.noisy,
+                **counts.by_verdict,
+            }
+        )
     return pd.DataFrame(rows, columns=["study", "claims", *VERDICTS, "noisy"])
 
 
@@ -256,8 +262,7 @@ def _make_points(rows: Sequence[ClaimVerdict]) -> pd.DataFrame:
             "divided": name_ratio(row),
             **{name: getattr(row, name) for name in _CLAIM_COLUMNS},
         }
-        marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
-        points += [shared | mark for mark in marks]
+        points += [shared | mark for mark in list_marks(row)]
     columns = [*POINT_COLUMNS, "claim", "divided", *_CLAIM_COLUMNS]
     return frame_points(points).reindex(columns=columns)
 

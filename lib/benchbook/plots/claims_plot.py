@@ -69,13 +69,9 @@ def draw_claims(exhibit: Exhibit, claims: ClaimSheet, layout: Layout) -> Figure:
     if not rows:
         axes = figure.subplots()
         axes.set_axis_off()
-        centred: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "style": "italic",
-            "color": style.FAINT,
-        }
-        axes.text(0.5, 0.5, claims.nothing, **centred)
+        axes.text(
+            0.5, 0.5, claims.nothing, ha="center", va="center", style="italic", color=style.FAINT
+        )
         return figure
 
     # Three columns: sentences, ratios on one scale, verdicts.
@@ -210,8 +206,16 @@ def _draw_ratio(
 ) -> None:
     """Draw the claimed ratios, the measured one with interval and range, and the printed one."""
     if row.kind == "difference":
-        about: dict[str, Any] = {"ha": "center", "va": "center", "color": style.FAINT}
-        _write_text(axes, 0.5, y, "a difference, not a ratio", layout.small, **about)
+        _write_text(
+            axes,
+            0.5,
+            y,
+            "a difference, not a ratio",
+            layout.small,
+            ha="center",
+            va="center",
+            color=style.FAINT,
+        )
         return
     look, top, size = VERDICT_STYLES[row.verdict], y - height / 2, layout.marks
     axes.vlines(1.0, top, top + height, color=style.INK, linewidth=0.9 * size, zorder=1)
@@ -219,8 +223,9 @@ def _draw_ratio(
     claimed = find_claimed_range(row)
     if claimed:
         left, right = np.clip(claimed, *limits)
-        tint: dict[str, Any] = {"fc": CLAIMED_COLOUR, "ec": "none", "zorder": 0.2}
-        axes.add_patch(Rectangle((left, top), right - left, height, **tint))
+        axes.add_patch(
+            Rectangle((left, top), right - left, height, fc=CLAIMED_COLOUR, ec="none", zorder=0.2)
+        )
     # The range over all comparisons, the printed ratio, and the measured one on top.
     bar: dict[str, Any] = {"color": look.colour, "solid_capstyle": "butt", "zorder": 3}
     axes.plot(np.clip([row.smallest, row.largest], *limits), [y, y], linewidth=0.6 * size, **bar)
@@ -294,10 +299,17 @@ def draw_bars(exhibit: Exhibit, layout: Layout) -> Figure:
     # longest bar takes four fifths of the sheet.
     claims_an_inch = counts.sum(axis=1).max() / (layout.width * 0.8)
     least = 1.5 * estimate_width(["0"], layout.small) * claims_an_inch
-    edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.4, "height": 0.66}
     left = 0 * counts.sum(axis=1)
     for name, colour in colours.items():
-        bars = axes.barh(counts.index, counts[name], left=left, color=colour, **edge)
+        bars = axes.barh(
+            counts.index,
+            counts[name],
+            left=left,
+            height=0.66,
+            color=colour,
+            edgecolor=style.INK,
+            linewidth=0.4,
+        )
         labels = [str(count) if count >= least else "" for count in counts[name]]
         ink = style.INK if name in _PALE_VERDICTS else "white"
         axes.bar_label(bars, labels, label_type="center", fontsize=layout.small, color=ink)

@@ -84,8 +84,14 @@ def draw_dots(exhibit: Exhibit, dots: Dots, layout: Layout) -> Figure:
         for (of_panel, level), values in beyond.items():
             if of_panel == panel:
                 across = axes.get_yaxis_transform()
-                about: dict[str, Any] = {"va": "center", "fontsize": layout.small}
-                text = axes.text(0.08, places[level], values, transform=across, **about)
+                text = axes.text(
+                    0.08,
+                    places[level],
+                    values,
+                    transform=across,
+                    va="center",
+                    fontsize=layout.small,
+                )
                 text.set_in_layout(False)
         _scale(axes, on_scale, dots, gap)
         lowest = rank + grid.columns >= len(panels)
@@ -134,10 +140,12 @@ def _write_labels(axes: Axes, grid: _PanelPlan, layout: Layout) -> None:
     size = layout.rc["ytick.labelsize"]
     axes.set_zorder(1)
     axes.patch.set_visible(False)
-    about: dict[str, Any] = {"va": "top", "fontsize": size, "transform": axes.get_yaxis_transform()}
+    across = axes.get_yaxis_transform()
     tops = grid.heights.cumsum() - grid.heights
     for top, label in zip(tops, grid.labels, strict=False):
-        text = axes.text(0.0, top + 0.7 * size / 72, label, **about)
+        text = axes.text(
+            0.0, top + 0.7 * size / 72, label, transform=across, va="top", fontsize=size
+        )
         text.set_in_layout(False)
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})
 

@@ -236,18 +236,19 @@ def describe_points(points: pd.DataFrame, levels: Mapping[str, object]) -> list[
         return ["not run in this profile: nothing of this machine to show"]
     present = {*measured["level"], *measured["panel"]}
     missing = [name for name, level in levels.items() if level not in present]
-    notes = [f"here: {describe_blocks(measured['blocks'])}", *describe_missing(missing)]
+    notes = [describe_blocks(measured["blocks"]), *describe_missing(missing)]
     if measured["timed_out"].any():
         notes.append("an arrow marks a wait that ran out: the true value is larger")
     return notes + sorted(set(measured["caveat"]) - {""})
 
 
 def describe_blocks(blocks: Iterable[float]) -> str:
-    """Return how many blocks values have, from the fewest to the most: ``5 to 8 blocks``."""
+    """Return a note with how many blocks values have, from the fewest: ``here: 5 to 8 blocks``."""
     counts = [int(count) for count in blocks]
     fewest, most = min(counts), max(counts)
     text = format_count(most, "block") if fewest == most else f"{fewest} to {most} blocks"
-    return text + (f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else "")
+    remark = f" (an interval needs {MIN_BLOCKS})" if fewest < MIN_BLOCKS else ""
+    return f"here: {text}{remark}"
 
 
 def describe_missing(names: Sequence[str]) -> list[str]:

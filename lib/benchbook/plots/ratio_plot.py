@@ -4,11 +4,9 @@ A `RatioFigure` draws one study's comparisons of one kind. `draw_overview` has t
 studies, `draw_own_cells` a user's own cells.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil, isnan, nan
 from typing import Any, Final, TypeAlias
 
@@ -48,8 +46,6 @@ RATIO_METRICS: Final = (
     *("cpu_system_percent", "memory_percent", "memory_rss_mb"),
 )
 """Metrics whose ratios are drawn. The ratio of times per item is that of the times."""
-
-_make_ratio_dots: Final = partial(Dots, reference=1.0)
 
 
 def name_a_over_b(row: FrameRow) -> str:
@@ -120,7 +116,7 @@ class RatioFigure:
         lines = ceil(len(panels) / self.most_columns)
         columns = ceil(len(panels) / lines)
         levels = _sort_rows(list(dict.fromkeys(points["level"])))
-        drawing = _make_ratio_dots(axis, levels, panels, columns=columns)
+        drawing = Dots(axis, levels, panels, reference=1.0, columns=columns)
         return Exhibit(title, points, tuple(notes), drawing)
 
     def _choose_rows(self, analysis: Analysis) -> tuple[list[FrameRow], list[str]]:
@@ -168,8 +164,9 @@ class RatioFigure:
             of_cell = name_database(str(row.settings.get("database")))
             databases = dict.fromkeys((row.a, row.b, of_cell))
             caveat = "; ".join(caveats[name] for name in databases if name in caveats)
-            place = {"level": self.row(row), "panel": self.panel(row), "series": self.series(row)}
-            parts.append(make_ratio_points(row, **place, caveat=caveat))
+            parts.append(
+                make_ratio_points(row, self.row(row), self.panel(row), self.series(row), caveat)
+            )
         points = join_points(*parts)
         repeats = points.duplicated(["panel", "level", "source", "value"])
         kept = points[~repeats | points["source"].ne("published")]
@@ -180,13 +177,10 @@ def _keep_several_levels(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
     """Return the comparisons of cells that ran at several levels of a factor."""
     if factor not in compared:
         return compared[:0]
-    cells = []
-    for row in iterate_rows(compared):
-        settings = dict(row.settings)
-        for name in (factor, "repetitions"):
-            settings.pop(name, None)
-        cells.append(json.dumps([row.a, row.b, settings], default=str))
-    return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
+    # Cells that are alike in all settings but the factor.
+    alike = sorted({"a", "b"}.union(*compared["settings"]) - {factor, "repetitions"})
+    levels = compared.groupby(alike, dropna=False)[factor].transform("nunique")
+    return compared[levels > 1]
 
 
 def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
@@ -210,7 +204,7 @@ def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
     if shared:
         notes.append(f"all: {', '.join(shared)}")
     places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    drawing = _make_ratio_dots("first / second", places, panels or [""])
+    drawing = Dots("first / second", places, panels or [""], reference=1.0)
     return Exhibit(f"{study}: cells of your own", points, tuple(notes), drawing)
 
 
@@ -252,16 +246,11 @@ def index_comparisons(
     return index, notes
 
 
-def describe_ratio_blocks(counts: Iterable[float]) -> str:
-    """Return a note with the number of blocks of ratios."""
-    return f"here: {describe_blocks(counts)}"
-
-
 def describe_languages(compared: ComparisonIndex, languages: Iterable[str]) -> list[str]:
     """Return notes with the number of blocks, and the languages that did not run."""
     notes = []
     if compared:
-        notes.append(describe_ratio_blocks([row.blocks for row in compared.values()]))
+        notes.append(describe_blocks([row.blocks for row in compared.values()]))
     ran = {language for language, *_ in compared}
     for language in languages:
         if language not in ran:
@@ -282,26 +271,38 @@ def keep_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], 
 def make_ratio_points(
     row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = ""
 ) -> pd.DataFrame:
-    """Return a comparison's points: the paper's ratio where it has one, and this machine's."""
-    place = {"panel": panel, "level": level, "series": series, "caveat": caveat}
-    marks = list_marks(row.published, row.estimate, row.low, row.high, row.blocks)
-    return frame_points(marks, unit="ratio", **place)
+    """Return the points of a comparison or claim: the paper's ratio, and this machine's."""
+    return frame_points(
+        list_marks(row), unit="ratio", panel=panel, level=level, series=series, caveat=caveat
+    )
 
 
-def list_marks(
-    published: float, ratio: float, low: float, high: float, blocks: int
-) -> list[dict[str, object]]:
-    """Return the paper's ratio, where it has one, and this machine's."""
-    here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
-    return [here] if isnan(published) else [{"source": "published", "value": published}, here]
+def list_marks(row: FrameRow) -> list[dict[str, object]]:
+    """Return the paper's ratio of a comparison or claim, where it has one, and this machine's."""
+    here = {
+        "source": "here",
+        "value": row.estimate,
+        "low": row.low,
+        "high": row.high,
+        "blocks": row.blocks,
+    }
+    if isnan(row.published):
+        return [here]
+    return [{"source": "published", "value": row.published}, here]
 
 
 def _divide_by(row: FrameRow, base: str) -> FrameRow:
     """Return a comparison whose b is the base; as it is where the base is not its a."""
     if row.a != base:
         return row
-    ratios = {"estimate": 1 / row.estimate, "low": 1 / row.high, "high": 1 / row.low}
-    return row._replace(a=row.b, b=row.a, published=1 / row.published, **ratios)
+    return row._replace(
+        a=row.b,
+        b=row.a,
+        estimate=1 / row.estimate,
+        low=1 / row.high,
+        high=1 / row.low,
+        published=1 / row.published,
+    )
 
 
 def _write_notes(points: pd.DataFrame) -> list[str]:
@@ -310,7 +311,7 @@ def _write_notes(points: pd.DataFrame) -> list[str]:
         return ["not run in this profile"]
     return [
         "right of 1: the first takes more",
-        describe_ratio_blocks(measured["blocks"]),
+        describe_blocks(measured["blocks"]),
         *sorted(set(measured["caveat"]) - {""}),
     ]
 
@@ -343,8 +344,7 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
         for claim in ran:
             label = headline.label.format(b=claim.b)
             level = f"{study}: {label} ({describe_place(claim)})"
-            marks = list_marks(claim.published, claim.estimate, claim.low, claim.high, claim.blocks)
-            parts.append(frame_points(marks, level=level, unit="ratio"))
+            parts.append(make_ratio_points(claim, level))
     points = join_points(*parts)
     notes = [
         "the paper's own main comparison, at the largest size that ran, with its 99 % interval",
@@ -353,7 +353,7 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
     ]
     if points.empty:
         notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
-    drawing = _make_ratio_dots("first / second", list(dict.fromkeys(points["level"])))
+    drawing = Dots("first / second", list(dict.fromkeys(points["level"])), reference=1.0)
     return Exhibit("Five studies: published and here", points, tuple(notes), drawing)
 
 

@@ -6,7 +6,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -64,8 +64,13 @@ def collect_repetitions(means: StudyMeans, metrics: Collection[str] = ()) -> pd.
     points: list[dict[str, object]] = []
     for match, row in zip(matches, _name_rows(matches), strict=True):
         for level, side in match.by_level.items():
-            about = {"metric": match.quantity[2], "row": row, "side": pairs.words(level)}
-            about |= {"unit": side.unit, "source": "here"}
+            about = {
+                "metric": match.quantity[2],
+                "row": row,
+                "side": pairs.words(level),
+                "unit": side.unit,
+                "source": "here",
+            }
             points += [{**about, "value": value} for value in side.values]
             settings = {**side.settings, **match.settings}
             place = find_published_place(pairs, match.quantity, settings, level)
@@ -172,24 +177,36 @@ def _draw_panel(
 
     if values.empty:
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
-    dots = {
-        "hue": "side",
-        "hue_order": list(colours),
-        "palette": colours,
-        "dodge": len(colours) > 1,
-        "size": 4.5,
-        "alpha": 0.7,
-        "legend": False,
-    }
     # Rows by their numbers, because seaborn leaves out those without values.
     numbered = values.assign(row=values["row"].map(rows.index))
     order = range(len(rows))
-    sns.stripplot(numbered, x="value", y="row", orient="h", order=order, ax=axes, **dots)
+    sns.stripplot(
+        numbered,
+        x="value",
+        y="row",
+        orient="h",
+        order=order,
+        hue="side",
+        hue_order=list(colours),
+        palette=colours,
+        dodge=len(colours) > 1,
+        size=4.5,
+        alpha=0.7,
+        legend=False,
+        ax=axes,
+    )
     axes.set(ylim=(len(rows) - 0.5, -0.5))
     axes.set_yticks(order, rows)
-    hollow: dict[str, Any] = {"mfc": "none", "mec": style.INK, "ms": 8, "zorder": 3}
     for point in iterate_rows(printed):
-        axes.plot(point.value, rows.index(point.row), marks[point.side], **hollow)
+        axes.plot(
+            point.value,
+            rows.index(point.row),
+            marks[point.side],
+            mfc="none",
+            mec=style.INK,
+            ms=8,
+            zorder=3,
+        )
     # Logarithmic where values differ by several times, else from zero.
     drawn = [*values["value"], *printed["value"]]
     if drawn and min(drawn) > 0 and max(drawn) > 3 * min(drawn):

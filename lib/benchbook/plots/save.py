@@ -88,8 +88,9 @@ def save_exhibit(
         if exhibit.drawing is None:
             contents["tex"] = latex.write_table(exhibit.frame, exhibit.caption, **texts)
         else:
-            size: dict[str, Any] = {"width": layout.width, "wide": not layout.narrow}
-            contents["tex"] = latex.write_figure(exhibit.caption, **texts, **size)
+            contents["tex"] = latex.write_figure(
+                exhibit.caption, **texts, width=layout.width, wide=not layout.narrow
+            )
     drawings = [kind for kind in formats if kind in DRAWING_FORMATS]
     if exhibit.drawing and drawings:
         figure = draw_exhibit(exhibit, layout)

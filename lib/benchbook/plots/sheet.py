@@ -87,8 +87,7 @@ def start_sheet(
     legend.get_title().set_linespacing(_LINE_HEIGHT)
     if subtitle:
         # Between the legend's title and its entries.
-        about = {"fontsize": size, "linespacing": _LINE_HEIGHT}
-        line = TextArea(subtitle, textprops=about)
+        line = TextArea(subtitle, textprops={"fontsize": size, "linespacing": _LINE_HEIGHT})
         line.set_figure(figure)
         packed = legend.get_children()[0]
         packed.get_children().insert(1, line)
@@ -97,9 +96,14 @@ def start_sheet(
         if mark:
             mark.set_gid(handle.get_gid())
     if notes:
-        about = {"fontsize": layout.small, "linespacing": _LINE_HEIGHT}
-        left = _MARGIN_INCHES / layout.width
-        figure.supxlabel(notes, x=left, ha="left", color=style.FAINT, **about)
+        figure.supxlabel(
+            notes,
+            x=_MARGIN_INCHES / layout.width,
+            ha="left",
+            color=style.FAINT,
+            fontsize=layout.small,
+            linespacing=_LINE_HEIGHT,
+        )
     return figure
 
 
@@ -244,9 +248,16 @@ def draw_marks(
     if not hollow:
         axes.plot(x, y, look.marker, color=look.colour, markersize=5 * size, zorder=3.5, gid=gid)
         return
-    edge: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.2 * size}
     axes.plot(
-        x, y, look.marker, color=look.colour, markersize=8.5 * size, zorder=4, gid=gid, **edge
+        x,
+        y,
+        look.marker,
+        color=look.colour,
+        markerfacecolor="none",
+        markeredgewidth=1.2 * size,
+        markersize=8.5 * size,
+        zorder=4,
+        gid=gid,
     )
 
 

@@ -114,8 +114,6 @@ class SeriesStyle:
     dash: Literal["-", "--", ":"] = "-"
 
 
-PLAIN_STYLE: Final = SeriesStyle(BLUE, "o")
-
 SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "JSON": SeriesStyle(BLUE, "o"),
     "XML": SeriesStyle(VERMILION, "s", "--"),
@@ -130,15 +128,15 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "one core each": SeriesStyle(GREEN, "v"),
     "100 Mbit/s, one core each": SeriesStyle(PINK, "P"),
 }
-"""The style of each series by its name, in the order of legends; others have `PLAIN_STYLE`.
+"""The style of each series by its name, in the order of legends; others are blue dots.
 
 `benchbook.papers.exhibits` adds the papers' own series.
 """
 
 
 def get_series_style(series: str) -> SeriesStyle:
-    """Return the style of a series."""
-    return SERIES_STYLES.get(series, PLAIN_STYLE)
+    """Return the style of a series; one that has none is blue."""
+    return SERIES_STYLES.get(series, SeriesStyle(BLUE, "o"))
 
 
 def sort_series(series: Iterable[str]) -> list[str]:

@@ -48,7 +48,7 @@ def draw_turns(analysis: Analysis, study: str) -> Exhibit:
     if parts:
         notes = [
             "right of 1: the side that begins a process takes longer than it does elsewhere",
-            f"here: {describe_blocks(points['blocks'])}",
+            describe_blocks(points["blocks"]),
         ]
     drawing = Dots("first / later", rows, panels or [""], reference=1.0)
     title = "what going first in a process costs"

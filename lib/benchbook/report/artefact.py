@@ -16,7 +16,7 @@ from benchbook.files import suite_files
 from benchbook.papers.exhibits import load_citation
 from benchbook.plots.claim_lines import write_line
 from benchbook.plots.provenance import describe_provenance, describe_suites
-from benchbook.report.build import PAGE
+from benchbook.report.build import PAGE, TEMPLATE
 from benchbook.report.crate import (
     DICTIONARY,
     LICENSE,
@@ -28,7 +28,7 @@ from benchbook.report.crate import (
 from benchbook.report.experiments import Experiment, count_minutes, list_experiments
 from benchbook.report.merged_run import MergedRun, list_machine_facts, merge_run
 from benchbook.report.run_files import write_run
-from benchbook.report.tables import TEMPLATE_FOLDER, load_templates
+from benchbook.report.tables import load_templates
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.sentences import VERDICT_MEANINGS
 from benchbook.version import describe_version, read_version
@@ -103,7 +103,7 @@ def render_appendix(merged: MergedRun, experiments: Sequence[Experiment]) -> str
         "limitations": _list_limitations(limited),
         "meanings": VERDICT_MEANINGS,
     }
-    return load_templates(TEMPLATE_FOLDER).get_template("artefact.md.j2").render(parts) + "\n"
+    return load_templates(TEMPLATE).get_template("artefact.md.j2").render(parts) + "\n"
 
 
 def _name_run(merged: MergedRun) -> str:

@@ -31,7 +31,7 @@ STAMP: Final = "report.json"
 """The file beside the page that says from what the page was built."""
 
 TEMPLATE: Final = Path(__file__).parent / "template"
-"""The folder of the page's template for nbconvert, its style and its scripts."""
+"""The folder of the page's template for nbconvert, its parts, its style and its scripts."""
 
 StepListener = Callable[[str], object]
 """Is called with each step that begins, in a few words."""
@@ -216,8 +216,11 @@ def render_page(notebook: Path, title: str) -> str:
         "digests": [base64.b64encode(digest).decode() for digest in digests],
     }
 
-    settings = {"template_name": TEMPLATE.name, "extra_template_basedirs": [str(TEMPLATE.parent)]}
-    exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
+    exporter: Any = HTMLExporter(  # type: ignore[no-untyped-call]
+        exclude_input=True,
+        template_name=TEMPLATE.name,
+        extra_template_basedirs=[str(TEMPLATE.parent)],
+    )
     page, _ = exporter.from_notebook_node(executed, resources)
     return str(page)
 

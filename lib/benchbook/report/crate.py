@@ -31,8 +31,7 @@ _TYPES: Final = {".parquet": "application/vnd.apache.parquet", ".md": "text/mark
 class Meaning:
     """One line of the data dictionary."""
 
-    kind: str
-    """One of ``metric``, ``value``, ``cell`` or ``block mean``."""
+    kind: str  # ``metric``, ``value``, ``cell`` or ``block mean``
     name: str
     unit: str
     meaning: str
@@ -44,8 +43,8 @@ class Meaning:
             "@id": f"#{kind}-{self.name}",
             "@type": "PropertyValue",
             "name": self.name,
+            "description": self.meaning,
         }
-        entity["description"] = self.meaning
         if self.unit:
             entity["unitText"] = self.unit
         return entity
@@ -91,8 +90,13 @@ def describe_folder(folder: Path, about: Entity, others: Sequence[Entity] = ()) 
             file["variableMeasured"] = refer_to([columns[name] for name in names])
         files.append(file)
 
-    root: Entity = {"@id": "./", "@type": "Dataset", **about}
-    root |= {"variableMeasured": refer_to(metrics), "hasPart": refer_to(files)}
+    root: Entity = {
+        "@id": "./",
+        "@type": "Dataset",
+        **about,
+        "variableMeasured": refer_to(metrics),
+        "hasPart": refer_to(files),
+    }
     metadata = {
         "@id": METADATA,
         "@type": "CreativeWork",

@@ -78,7 +78,8 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
     for slug in studies:
         of_profile = [one.parameters for one in choose_cells([slug], profile, [], [])]
         planned[slug] = {one.as_json(): _write_levels(one) for one in of_profile}
-    tested: dict[tuple[str, tuple[str, ...]], list[ClaimVerdict]] = {}
+    # The claims of each command, by its study, its conditions and the cells that these keep.
+    tested: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[ClaimVerdict]] = {}
     for verdict in run.analysis.verdicts:
         if verdict.study not in studies:
             continue
@@ -88,18 +89,15 @@ def list_experiments(run: Run, profile: str) -> list[Experiment]:
             parameters = read_parameters(verdict.study, cell)
             if parameters is not None:
                 read.append(_write_levels(parameters))
-        conditions = choose_conditions(planned[verdict.study].values(), read)
-        if conditions is not None:
-            tested.setdefault((verdict.study, conditions), []).append(verdict)
+        chosen = choose_conditions(planned[verdict.study], read)
+        if chosen is not None:
+            tested.setdefault((verdict.study, *chosen), []).append(verdict)
 
     durations = load_durations(run)
     experiments = []
-    for number, ((slug, where), claims) in enumerate(tested.items(), 1):
-        chosen = {}
-        for cell, levels in planned[slug].items():
-            if _meets_conditions(levels, where):
-                chosen[cell] = durations.get((slug, cell))
-        experiments.append(Experiment(number, slug, profile, where, tuple(claims), chosen))
+    for number, ((slug, where, cells), claims) in enumerate(tested.items(), 1):
+        of_cells = {cell: durations.get((slug, cell)) for cell in cells}
+        experiments.append(Experiment(number, slug, profile, where, tuple(claims), of_cells))
     return experiments
 
 
@@ -113,40 +111,36 @@ def _write_levels(parameters: CellParameters) -> Levels:
 
 
 def choose_conditions(
-    planned: Collection[Levels], read: Collection[Levels]
-) -> tuple[str, ...] | None:
-    """Return few conditions, as of ``--where``, that keep few other cells than those of a claim.
+    planned: Mapping[str, Levels], read: Collection[Levels]
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return few conditions that keep few other cells than those of a claim, and the cells kept.
 
     Parameters
     ----------
     planned
-        The levels of each cell of a profile.
+        The levels of each cell of a profile, by the cell.
     read
-        The levels of each cell that the claim reads. None is returned when the profile has none.
+        The levels of each cell that the claim reads.
+
+    Returns
+    -------
+    tuple
+        Conditions as of ``--where``, and cells; None when the profile has no cell of the claim.
     """
-    known = [levels for levels in planned if levels in read]
+    known = [levels for levels in planned.values() if levels in read]
     if not known:
         return None
-    kept = list(planned)
+    kept = planned
     conditions: list[str] = []
     while True:
         # The parameter whose levels leave out the most of the cells that are left.
         best, fewest = "", kept
         for name in known[0]:
             wanted = dict.fromkeys(levels[name] for levels in known)
-            left = [levels for levels in kept if levels[name] in wanted]
+            left = {cell: levels for cell, levels in kept.items() if levels[name] in wanted}
             if len(left) < len(fewest):
                 best, fewest = f"{name}={','.join(wanted)}", left
         if not best:
-            return tuple(conditions)
+            return tuple(conditions), tuple(kept)
         conditions.append(best)
         kept = fewest
-
-
-def _meets_conditions(levels: Levels, conditions: Iterable[str]) -> bool:
-    """Return whether a cell meets all conditions."""
-    for condition in conditions:
-        name, _, wanted = condition.partition("=")
-        if levels[name] not in wanted.split(","):
-            return False
-    return True

@@ -118,15 +118,10 @@ class MergedRun:
         """A connection to the run's values: to open one verifies all their files."""
         return self.run.connect()
 
-    @cached_property
-    def t_tests(self) -> pd.DataFrame:
-        """The t-tests of all claims, as `benchbook.analysis.verdicts.list_t_tests` returns them."""
-        return self.analysis.t_tests
-
     def draw(self) -> None:
         """Draw every figure, set every table and write the t-tests."""
         exhibits.draw_all(self.analysis, self.folder, self.run.name)
-        suite_files.write_file(self.folder / T_TESTS, format_csv(self.t_tests))
+        suite_files.write_file(self.folder / T_TESTS, format_csv(self.analysis.t_tests))
 
     def select_cells(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
@@ -209,12 +204,16 @@ def count_cells(merged: MergedRun) -> pd.DataFrame:
     values = merged.query(sql).set_index("study")["many"]
     rows = []
     for study in SLUGS:
-        row: dict[str, object] = {"Study": study}
-        row["Cells"] = sum(counts[study, state] for state in _STATES)
-        row |= {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
-        row["Blocks"] = int(blocks.get(study, 0))
-        row["Values"] = int(values.get(study, 0))
-        rows.append(row)
+        by_state = {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
+        rows.append(
+            {
+                "Study": study,
+                "Cells": sum(by_state.values()),
+                **by_state,
+                "Blocks": int(blocks.get(study, 0)),
+                "Values": int(values.get(study, 0)),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -45,6 +45,7 @@ from benchbook.text.number_format import (
     format_number,
     format_parts,
     format_quantity,
+    format_value,
 )
 
 if TYPE_CHECKING:
@@ -246,11 +247,7 @@ def _summarise_values(rows: pd.DataFrame) -> dict[str, str]:
 def show_table(table: pd.DataFrame) -> Styler:
     """Return a table whose numbers have few digits; text is at the left, a missing value empty."""
     texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-
-    def write(value: object) -> str:
-        return format_number(value) if isinstance(value, float) else str(value)
-
-    return _align(table, texts).format(write, na_rep="")
+    return _align(table, texts).format(format_value, na_rep="")
 
 
 def draw_beside_paper(
@@ -331,15 +328,14 @@ def draw_sizes(
     other
         The levels of a second run, as of `measure_other`; without them there is only one run.
     """
-    few = {"repetitions": MIN_BLOCKS}
     rows: list[Comparison] = []
     for place in iterate_repetitions(len(sizes), "size"):
         n = sizes[place]
         # Each run would show its own progress.
         with capture_output():
-            runs = [measure_other(study, own, n=n, **few)]
+            runs = [measure_other(study, own, n=n, repetitions=MIN_BLOCKS)]
             if other:
-                runs.append(measure_other(study, own, n=n, **few, **other))
+                runs.append(measure_other(study, own, n=n, repetitions=MIN_BLOCKS, **other))
         rows += [row for row in _compare(study, runs) if row.metric in metrics]
     if operations:
         rows = [row for row in rows if row.operation in operations]
@@ -430,8 +426,8 @@ def _join_levels(study: Study[ParametersT], run: NotebookRun[ParametersT]) -> pd
     if known.get("format") == "both":
         del known["format"]
     # What a batch run knows of the cell.
-    known |= parameters.as_columns()
     known |= {
+        **parameters.as_columns(),
         "study": study.name,
         "cell_id": parameters.as_json(),
         "block": 0,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -30,13 +30,16 @@ def write_parquet(path: Path, table: pa.Table) -> None:
     """
     split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     others = [name for name in table.column_names if name not in split]
-    packed: dict[str, Any] = {"compression": "zstd", "compression_level": _COMPRESSION_LEVEL}
-    packed |= {
-        "use_dictionary": others,
-        "use_byte_stream_split": split,
-        "write_page_checksum": True,
-    }
-    pq.write_table(table, path, row_group_size=_ROWS_PER_GROUP, **packed)
+    pq.write_table(
+        table,
+        path,
+        row_group_size=_ROWS_PER_GROUP,
+        compression="zstd",
+        compression_level=_COMPRESSION_LEVEL,
+        use_dictionary=others,
+        use_byte_stream_split=split,
+        write_page_checksum=True,
+    )
 
 
 def write_run(folder: Path, identities: Iterable[str] | Mapping[str, Operations]) -> None:

@@ -86,9 +86,7 @@ def show(*parts: str | NotebookOutput) -> None:
 
 def show_overview(merged: MergedRun) -> None:
     """Show whether the run is over, A/A checks that differ, headlines, and how many claims hold."""
-    progress = describe_progress(merged)
-    if progress:
-        show(progress)
+    show(describe_progress(merged))
     checks = merged.analysis.aa
     if len(select_differing(checks)):
         show(describe_aa_checks(checks))

@@ -23,6 +23,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.papers.findings import load_t_tests
 from benchbook.plots.exhibit import NOT_RUN, SOURCES
 from benchbook.plots.points import FrameRow, iterate_rows
+from benchbook.report.build import TEMPLATE
 from benchbook.report.merged_run import T_TESTS
 from benchbook.text.names import FORMATS, LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import (
@@ -31,6 +32,7 @@ from benchbook.text.number_format import (
     format_count,
     format_number,
     format_p_value,
+    format_value,
     split_interval,
 )
 from benchbook.text.sentences import phrase_verdict, write_ratio
@@ -63,8 +65,6 @@ _T_TEST_COLUMNS: Final = (
 )
 """Columns of the t-tests and their classes; the table can be filtered by a ``select`` column."""
 
-TEMPLATE_FOLDER: Final = Path(__file__).parent / "template"
-
 
 def load_templates(*folders: Path) -> Environment:
     """Return the templates of some folders; each escapes what it is given."""
@@ -85,7 +85,7 @@ def load_templates(*folders: Path) -> Environment:
     return environment
 
 
-_TEMPLATES: Final = load_templates(TEMPLATE_FOLDER)
+_TEMPLATES: Final = load_templates(TEMPLATE)
 
 
 def fill_template(template: str, **parts: Any) -> str:
@@ -135,10 +135,7 @@ def render_table(
     kinds = {str(column): _classify_column(str(column), table[column]) for column in table.columns}
     rows = []
     for row in table.itertuples(index=False, name=None):
-        texts = []
-        for value in row:
-            texts.append(format_number(value) if isinstance(value, float) else str(value))
-        rows.append(texts)
+        rows.append([format_value(value) for value in row])
     return _fill_table(
         "table",
         rows,
@@ -295,8 +292,8 @@ def load_table_script() -> str:
 @cache
 def load_notebook_script() -> str:
     """Return the script that pages the tables of an open notebook."""
-    style = json.dumps((TEMPLATE_FOLDER / "tables.css").read_text(encoding="utf-8"))
-    start = (TEMPLATE_FOLDER / "tables.js").read_text(encoding="utf-8")
+    style = json.dumps((TEMPLATE / "tables.css").read_text(encoding="utf-8"))
+    start = (TEMPLATE / "tables.js").read_text(encoding="utf-8")
     return (
         f"if (!window.DataTable) {{\n{load_table_script()}"
         f"const style = document.createElement('style'); style.textContent = {style}; "

@@ -61,6 +61,11 @@ def format_number(value: float, digits: int = _DIGITS, sign: str = "") -> str:
     return f"{value:{sign},.{min(max(decimals, 0), 6)}f}"
 
 
+def format_value(value: object) -> str:
+    """Write a table's value: a float with few digits, and anything else as it is."""
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
 def format_count(count: int, noun: str) -> str:
     """Write a count with its noun: ``1 block``, ``3 blocks``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -76,19 +81,17 @@ def format_estimate(
     return " ".join(filter(None, parts))
 
 
-def format_difference(value: float, low: float, high: float, unit: str) -> str:
-    """Write a difference with its sign and interval; times and sizes in a unit with few digits."""
-    size, name = choose_unit((value, low, high), unit)
-    return format_estimate(value / size, low / size, high / size, name, "+")
-
-
 def format_comparison(
     kind: str, value: float, low: float = NAN, high: float = NAN, unit: str = ""
 ) -> str:
-    """Write a comparison's estimate: a ratio, or of the kind ``difference`` with its unit."""
-    if kind == "difference":
-        return format_difference(value, low, high, unit)
-    return format_estimate(value, low, high)
+    """Write a comparison's ratio or, of the kind ``difference``, its difference with its sign.
+
+    Times and sizes are in a unit with few digits.
+    """
+    if kind != "difference":
+        return format_estimate(value, low, high)
+    size, name = choose_unit((value, low, high), unit)
+    return format_estimate(value / size, low / size, high / size, name, "+")
 
 
 def format_interval(value: float, low: float, high: float, unit: str = "", sign: str = "") -> str:

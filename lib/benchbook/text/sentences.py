@@ -33,11 +33,12 @@ TERMS: Final = (
 )
 """What a reader has to know before counts of comparisons, blocks and machine-days."""
 
-_SIZE_PHRASES: Final = {
+SIZE_PHRASES: Final = {
     "as printed": "ours agrees",
     "larger": "ours is larger",
     "smaller": "ours is smaller",
 }
+"""How our ratio compares with the paper's."""
 
 _TIME_PHRASE: Final = "took {} times as long as"
 _RATIO_PHRASES: Final = {
@@ -95,11 +96,6 @@ def write_paper_ratio(published: float, metric: str = "") -> str:
         return ""
     numbers = "times" if "time" in metric else "numbers"
     return f"from the paper's {numbers}: {write_published(published)}"
-
-
-def write_size(size: str) -> str:
-    """Return how our ratio compares with the paper's: ``ours agrees``, ``ours is larger``."""
-    return _SIZE_PHRASES.get(size, "")
 
 
 def count_blocks(blocks: int, machine_days: int) -> str:
