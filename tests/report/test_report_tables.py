@@ -1,6 +1,7 @@
 """Tables and sentences of the report: claims, t-tests, A/A checks, findings and checks."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, nan
@@ -24,6 +25,7 @@ from benchbook.report.text import (
     describe_noise,
     describe_recomputations,
     describe_t_tests,
+    write_counts,
 )
 from benchbook.studies.catalogue import SLUGS
 from browser import WatchedPage, needs_browser, start_browser
@@ -120,6 +122,14 @@ def test_claims_are_grouped_by_verdict_and_counts_link_to_the_groups():
         "not run 1": "#crud-not-run",
     }
     assert {href[1:] for href in chips.values()} <= set(document.xpath("//@id"))
+
+
+def test_a_sentence_counts_the_decided_claims(committed: Analysis):
+    said = write_counts(committed.verdicts)
+    held, failed, mixed, rest = (int(part) for part in re.findall(r"\d+", said)[1:])
+    counts = Counter(claim.verdict for claim in committed.verdicts)
+    assert (held, failed) == (counts["holds"] + counts["mostly holds"], counts["does not hold"])
+    assert mixed == counts["mixed"] and held + failed + mixed + rest == len(committed.verdicts)
 
 
 def test_the_scale_is_headed_by_a_ratio_that_is_drawn_on_it():

@@ -204,7 +204,7 @@ def draw_own_cells(comparisons: Iterable[Comparison], study: str) -> Exhibit:
     if shared:
         notes.append(f"all: {', '.join(shared)}")
     places, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    drawing = Dots("first / second", places, panels or [""], reference=1.0)
+    drawing = Dots("first / second (log scale)", places, panels or [""], reference=1.0)
     return Exhibit(f"{study}: cells of your own", points, tuple(notes), drawing)
 
 
@@ -353,7 +353,9 @@ def draw_overview(analysis: Analysis, headlines: Mapping[str, Headline]) -> Exhi
     ]
     if points.empty:
         notes = [f"nothing compared yet: an interval needs {MIN_BLOCKS} blocks"]
-    drawing = Dots("first / second", list(dict.fromkeys(points["level"])), reference=1.0)
+    drawing = Dots(
+        "first / second (log scale)", list(dict.fromkeys(points["level"])), reference=1.0
+    )
     return Exhibit("Five studies: published and here", points, tuple(notes), drawing)
 
 

@@ -46,6 +46,7 @@ from benchbook.report.text import (
     escape_markdown,
     list_point_values,
     write_answer,
+    write_counts,
     write_headlines,
     write_languages,
     write_provenance,
@@ -96,6 +97,7 @@ def show_overview(merged: MergedRun) -> None:
     leads = _render(
         "leads",
         terms=TERMS,
+        counts=write_counts(merged.analysis.verdicts),
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),
         overview=Markup(overview),

@@ -20,6 +20,7 @@ from benchbook.analysis.forecast import compute_detectable_ratio
 from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import find_unchecked
+from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.findings import PaperFinding
@@ -67,6 +68,7 @@ class StudyHeadline:
     ratio: str = ""
     after: str = ""
     claim: str = ""  # its id
+    says: str = ""  # what the claim says
     verdict: str = ""
     about: str = ""
     command: str = ""  # that measures it, where it did not run
@@ -119,8 +121,21 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
         ratio=f"{ratio} times",
         after=after,
         claim=claim.id,
+        says=line.says,
         verdict=claim.verdict,
         about="; ".join(filter(None, evidence)) + ".",
+    )
+
+
+def write_counts(verdicts: Iterable[ClaimVerdict]) -> str:
+    """Return in a sentence how many claims are decided, and how."""
+    counts = VerdictCounts.count(verdicts)
+    held = counts.by_verdict["holds"] + counts.by_verdict["mostly holds"]
+    failed, mixed = counts.by_verdict["does not hold"], counts.by_verdict["mixed"]
+    rest = counts.claims - counts.decided
+    return (
+        f"Of the papers' {counts.claims} claims {held} hold or mostly hold here, {failed} do not, "
+        f"and {mixed} are mixed. {rest} are undecided, not comparable or did not run."
     )
 
 
@@ -131,8 +146,8 @@ def write_answer(merged: MergedRun, study: str) -> str:
     if not headline.claim:
         return f"{asked}<br>\n**Here:** {headline.before} `{headline.command}`."
     sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
-    verdict = f"The claim **{phrase_verdict(headline.verdict)}**: {headline.about}"
-    return f"{asked}<br>\n**Here:** {sentence} {verdict}"
+    verdict = f'The claim "{headline.says}" **{phrase_verdict(headline.verdict)}**'
+    return f"{asked}<br>\n**Here:** {sentence}<br>\n{verdict}: {headline.about}"
 
 
 def write_languages(merged: MergedRun, study: str) -> str:
