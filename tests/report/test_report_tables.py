@@ -130,6 +130,8 @@ def test_a_sentence_counts_the_decided_claims(committed: Analysis):
     counts = Counter(claim.verdict for claim in committed.verdicts)
     assert (held, failed) == (counts["holds"] + counts["mostly holds"], counts["does not hold"])
     assert mixed == counts["mixed"] and held + failed + mixed + rest == len(committed.verdicts)
+    few = write_counts([HOLDS, replace(HOLDS, verdict="mixed"), NOT_RUN])
+    assert few.startswith("Of the papers' 3 claims 1 hold or mostly hold here, and 1 is mixed. 1 ")
 
 
 def test_the_scale_is_headed_by_a_ratio_that_is_drawn_on_it():

@@ -132,11 +132,15 @@ def write_counts(verdicts: Iterable[ClaimVerdict]) -> str:
     counts = VerdictCounts.count(verdicts)
     held = counts.by_verdict["holds"] + counts.by_verdict["mostly holds"]
     failed, mixed = counts.by_verdict["does not hold"], counts.by_verdict["mixed"]
+    parts = [f"Of the papers' {counts.claims} claims {held} hold or mostly hold here"]
+    if failed:
+        do = "does" if failed == 1 else "do"
+        parts.append(f"{failed} {do} not")
+    if mixed:
+        are = "is" if mixed == 1 else "are"
+        parts.append(f"and {mixed} {are} mixed")
     rest = counts.claims - counts.decided
-    return (
-        f"Of the papers' {counts.claims} claims {held} hold or mostly hold here, {failed} do not, "
-        f"and {mixed} are mixed. {rest} are undecided, not comparable or did not run."
-    )
+    return f"{', '.join(parts)}. {rest} are undecided, not comparable or did not run."
 
 
 def write_answer(merged: MergedRun, study: str) -> str:
