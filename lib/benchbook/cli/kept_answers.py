@@ -173,13 +173,15 @@ def repeat_numbers(arguments: Sequence[str], inputs: str) -> bool:
     A key that is asked for the first time is kept when one with the same first word was.
     """
     command, *rest = arguments
+    if command != "number":
+        return False
     keys = [argument for argument in rest if argument != "--reference"]
     run = paths.REFERENCE if "--reference" in rest else "quick"
     lines = []
     for key in keys:
         kept = find_kept_numbers(key, inputs, run)
         texts = kept.load() or {}
-        if command != "number" or key not in texts:
+        if key not in texts:
             return False
         lines.append((key, *texts[key]))
     print_numbers(lines)

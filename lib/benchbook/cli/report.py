@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -249,8 +250,11 @@ def answer_number(options: argparse.Namespace) -> int:
         return DONE
 
     # The selected numbers, in the selected form.
+    words = dict.fromkeys(key.partition(".")[0] for key in options.key if key not in printed)
+    kindred = {word: numbers.list_kindred(analysis, word) for word in words}
     if options.key:
-        selected = [printed.get(key) or _find_number(analysis, key) for key in options.key]
+        found = ChainMap(printed, *kindred.values())
+        selected = [_find_number(analysis, key, found) for key in options.key]
     else:
         known = _list_numbers(analysis, options.only)
         selected = _search_numbers(known.values(), options.find)
@@ -267,18 +271,19 @@ def answer_number(options: argparse.Namespace) -> int:
         print("\n".join(latex.escape_text(number.text) for number in selected))
     else:
         print_numbers((number.key, number.text, number.says) for number in selected)
-        if options.inputs and not only_printed:
-            _keep_kindred(options, analysis)
+        if options.inputs:
+            _keep_kindred(options, kindred)
     return DONE
 
 
-def _keep_kindred(options: argparse.Namespace, analysis: Analysis) -> None:
-    """Keep the numbers beside those that were asked for, for the next command line."""
-    for key in options.key:
-        kindred = numbers.list_kindred(analysis, key)
-        texts = {name: [number.text, number.says] for name, number in kindred.items()}
-        run = paths.REFERENCE if options.reference else options.profile
-        find_kept_numbers(key, options.inputs, run).keep(texts, records=options.record_stamps)
+def _keep_kindred(
+    options: argparse.Namespace, kindred: Mapping[str, Mapping[str, KeyedNumber]]
+) -> None:
+    """Keep numbers by the first word of their keys, for the next command line."""
+    run = paths.REFERENCE if options.reference else options.profile
+    for word, found in kindred.items():
+        texts = {key: [number.text, number.says] for key, number in found.items()}
+        find_kept_numbers(word, options.inputs, run).keep(texts, records=options.record_stamps)
 
 
 def _list_numbers(analysis: Analysis, prefixes: Sequence[str]) -> Mapping[str, KeyedNumber]:
@@ -309,15 +314,14 @@ def _search_numbers(known: Iterable[KeyedNumber], words: Sequence[str]) -> list[
     return found
 
 
-def _find_number(analysis: Analysis, key: str) -> KeyedNumber:
-    """Return the number of a key.
+def _find_number(analysis: Analysis, key: str, found: Mapping[str, KeyedNumber]) -> KeyedNumber:
+    """Return the number of a key from those beside it.
 
     Raises `benchbook.cli.command.UsageError` when there is none: for a claim's key it has the
     reason, otherwise the nearest key.
     """
-    number = numbers.find_number(analysis, key)
-    if number is not None:
-        return number
+    if key in found:
+        return found[key]
     for claim in analysis.verdicts:
         if claim.id == key:
             raise UsageError(f"{key} has no ratio: {claim.verdict} ({claim.words})")

@@ -90,16 +90,15 @@ def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[st
 
 def find_number(analysis: Analysis, key: str) -> KeyedNumber | None:
     """Return the number of a key, or None."""
-    return list_kindred(analysis, key).get(key)
+    return list_kindred(analysis, key.partition(".")[0]).get(key)
 
 
-def list_kindred(analysis: Analysis, key: str) -> dict[str, KeyedNumber]:
-    """Return the numbers whose keys have the first word of a key; at most one figure is made."""
-    first = key.partition(".")[0]
-    if first in exhibits.FIGURES:
-        return _index_by_key(_list_marks(analysis, first))
+def list_kindred(analysis: Analysis, word: str) -> dict[str, KeyedNumber]:
+    """Return the numbers whose keys have this first word; at most one figure is made."""
+    if word in exhibits.FIGURES:
+        return _index_by_key(_list_marks(analysis, word))
     keyed = _index_by_key([*_list_judged(analysis), *list_printed()])
-    return {name: number for name, number in keyed.items() if name.startswith(f"{first}.")}
+    return {key: number for key, number in keyed.items() if key.startswith(f"{word}.")}
 
 
 def _list_judged(analysis: Analysis) -> list[KeyedNumber]:

@@ -49,7 +49,7 @@ LATER_LEVELS: Final[Mapping[str, Mapping[str, str | int | bool]]] = {
 """Parameters that a study did not always have, each with the level of its older rows."""
 
 FORMER_CODE: Final = Path(__file__).with_name("former_code.json")
-"""The versions that digests of code before 0.3.0 stand for; the file does not grow."""
+"""The versions of code before 0.3.0 by its digest; no later release adds to the file."""
 
 STORED_TABLE: Final = "_stored"
 FORMER_CODE_TABLE: Final = "_former_code"
