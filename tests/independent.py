@@ -713,9 +713,13 @@ class Judged:
         ran = [one for one in own if one.stands in ("for", "against", "open")]
         shown = ran or [one for one in own if one.stands == "not comparable"] or own
 
-        def rank(one: Compared) -> tuple[bool, bool, bool, float]:
+        # "Of equal ones, the first that stands as the verdict says"
+        outcome = {"mostly holds": "for", "does not hold": "against"}.get(self.verdict)
+
+        def rank(one: Compared) -> tuple[bool, bool, bool, float, bool]:
             estimate, low, _ = one.ends
-            return not math.isnan(estimate), one.printed is not None, not math.isnan(low), one.n
+            known, has_interval = not math.isnan(estimate), not math.isnan(low)
+            return known, one.printed is not None, has_interval, one.n, one.stands == outcome
 
         return max(shown, key=rank)
 

@@ -53,10 +53,10 @@ def boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(text.get_text(), text.get_window_extent()) for text in texts if id(text) not in unseen]
 
 
-def touching(figure: Figure) -> list[str]:
+def touching(figure: Figure, texts: list[tuple[str, Bbox]]) -> list[str]:
     """Return the texts that lie over another, or beyond the sheet."""
     # As numbers, because a box computes each corner anew.
-    found = [(text, box.extents.tolist()) for text, box in boxes(figure)]
+    found = [(text, box.extents.tolist()) for text, box in texts]
     faults = []
     for (a, (left, bottom, right, top)), (b, (x0, y0, x1, y1)) in combinations(found, 2):
         if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
@@ -87,10 +87,8 @@ def list_marks(figure: Figure) -> list[tuple[float, float, float, float]]:
     return marks
 
 
-def covering(figure: Figure) -> list[str]:
-    """Return the texts that lie over a mark or a line."""
-    # Drawn first: it places the marks, too.
-    texts = boxes(figure)
+def covering(figure: Figure, texts: list[tuple[str, Bbox]]) -> list[str]:
+    """Return the texts of a figure that was drawn that lie over a mark or a line."""
     marks, faults = list_marks(figure), []
     for text, box in texts:
         left, bottom, right, top = box.extents
@@ -101,36 +99,48 @@ def covering(figure: Figure) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_no_label_of_any_figure_touches_another_covers_a_mark_or_leaves_the_sheet(
-    layout: str, committed_exhibits: dict[str, Exhibit]
-):
-    faults = {}
+@pytest.fixture(scope="module", params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def figures(layout: str, committed_exhibits: dict[str, Exhibit]) -> dict[str, Figure]:
+    """Return every figure of the reference run in a layout."""
+    drawn = {}
     for name in exhibits.FIGURES:
         exhibit = committed_exhibits[name]
         assert exhibit.drawing
         chosen = LAYOUTS[layout]
         if layout in PAGE_LAYOUTS:
             chosen = fit_layout(exhibit.drawing, chosen)
-        figure = draw_exhibit(exhibit, chosen)
-        assert figure.get_figwidth() == chosen.width
-        found = touching(figure) + covering(figure)
+        drawn[name] = draw_exhibit(exhibit, chosen)
+        assert drawn[name].get_figwidth() == chosen.width
+    return drawn
+
+
+def test_no_label_of_any_figure_touches_another_covers_a_mark_or_leaves_the_sheet(
+    figures: dict[str, Figure],
+):
+    faults = {}
+    for name, figure in figures.items():
+        texts = boxes(figure)
+        found = touching(figure, texts) + covering(figure, texts)
         if found:
             faults[name] = found
     assert not faults
 
 
-@pytest.mark.parametrize("screen", PAGE_LAYOUTS)
 def test_no_text_of_a_figure_is_below_twelve_pixels_on_the_page(
-    screen: str, committed_exhibits: dict[str, Exhibit]
+    layout: str, figures: dict[str, Figure], committed_exhibits: dict[str, Exhibit]
 ):
     sizes = {}
-    for name in exhibits.FIGURES:
-        exhibit = committed_exhibits[name]
-        assert exhibit.drawing
-        figure = draw_exhibit(exhibit, fit_layout(exhibit.drawing, PAGE_LAYOUTS[screen]))
-        half, whole = PAGE_WIDTHS[screen]
-        pixels = whole if exhibit.drawing.whole else half
+    for name, figure in figures.items():
+        if layout not in PAGE_LAYOUTS:
+            continue
+        half, whole = PAGE_WIDTHS[layout]
+        drawing = committed_exhibits[name].drawing
+        pixels = whole if drawing and drawing.whole else half
         shown = [text for text in figure.findobj(Text) if text.get_text().strip()]
         points = min(text.get_fontsize() for text in shown)
         sizes[name] = points * pixels / (72 * figure.get_figwidth())
@@ -145,7 +155,10 @@ def test_labels_over_marks_and_lines_are_found():
     axes.text(1.99, 1.95, "on a mark")
     axes.text(1.7, 1.2, "on a line")
     axes.text(1.1, 1.4, "on none")
-    assert {*covering(figure)} == {"'on a mark' covers a mark", "'on a line' covers a mark"}
+    assert {*covering(figure, boxes(figure))} == {
+        "'on a mark' covers a mark",
+        "'on a line' covers a mark",
+    }
 
 
 def test_labels_that_touch_are_found():
@@ -153,7 +166,7 @@ def test_labels_that_touch_are_found():
     figure.text(0.1, 0.5, "one")
     figure.text(0.12, 0.5, "two")
     figure.text(0.95, 0.5, "far out")
-    assert touching(figure) == ["'one' lies on 'two'", "'far out' leaves the sheet"]
+    assert touching(figure, boxes(figure)) == ["'one' lies on 'two'", "'far out' leaves the sheet"]
 
 
 def test_a_figure_without_title_is_the_same_drawing_on_a_lower_sheet(committed):
@@ -186,30 +199,33 @@ def test_files_embed_their_fonts_and_name_the_source_of_their_numbers(committed,
     assert pdf == again
 
 
-@pytest.mark.parametrize("screen", PAGE_LAYOUTS)
 def test_each_point_of_a_page_s_figure_has_one_mark_and_files_have_no_names_of_points(
-    screen: str, committed_exhibits: dict[str, Exhibit], tmp_path: Path
+    committed_exhibits: dict[str, Exhibit], tmp_path: Path
 ):
     for name in exhibits.FIGURES:
         exhibit = committed_exhibits[name]
         if exhibit.frame.empty or not isinstance(exhibit.drawing, Dots | Lines):
             continue
         save_for_page(exhibit, tmp_path, name)
-        svg = (tmp_path / f"{name}.{screen}.svg").read_text()
-        marked = []
-        for group in lxml.etree.fromstring(svg).xpath(
-            "//*[@data-points!='' and @data-points!='key']"
-        ):
-            points = [int(point) for point in group.get("data-points").split()]
-            series = {exhibit.frame["series"][point] for point in points}
-            assert series == {group.get("data-series")}, name
-            assert len(group.xpath(".//*[local-name()='use']")) == len(points), name
-            marked += points
         drawn = exhibit.frame.index[exhibit.frame["value"].notna()]
-        assert sorted(marked) == sorted(drawn), name
+        for screen in PAGE_LAYOUTS:
+            svg = (tmp_path / f"{name}.{screen}.svg").read_text()
+            assert list_marked_points(svg, exhibit) == sorted(drawn), (name, screen)
     written = save_exhibit(committed_exhibits["tcp_ratios"], tmp_path / "file", {})
     ids = lxml.etree.fromstring(written[1].read_bytes()).xpath("//@id")
     assert len(ids) == len(set(ids)) and not [one for one in ids if "|" in one]
+
+
+def list_marked_points(svg: str, exhibit: Exhibit) -> list[int]:
+    """Return the points that marks of a drawing name; each group is of one series."""
+    marked = []
+    groups = "//*[@data-points!='' and @data-points!='key']"
+    for group in lxml.etree.fromstring(svg).xpath(groups):
+        points = [int(point) for point in group.get("data-points").split()]
+        assert {exhibit.frame["series"][point] for point in points} == {group.get("data-series")}
+        assert len(group.xpath(".//*[local-name()='use']")) == len(points)
+        marked += points
+    return sorted(marked)
 
 
 def test_a_caption_begins_with_its_source_and_a_figure_s_title_with_what_came_out(

@@ -265,15 +265,22 @@ def judge_counts(counts: Mapping[Outcome, int]) -> Verdict:
     return "mixed" if min(in_favour, against) >= enough else "undecided"
 
 
-def choose_headline(rows: Sequence[Comparison]) -> Comparison:
+def choose_headline(rows: Sequence[Comparison], verdict: str = "") -> Comparison:
     """Return the comparison to show for a claim: one with a printed number, else the largest.
 
-    One with an interval comes before those with too few blocks for one.
+    One with an interval comes before those with too few blocks for one. Of equal ones, the first
+    that stands as the verdict says comes first.
     """
+    outcome = {"mostly holds": "for", "does not hold": "against"}.get(verdict)
 
-    def rank(row: Comparison) -> tuple[bool, bool, bool, int]:
-        has_interval = not isnan(row.low)
-        return not isnan(row.estimate), not isnan(row.published), has_interval, row.n or 0
+    def rank(row: Comparison) -> tuple[bool, bool, bool, int, bool]:
+        return (
+            not isnan(row.estimate),
+            not isnan(row.published),
+            not isnan(row.low),
+            row.n or 0,
+            row.stands == outcome,
+        )
 
     return max(rows, key=rank)
 
@@ -302,8 +309,8 @@ def _judge_language(
     shown = ran or [row for row in rows if row.stands == "not comparable"]
     estimates = [row.estimate for row in shown if not isnan(row.estimate)]
     reasons = dict.fromkeys(row.reason for row in rows if row.stands in _DID_NOT_RUN)
-    head = choose_headline(shown) if shown else rows[0]
     verdict = judge_counts(counts)
+    head = choose_headline(shown, verdict) if shown else rows[0]
     more_days, needs = _forecast_need(ran) if verdict == "undecided" else (nan, "")
     return ClaimVerdict(
         id=claim.id,

@@ -45,6 +45,7 @@ from benchbook.report.text import (
     describe_progress,
     escape_markdown,
     list_point_values,
+    name_run,
     write_answer,
     write_counts,
     write_headlines,
@@ -97,7 +98,7 @@ def show_overview(merged: MergedRun) -> None:
     leads = _render(
         "leads",
         terms=TERMS,
-        counts=write_counts(merged.analysis.verdicts),
+        counts=write_counts(merged.analysis.verdicts, name_run(merged)),
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),
         overview=Markup(overview),

@@ -127,20 +127,18 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     )
 
 
-def write_counts(verdicts: Iterable[ClaimVerdict]) -> str:
-    """Return in a sentence how many claims are decided, and how."""
+def write_counts(verdicts: Iterable[ClaimVerdict], run: str) -> str:
+    """Return in a sentence how many claims a run decides, and how."""
     counts = VerdictCounts.count(verdicts)
     held = counts.by_verdict["holds"] + counts.by_verdict["mostly holds"]
     failed, mixed = counts.by_verdict["does not hold"], counts.by_verdict["mixed"]
-    parts = [f"Of the papers' {counts.claims} claims {held} hold or mostly hold here"]
+    parts = [f"In {run} {held} of the papers' {counts.claims} claims hold or mostly hold"]
     if failed:
-        do = "does" if failed == 1 else "do"
-        parts.append(f"{failed} {do} not")
+        parts.append(f"{failed} {'does' if failed == 1 else 'do'} not")
     if mixed:
-        are = "is" if mixed == 1 else "are"
-        parts.append(f"and {mixed} {are} mixed")
-    rest = counts.claims - counts.decided
-    return f"{', '.join(parts)}. {rest} are undecided, not comparable or did not run."
+        parts.append(f"and {mixed} {'is' if mixed == 1 else 'are'} mixed")
+    others = f"{counts.claims - counts.decided} are undecided, not comparable or did not run."
+    return f"{', '.join(parts)}. {others}"
 
 
 def write_answer(merged: MergedRun, study: str) -> str:
@@ -218,6 +216,11 @@ def describe_progress(merged: MergedRun) -> str:
         f"needs {MIN_BLOCKS} blocks; where there are fewer, what is shown is the mean so far, and "
         "no claim is judged on it."
     )
+
+
+def name_run(merged: MergedRun) -> str:
+    """Return what a sentence calls the run: the reference run, or one of which profile."""
+    return "the reference run" if merged.is_reference else f"this {merged.profile} run"
 
 
 def list_absent_products(merged: MergedRun) -> str:
