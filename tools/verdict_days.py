@@ -78,8 +78,8 @@ def render() -> list[str]:
     return [
         "### With each machine-day",
         "",
-        "The reference run's blocks, judged by today's rule with those of one machine-day after "
-        "the other. *Judged first* are claims of which nothing that counts was measured before. "
+        "Today's rule judges the reference run's blocks, one machine-day after the other. The "
+        "column *judged first* counts claims that nothing measured before could answer. "
         f"Claims that were decided and then moved to or from *does not hold*: {reversal}.",
         "",
         "| machine-day | decided | judged first | moved |",
