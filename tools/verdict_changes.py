@@ -146,9 +146,8 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         blocks = " | ".join(f"{row['blocks']} / {row['machine_days']}" for row in (old, new))
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {blocks} |")
     command = f"python -m tools.verdict_changes {old_commit} {judged_commit}"
-    lines += ["", "</details>", "", *verdict_days.render()]
-    lines += [f"`{command}` writes these lists from the files of verdicts and of block means."]
-    return "\n".join(lines)
+    source = f"`{command}` writes these lists from the files of verdicts and of block means."
+    return "\n".join([*lines, "", "</details>", "", *verdict_days.render(), source])
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ def judge_days() -> Iterator[Day]:
 
 
 def name_cause(old: ClaimVerdict, new: ClaimVerdict) -> str:
-    """Return what a machine-day added to a claim that was judged before."""
+    """Return the reason why a machine-day moved a claim that was judged before."""
     ran = [one.for_ + one.against + one.open for one in (old, new)]
     if ran[0] != ran[1]:
         return f"{format_count(ran[1], 'comparison')} that count, not {ran[0]}"

@@ -9,7 +9,7 @@ from checkout import ROOT
 from tools.verdict_days import Day, name_cause
 
 
-def judged(name: str, verdict: Verdict, *counts: int) -> ClaimVerdict:
+def make_verdict(name: str, verdict: Verdict, *counts: int) -> ClaimVerdict:
     """Return a verdict with its numbers of comparisons for, against and open."""
     for_, against, still_open = counts
     about = {"study": "crud", "says": "", "where": "", "claimed": "", "words": ""}
@@ -18,10 +18,10 @@ def judged(name: str, verdict: Verdict, *counts: int) -> ClaimVerdict:
 
 
 def test_a_day_lists_the_verdicts_that_it_moved_and_those_that_it_let_judge() -> None:
-    before = [judged("a", "undecided", 0, 0, 1), judged("b", "not run", 0, 0, 0)]
-    before.append(judged("c", "holds", 2, 0, 0))
-    after = [judged("a", "holds", 1, 0, 0), judged("b", "undecided", 0, 0, 1)]
-    after.append(judged("c", "undecided", 2, 0, 2))
+    before = [make_verdict("a", "undecided", 0, 0, 1), make_verdict("b", "not run", 0, 0, 0)]
+    before.append(make_verdict("c", "holds", 2, 0, 0))
+    after = [make_verdict("a", "holds", 1, 0, 0), make_verdict("b", "undecided", 0, 0, 1)]
+    after.append(make_verdict("c", "undecided", 2, 0, 2))
     day = Day("a day", *({one.id: one for one in ones} for ones in (before, after)))
     assert (day.count_decided(), day.find_judged_first()) == (1, ["b"])
     assert [new.id for _, new in day.find_moves()] == ["a", "c"]

@@ -111,7 +111,7 @@ def mark_noisy_blocks(noisy: int, blocks: int) -> str:
 
 
 def write_absence_remedy(study: str) -> str:
-    """Return what would answer the claims of a study that did not run, in Markdown."""
+    """Return the commands that answer claims of a study that did not run, in Markdown."""
     return (
         "`benchbook doctor --missing` says how to add a database or a language. Then "
         f"`benchbook run {study} --profile decide --until-decided` measures what did not run."
