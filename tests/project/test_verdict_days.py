@@ -32,8 +32,8 @@ def test_a_day_lists_the_verdicts_that_it_moved_and_those_that_it_let_judge() ->
 def test_the_page_ends_with_the_days_and_the_decided_claims_of_the_reference_run() -> None:
     """After a new reference, run the command at the end of the page."""
     page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
-    lines = page.partition("### With each machine-day")[2].split("<details>")[0].splitlines()
-    days = [line.strip("| ").split(" | ") for line in lines if line.startswith("| vm")]
+    table = page.partition("| machine-day | decided |")[2].partition("\n\n")[0]
+    days = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     run = Run.read_reference()
     machine_days = describe_provenance(run.analysis.means, run.name)["machine_days"]
     assert {name for name, *_ in days} == {*machine_days}
