@@ -44,7 +44,7 @@ from benchbook.report.tables import load_templates
 from benchbook.report.text import describe_aa_checks, describe_hosts, describe_noise
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS
-from benchbook.text.sentences import TERMS, VERDICT_MEANINGS
+from benchbook.text.sentences import TERMS, VERDICT_MEANINGS, write_absence_remedy
 
 PAGE: Final = "verdicts.md"
 TABLES: Final = ("claims", "comparisons", "tables", "aa")
@@ -168,6 +168,7 @@ class StudyLines:
     undecided: list[list[str]]
     apart: list[list[str]]  # claims that are not comparable, with the numbers of their notes
     absent: list[tuple[str, str]]  # claims that did not run, with the reason
+    remedy: str  # what would answer those that did not run
     notes: list[str]  # why something is not comparable, numbered from 1
     own: list[tuple[str, str]]  # claims, with what the paper's own numbers say against them
 
@@ -214,7 +215,8 @@ class StudyLines:
         own = [
             (claim.says.rstrip("."), claim.in_the_paper) for claim in claims if claim.in_the_paper
         ]
-        return cls(study, decided, undecided, apart, absent, list(notes), own)
+        remedy = write_absence_remedy(study)
+        return cls(study, decided, undecided, apart, absent, remedy, list(notes), own)
 
 
 def _describe_here(line: ClaimLine) -> str:

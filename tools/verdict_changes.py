@@ -2,7 +2,8 @@
 
 ``python -m tools.verdict_changes OLD JUDGED`` compares the reference run's verdicts of two commits
 with the same data: each claim whose verdict differs must be named in ``data/claims/changes.csv``.
-Then it lists the verdicts that moved since, with the blocks on which they rest.
+Then it lists the verdicts that moved since, with the blocks on which they rest, and those that
+each machine-day moved.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from benchbook import paths
+from tools import verdict_days
 
 PAGE: Final = Path("docs/verdicts.md")
 CHANGES: Final = Path("data/claims/changes.csv")
@@ -144,8 +146,8 @@ def render(before: Verdicts, judged: Verdicts, after: Verdicts, commits: Sequenc
         blocks = " | ".join(f"{row['blocks']} / {row['machine_days']}" for row in (old, new))
         lines.append(f"| {claim} | {old['verdict']} | {new['verdict']} | {direction} | {blocks} |")
     command = f"python -m tools.verdict_changes {old_commit} {judged_commit}"
-    lines += ["", "</details>", "", f"`{command}` writes these lists from the files of verdicts."]
-    return "\n".join(lines)
+    source = f"`{command}` writes these lists from the files of verdicts and of block means."
+    return "\n".join([*lines, "", "</details>", "", *verdict_days.render(), source])
 
 
 def main() -> None:

@@ -296,7 +296,7 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
             {"quantity": TIME | {"metric": "cpu_user"}},
             "mongoengine did not run with metric=cpu_user",
         ),
-        ([{"durability": "strict"}], {}, "mongoengine did not run with the settings of the others"),
+        ([{"durability": "strict"}], {}, "mongoengine did not run at the levels of the others"),
     ],
 )
 def test_what_did_not_run_is_told_by_the_fewest_levels(

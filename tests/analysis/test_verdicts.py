@@ -581,7 +581,11 @@ def test_what_no_affordable_number_of_days_decides_says_so() -> None:
 
 def test_too_few_blocks_for_an_interval_are_counted_as_blocks() -> None:
     one = compare_blocks(1.3, 0.1, days=1, per_day=3)
-    assert judge(one).needs == "needs 2 more blocks"
+    assert judge(one).needs == "needs at least 2 more blocks"
+    # An interval for one of two decides nothing.
+    shorter = replace(one, blocks=2)
+    assert judge(one, shorter).needs == "needs at least 3 more blocks"
+    assert judge(one, one, shorter).needs == "needs at least 2 more blocks"
 
 
 def test_a_comparison_without_an_interval_gets_the_spread_of_the_others() -> None:

@@ -107,10 +107,16 @@ def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(folder: 
     assert len(known) == len(graph)
     context = "https://w3id.org/ro/crate/1.3"
     assert {*_list_references(graph)} - known <= {context}
+    # What the specification asks of each: a name, and another that refers to it.
+    assert known - {*_list_references(graph)} == {crate.METADATA}
+    assert not [entity["@id"] for entity in graph if not entity.get("name")]
+    assert {file["name"]: file["description"] for file in graph if file["@type"] == "File"} == {
+        name: what for name, what in artefact.FILES.items() if name != crate.METADATA
+    }
     read = ROCrate(folder)
     verdicts = Run.read_reference().analysis.verdicts
     assert [one["text"] for one in read.get_by_type("Claim")] == [claim.says for claim in verdicts]
-    ratings = [one["reviewRating"]["alternateName"] for one in read.get_by_type("ClaimReview")]
+    ratings = [one["reviewRating"]["name"] for one in read.get_by_type("ClaimReview")]
     assert ratings == [claim.verdict for claim in verdicts]
     assert all(one["step"] and one["about"] for one in read.get_by_type("HowTo"))
     assert read.root_dataset["license"] and read.root_dataset["datePublished"]

@@ -288,7 +288,7 @@ def _explain_missing(
             why = f"{_name_term(claim, name, compared)} did not run"
             missing = study.find_missing(language, own, wanted)
             if missing is None:
-                return f"{why} with the settings of the others"
+                return f"{why} at the levels of the others"
             levels = [
                 f"{setting}={' or '.join(describe_level(setting, level) for level in levels)}"
                 for setting, levels in missing.items()

@@ -21,7 +21,7 @@ from benchbook.analysis.claims import (
     describe_level,
     list_levels,
 )
-from benchbook.analysis.comparisons import Comparison, Outcome, TableRow
+from benchbook.analysis.comparisons import Comparison, Outcome, TableRow, judge_comparison
 from benchbook.analysis.forecast import (
     BLOCKS_PER_DAY,
     MAX_FORECAST_DAYS,
@@ -348,11 +348,11 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
     Its estimates and spreads are assumed to stay.
     """
     if all(isnan(row.low) for row in ran):
-        missing = MIN_BLOCKS - max(row.blocks for row in ran)
-        if missing <= 0:
+        missing = _count_missing_blocks(ran)
+        if not missing:
             return inf, ""
         days = ceil(missing / BLOCKS_PER_DAY)
-        return float(days), f"needs {format_count(missing, 'more block')}"
+        return float(days), f"needs at least {format_count(missing, 'more block')}"
     for days in range(1, MAX_FORECAST_DAYS + 1):
         if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
             return float(days), f"needs about {format_count(days, 'more machine-day')}"
@@ -364,6 +364,25 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
     if is_of_likeness:
         return inf, f"its intervals are too wide: needs more than {limit}"
     return inf, f"needs more than {limit}"
+
+
+def _count_missing_blocks(ran: Sequence[Comparison]) -> int:
+    """Return the fewest further blocks with which enough comparisons have an interval to decide.
+
+    Each is taken to stand where its estimate is. Zero if all have enough blocks, and no interval
+    for another reason.
+    """
+    counts = {MIN_BLOCKS - row.blocks for row in ran if row.blocks < MIN_BLOCKS}
+    for missing in sorted(counts):
+        outcomes = Counter[Outcome]()
+        for row in ran:
+            stands = row.stands
+            if 0 < MIN_BLOCKS - row.blocks <= missing:
+                stands = judge_comparison(replace(row, low=row.estimate, high=row.estimate))
+            outcomes[stands] += 1
+        if judge_counts(outcomes) in DECIDED:
+            return missing
+    return max(counts, default=0)
 
 
 def _describe_headline(claim: MeasuredClaim, head: Comparison) -> dict[str, Any]:

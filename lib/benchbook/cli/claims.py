@@ -28,7 +28,12 @@ from benchbook.plots.claim_lines import ALL_STUDIES, VERDICT_STYLES, count_verdi
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.names import LANGUAGES, write_settings, write_terms
 from benchbook.text.number_format import format_count
-from benchbook.text.sentences import VERDICT_MEANINGS, write_published, write_ratio
+from benchbook.text.sentences import (
+    VERDICT_MEANINGS,
+    write_absence_remedy,
+    write_published,
+    write_ratio,
+)
 
 INTERVAL_COLUMN: Final = "here (99 % interval)"
 BAR: Final = " | "
@@ -272,6 +277,7 @@ def _print_details(console: Console, judged: JudgedClaims) -> None:
             f"Beside it: {verdict.caveat}." if verdict.caveat else "",
             f"Against it: {write_terms(verdict.against_it)}." if verdict.against_it else "",
             f"Why: {verdict.why}." if verdict.why else "",
+            write_absence_remedy(verdict.study) if verdict.verdict == "not run" else "",
         ]
         _print_explanation(console, texts, judged.list_comparisons(verdict.id, verdict.language))
     # Facts and claims that are not testable have no verdict.

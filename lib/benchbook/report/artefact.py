@@ -136,39 +136,27 @@ def describe_artefact(merged: MergedRun, experiments: Sequence[Experiment], fold
     """Return the metadata of an artefact's folder."""
     provenance: Mapping[str, Any] = describe_provenance(merged.means, merged.run.name)
     verdicts = merged.analysis.verdicts
-    software: list[Entity] = [_describe_software("benchbook", describe_version())]
-    software += [
-        _describe_software(name, version)
-        for name, version in provenance["database_versions"].items()
-    ]
     papers = [_describe_paper(study) for study in SLUGS]
     claims = [_describe_claim(claim) for claim in verdicts]
     reviews = [_describe_verdict(claim) for claim in verdicts]
     ratings = [_describe_rating(*meaning) for meaning in VERDICT_MEANINGS.items()]
     procedures = [_describe_experiment(one) for one in experiments]
     facts = [_describe_fact(*row) for row in list_machine_facts(merged).to_numpy().tolist()]
+    databases: Mapping[str, str] = provenance["database_versions"]
+    facts += [_describe_fact(f"Database {name}", number) for name, number in databases.items()]
     about = {
         "name": f"Artefact: {_name_run(merged)} of benchbook {read_version()}",
         "description": f"{VerdictCounts.count(verdicts)}; {len(experiments)} experiments.",
         "license": {"@id": LICENSE},
-        "mentions": refer_to([*claims, *reviews, *procedures, *papers, *software]),
+        "mentions": refer_to([*claims, *reviews, *procedures, *papers]),
         "additionalProperty": refer_to(facts),
     }
     days = provenance["measured"]
     if days:
         about |= {"datePublished": max(days), "temporalCoverage": f"{min(days)}/{max(days)}"}
     licence = {"@id": LICENSE, "@type": "CreativeWork", "name": "MIT"}
-    others = [*software, *papers, *claims, *reviews, *ratings, *procedures, *facts, licence]
-    return describe_folder(folder, about, others)
-
-
-def _describe_software(name: str, version: str) -> Entity:
-    return {
-        "@id": f"#software-{name}",
-        "@type": "SoftwareApplication",
-        "name": name,
-        "softwareVersion": version,
-    }
+    others = [*papers, *claims, *reviews, *ratings, *procedures, *facts, licence]
+    return describe_folder(folder, about, others, FILES)
 
 
 def _describe_paper(study: str) -> Entity:
@@ -186,6 +174,7 @@ def _describe_claim(claim: ClaimVerdict) -> Entity:
     return {
         "@id": f"#{claim.id}",
         "@type": "Claim",
+        "name": claim.id,
         "text": claim.says,
         "position": claim.where,
         "appearance": {"@id": paper["@id"]},
@@ -198,6 +187,7 @@ def _describe_verdict(claim: ClaimVerdict) -> Entity:
     return {
         "@id": f"#verdict-{claim.id}",
         "@type": "ClaimReview",
+        "name": f"{claim.id}: {claim.verdict}",
         "itemReviewed": {"@id": f"#{claim.id}"},
         "reviewRating": {"@id": _name_rating(claim.verdict)},
         "reviewBody": "; ".join(filter(None, parts)),
@@ -208,7 +198,7 @@ def _describe_rating(verdict: str, meaning: str) -> Entity:
     return {
         "@id": _name_rating(verdict),
         "@type": "Rating",
-        "alternateName": verdict,
+        "name": verdict,
         "description": meaning,
     }
 

@@ -7,9 +7,10 @@ import csv
 import hashlib
 import json
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import pyarrow.parquet as pq
@@ -61,7 +62,12 @@ def refer_to(entities: Sequence[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def describe_folder(folder: Path, about: Entity, others: Sequence[Entity] = ()) -> str:
+def describe_folder(
+    folder: Path,
+    about: Entity,
+    others: Sequence[Entity] = (),
+    contents: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return the metadata of a folder and of all files in it, as JSON-LD.
 
     Parameters
@@ -72,22 +78,29 @@ def describe_folder(folder: Path, about: Entity, others: Sequence[Entity] = ()) 
         What is said of the folder: name, description, licence and date, and what else is known.
     others
         Entities that `about` refers to.
+    contents
+        What files have, by their names.
     """
     meanings = load_dictionary()
     metrics = [one.to_entity() for one in meanings if one.kind == "metric"]
     columns = {one.name: one.to_entity() for one in meanings if one.kind != "metric"}
     files = []
+    read = dict[str, Entity]()
     for path in sorted({*folder.iterdir()} - {folder / METADATA}):
         file: Entity = {
             "@id": path.name,
             "@type": "File",
+            "name": path.name,
             "encodingFormat": _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0],
             "contentSize": str(path.stat().st_size),
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         }
+        if path.name in contents:
+            file["description"] = contents[path.name]
         if path.suffix == ".parquet":
-            names = pq.read_schema(path).names
-            file["variableMeasured"] = refer_to([columns[name] for name in names])
+            of_file = {name: columns[name] for name in pq.read_schema(path).names}
+            file["variableMeasured"] = refer_to([*of_file.values()])
+            read |= of_file
         files.append(file)
 
     root: Entity = {
@@ -100,9 +113,10 @@ def describe_folder(folder: Path, about: Entity, others: Sequence[Entity] = ()) 
     metadata = {
         "@id": METADATA,
         "@type": "CreativeWork",
+        "name": "Metadata",
         "conformsTo": {"@id": _SPECIFICATION},
         "about": {"@id": "./"},
     }
-    graph = [root, metadata, *others, *metrics, *columns.values(), *files]
+    graph = [root, metadata, *others, *metrics, *read.values(), *files]
     crate = {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
     return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"

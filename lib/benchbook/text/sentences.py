@@ -110,6 +110,14 @@ def mark_noisy_blocks(noisy: int, blocks: int) -> str:
     return f"noisy: {noisy} of {format_count(blocks, 'block')}" if noisy else ""
 
 
+def write_absence_remedy(study: str) -> str:
+    """Return the commands that answer claims of a study that did not run, in Markdown."""
+    return (
+        "`benchbook doctor --missing` says how to add a database or a language. Then "
+        f"`benchbook run {study} --profile decide --until-decided` measures what did not run."
+    )
+
+
 def phrase_verdict(verdict: str) -> str:
     """Return a verdict as what a claim does or is: ``holds``, ``is undecided``."""
     return verdict if verdict.endswith(("holds", "hold")) else f"is {verdict}"
