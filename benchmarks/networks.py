@@ -357,7 +357,7 @@ def kills(count: int, seed: int) -> bool:
             untidy += 1
             before |= left
     print(
-        f"{count} networks, {len(killed)} killed, {midway} of them before they stood;"
+        f"{count} networks, {len(killed)} killed, {midway} of them before they were ready;"
         f" {untidy or 'none'} left anything"
     )
     print(

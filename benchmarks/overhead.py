@@ -85,7 +85,7 @@ def main() -> int:
         ratio = paired.ratio(taken)
         study, bare = (block / N / 1000 for block in paired.medians_ns(taken))
         worst = max(worst, ratio.median)
-        print(f"{name}: study {study:.1f} us an insert, bare {bare:.1f}; {ratio}")
+        print(f"{name}: study {study:.1f} us per insert, bare {bare:.1f}; {ratio}")
     return int(options.check and worst > GOAL)
 
 

@@ -21,14 +21,14 @@ ENOUGH = 6
 def take_pairs(
     first: Arm, second: Arm, blocks: Iterator[Items], pairs: int, *, swapped: bool = False
 ) -> Times:
-    """Give the arms a block each, as often as asked; who begins changes from pair to pair.
+    """Give each arm a block, as often as asked; who begins changes from pair to pair.
 
     Parameters
     ----------
     first, second
         What is compared.
     blocks
-        What there is to do: two blocks a pair.
+        What there is to do: two blocks per pair.
     pairs
         How many.
     swapped

@@ -15,8 +15,10 @@ _ONE_PER: Final = (
     r" an? \w+"
 )
 _SOME_PER: Final = (
-    r"\b(?:cells?|repetitions|minutes|seconds?|contexts?|connections?|processes)"
-    r" an? (?:block|cell|object|comment|repetition|document|size|claim|comparison)\b(?!')"
+    r"\b(?:cells?|blocks|repetitions|minutes|seconds?|us|bytes|dots"
+    r"|contexts?|connections?|processes)"
+    r" an? (?:block|cell|object|comment|repetition|document|record|attribute|book|insert|call|size"
+    r"|claim|comparison|pair|inch)\b(?!'| has\b)"
 )
 DIALECT: Final = {
     r"\bwhoever\b": "name the person: a user, a reader",

@@ -53,6 +53,19 @@ class Module:
         nodes = [node for node in self.nodes if isinstance(node, ast.ClassDef)]
         return [(node.name, node.lineno) for node in nodes]
 
+    @cached_property
+    def constants(self) -> list[tuple[str, int]]:
+        """The names and lines of the module's constants that others may import."""
+        found = []
+        for node in ast.iter_child_nodes(self.nodes[0]):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.AnnAssign):
+                targets = [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id.isupper() and target.id[0] != "_":
+                    found.append((target.id, node.lineno))
+        return found
+
 
 def find_walruses(module: Module) -> Found:
     for node in module.nodes:

@@ -22,7 +22,7 @@ import org.eclipse.aether.resolution.ArtifactResolutionException;
 
 /**
  * Has Maven fetch the artefacts that a file names into its local repository, from wherever its settings say, and do no
- * more: no plugin is loaded, so nothing that was fetched runs before it is checked, by whoever asked.
+ * more: no plugin is loaded, so nothing that was fetched runs before the caller has checked it.
  */
 @Named
 @Singleton
@@ -50,7 +50,7 @@ public final class Fetch extends AbstractMavenLifecycleParticipant {
             }
             DefaultRepositorySystemSession each = new DefaultRepositorySystemSession(session.getRepositorySession());
             each.setChecksumPolicy(RepositoryPolicy.CHECKSUM_POLICY_IGNORE); // a sum from the same source proves nothing
-            each.setResolutionErrorPolicy(null); // else a failure is remembered, and trying again is none
+            each.setResolutionErrorPolicy(null); // else a failure is remembered, and no second attempt is made
             for (int first = 0; first < requests.size(); first += AT_ONCE) {
                 fetch(each, requests.subList(first, Math.min(first + AT_ONCE, requests.size())));
             }

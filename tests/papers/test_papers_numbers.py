@@ -70,16 +70,14 @@ DISAGREE = {
     "drivers": [],
     "crud": [
         "MongoDB only slightly worse than PostgreSQL, insert replicated, 100,000",
-        "Microsoft SQL Server close to MongoDB, update single, 1,000",
+        "SQL Server close to MongoDB, update single, 1,000",
         "PostgreSQL slowest of all six, update single, 1,000 (MySQL next)",
         "MySQL close to Couchbase, update single, 10,000",
-        "Microsoft SQL Server quickest of the relational ones, delete single, 1,000 (PostgreSQL "
-        "next)",
+        "SQL Server quickest of the relational ones, delete single, 1,000 (PostgreSQL next)",
         "MongoDB quickest against Couchbase, delete replicated, 100,000 (Couchbase next)",
         "MongoDB quickest against the relational ones, insert replicated, 100,000 (PostgreSQL "
         "next)",
-        "MongoDB quickest against the relational ones, update single, 100,000 (Microsoft SQL "
-        "Server next)",
+        "MongoDB quickest against the relational ones, update single, 100,000 (SQL Server next)",
         *COUCHBASE,
     ],
     "replication": [],

@@ -26,7 +26,7 @@ OF_ALL = {"seed", "repetitions", "language", "arm", "dataset_file", "n"}
 
 @pytest.mark.parametrize("study", SLUGS)
 def test_a_figure_keeps_one_level_of_each_factor_that_it_does_not_show(study: str):
-    paper = tcp_samples if study == "tcp" else exhibits.PAPERS[study]
+    paper = tcp_samples if study == "tcp" else exhibits.PAPER_MODULES[study]
     settled = {*paper.PAPER_LEVELS}
     assert {*load_study(study).Parameters.model_fields} - settled == SHOWN[study] | OF_ALL
 

@@ -20,11 +20,12 @@ from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.quantities import DERIVED
 from benchbook.cli import lab
 from benchbook.files.inputs import InputError
-from benchbook.plots import repetitions, save
+from benchbook.plots import save
 from benchbook.report import notebooks
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.studies import bookstore
 from benchbook.studies.cell import NOISE_ATTRIBUTE
+from benchbook.text.number_format import PRINTED_UNITS
 from checkout import ROOT
 
 PROSE = [
@@ -212,7 +213,7 @@ def test_the_unit_of_each_printed_number_is_known_in_the_unit_of_its_quantity(st
                 rows = rows[rows[column].str.fullmatch(pattern)]
             assert len(rows), (place, metric)
             for unit in {*rows["unit"]} - {ours[metric]}:
-                assert (unit, ours[metric]) in repetitions.PRINTED_UNITS, (place, metric)
+                assert (unit, ours[metric]) in PRINTED_UNITS, (place, metric)
 
 
 def test_the_code_that_is_timed_is_shown_with_links_to_its_files(monkeypatch: pytest.MonkeyPatch):

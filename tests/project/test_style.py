@@ -24,6 +24,22 @@ TOP: Final = {"__init__.py", "paths.py", "schema.py", "version.py"}
 SHARED: Final = {"Parameters"}
 """Names that several classes may have: each study has its `Parameters`."""
 
+SHARED_CONSTANTS: Final = {
+    # Each unit has its version, each product's package its products.
+    *("VERSION", "PRODUCTS"),
+    # Each study's module ends with it; it is the name of the study of two sides, too.
+    "STUDY",
+    # Each paper's module has them.
+    *("FIGURES", "TABLES", "GRIDS", "HEADLINE", "PAPER_LEVELS", "LANGUAGE_LEVELS", "N"),
+    # A bound of each module that waits, reads or nests.
+    *("PATIENCE_S", "TIMEOUT_S", "MAX_TIMEOUT_S", "MAX_BYTES", "MAX_DEPTH", "SEED", "KEY"),
+    # In measured code, whose digests would change: a study's own metrics, models and outputs.
+    *("METRICS", "MODELS", "JAVA_CODECS", "CARD_OUTPUTS", "MEMORY_OUTPUTS"),
+    # The variable of a type.
+    "T",
+}
+"""Names that constants of several modules may have."""
+
 LAXER: Final = {
     "long functions": ("tests",),
     "long modules": ("tests", "benchmarks"),
@@ -78,6 +94,17 @@ def test_no_two_classes_of_the_library_share_a_name() -> None:
             places[name.lstrip("_")].append(f"{module.path.relative_to(LIBRARY)}:{line}")
     shared = {name: found for name, found in places.items() if len(found) > 1}
     assert shared.keys() <= SHARED, shared
+
+
+def test_a_constant_s_name_has_one_meaning_in_the_library() -> None:
+    places = defaultdict(list)
+    packages = [modules(name) for name, path in FOLDERS.items() if path.parent == LIBRARY]
+    for module in chain.from_iterable(packages):
+        for name, line in module.constants:
+            places[name].append(f"{module.path.relative_to(LIBRARY)}:{line}")
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    assert shared.keys() - SHARED_CONSTANTS == set(), shared
+    assert SHARED_CONSTANTS - shared.keys() == set(), "it is no longer shared: take it off"
 
 
 def test_the_checks_find_what_they_are_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchbook.analysis.quantities import DERIVED
 from benchbook.analysis.runs import Analysis
 from benchbook.explorer import questions, site
-from benchbook.papers import replication
+from benchbook.papers import findings, replication
 from benchbook.plots.claim_lines import write_line
 from benchbook.plots.exhibit import Exhibit
 from benchbook.registry import products
@@ -106,6 +106,21 @@ def test_a_network_has_one_name(committed: Analysis, labels: set[str]):
         pages.append(render_claims(of_study, committed.comparisons).data)
     for page in pages:
         assert "network=" not in page
+        for database in names.DATABASES:
+            assert f"database = {database}" not in page
+
+
+def test_notes_of_tables_and_the_papers_own_numbers_have_the_same_names(
+    committed_exhibits: dict[str, Exhibit],
+):
+    texts = [finding.recomputed for finding in findings.load_findings()]
+    texts += [*findings.load_checks()["says"]]
+    for exhibit in committed_exhibits.values():
+        # After a colon a note quotes the paper.
+        texts += [note.partition(":")[0] for note in exhibit.notes]
+    assert any("SQL Server" in text for text in texts)
+    former = ("Microsoft SQL Server", "share of the CPU")
+    assert not [text for text in texts if any(word in text for word in former)]
 
 
 def test_a_quantity_has_one_name_and_only_its_units_share_it(labels: set[str]):

@@ -67,7 +67,7 @@ def ask_questions(options: argparse.Namespace) -> int:
     Raises `benchbook.files.inputs.InputError` when the file cannot be read.
     """
     questions = options.question or [DEFAULT_QUESTION]
-    patience_s = load_monitor.PATIENCE_S if options.wait else None
+    patience_s = load_monitor.QUIET_PATIENCE_S if options.wait else None
     limits = Limits(patience_s=patience_s, repeats_noisy=options.wait or options.again)
     file = options.file
     if options.sample:

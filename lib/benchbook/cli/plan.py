@@ -20,7 +20,7 @@ from benchbook.runner.progress import (
 )
 from benchbook.text.number_format import format_count
 
-STATES: Final = {"done": "done", "todo": "to do", "failed": "failed", "skipped": "skipped"}
+STATE_NAMES: Final = {"done": "done", "todo": "to do", "failed": "failed", "skipped": "skipped"}
 """The states of cells, as they are printed."""
 
 
@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> int:
     # The totals, and those by study.
     blocks = format_count(len({cell.block for cell in cells}), "block")
     counts = Counter(map(_name_state, cells))
-    parts = [f"{counts[state]} {state}" for state in STATES.values() if counts[state]]
+    parts = [f"{counts[state]} {state}" for state in STATE_NAMES.values() if counts[state]]
     parts += _estimate_time_left(cells, known)
     print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
     noisy = find_noisy_cells(cells)
@@ -80,7 +80,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _name_state(cell: Cell) -> str:
-    return STATES["skipped" if cell.missing else cell.state]
+    return STATE_NAMES["skipped" if cell.missing else cell.state]
 
 
 def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:
@@ -92,7 +92,7 @@ def _make_study_row(study: str, cells: Sequence[Cell], known: Durations) -> dict
     """Return a study's number of cells, in all and by state, and the time left."""
     of_study = [cell for cell in cells if cell.study == study]
     counts = Counter(map(_name_state, of_study))
-    states = {state: counts[state] or "" for state in STATES.values()}
+    states = {state: counts[state] or "" for state in STATE_NAMES.values()}
     left = (
         _estimate_time_left(of_study, known)
         if any(cell.combination in known for cell in of_study)

@@ -22,7 +22,7 @@ from benchbook.results.schema import OBSERVATIONS
 from benchbook.studies.catalogue import SLUGS
 from benchbook.studies.levels import read_parameters
 
-CELL_KEYS: Final = ["cell_id", "block"]
+CELL_AND_BLOCK: Final = ["cell_id", "block"]
 """The columns that tell finished cells apart."""
 
 
@@ -39,13 +39,13 @@ def check_files(tables: Iterable[pa.Table]) -> int:
     table = pa.concat_tables(tables, promote_options="default")
     observed = table.filter(pc.equal(table["state"], "done"))
     means = compute_block_means(_select_counted(observed).to_pandas())
-    began = [*CELL_KEYS, "started_at"]
+    began = [*CELL_AND_BLOCK, "started_at"]
     known = pd.MultiIndex.from_frame(before.means[began])
     new = means[~pd.MultiIndex.from_frame(means[began]).isin(known)]
 
     # How many cells that is.
     hosts = ", ".join(sorted(means["host"].unique()))
-    print(f"Finished cells: {_count_cells(observed.select(CELL_KEYS).to_pandas())}")
+    print(f"Finished cells: {_count_cells(observed.select(CELL_AND_BLOCK).to_pandas())}")
     print(f"Of today's versions, or of those pooled with them: {_count_cells(means)}")
     print(f"Not in the reference run: {_count_cells(new)}{f' ({hosts})' if len(new) else ''}")
     noisy = _count_cells(new[new["noisy"]])
@@ -68,9 +68,9 @@ def _choose_free_blocks(new: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
 
     A cell whose number another measurement has gets the next free one.
     """
-    taken = {*known[CELL_KEYS].itertuples(index=False, name=None)}
+    taken = {*known[CELL_AND_BLOCK].itertuples(index=False, name=None)}
     number_of: dict[tuple[str, int], int] = {}
-    for identity, block in new[CELL_KEYS].drop_duplicates().itertuples(index=False, name=None):
+    for identity, block in new[CELL_AND_BLOCK].drop_duplicates().itertuples(index=False, name=None):
         free = next(one for one in itertools.count(block) if (identity, one) not in taken)
         taken.add((identity, free))
         number_of[identity, block] = free
@@ -102,4 +102,4 @@ def _select_counted(table: pa.Table) -> pa.Table:
 
 
 def _count_cells(rows: pd.DataFrame) -> int:
-    return len(rows[CELL_KEYS].drop_duplicates())
+    return len(rows[CELL_AND_BLOCK].drop_duplicates())

@@ -70,7 +70,7 @@ def main(options: argparse.Namespace) -> int:
     waits = not options.noisy and options.profile != "smoke"
     limits = Limits(
         timeout_s=options.timeout,
-        patience_s=load_monitor.PATIENCE_S if waits else None,
+        patience_s=load_monitor.QUIET_PATIENCE_S if waits else None,
         repeats_noisy=options.again or waits,
         deadline_s=time.monotonic() + (options.budget or math.inf),
     )

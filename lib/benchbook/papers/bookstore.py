@@ -58,7 +58,7 @@ from benchbook.plots.ratio_plot import (
 from benchbook.plots.titles import write_result
 from benchbook.plots.turn_plot import draw_turns
 from benchbook.text.names import FORMATS, LANGUAGES, name_level, name_metric, name_network
-from benchbook.text.number_format import format_estimate, format_number
+from benchbook.text.number_format import PRINTED_UNITS, format_estimate, format_number
 
 N: Final = (1, 10, 100, 1000, 10000)
 SHARED_LEVELS: Final = {
@@ -73,7 +73,7 @@ LANGUAGE_LEVELS: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}
 """The codecs of the paper's own language."""
 
 COLUMN_HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
-UNITS: Final = {"time": "µs", "size": "B"}
+PANEL_UNITS: Final = {"time": "µs", "size": "B"}
 _SOURCE: Final = "the table of case {}"
 
 
@@ -86,8 +86,8 @@ def collect_points(
     """
     rows = select_printed("bookstore", f"Case {case} table")
     columns = rows["column"].str.split()
-    bytes_of = {"KB": 1_000, "MB": 1_000_000}
-    in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(bytes_of).fillna(1))
+    sizes = [PRINTED_UNITS.get((unit, "B"), 1.0) for unit in rows["unit"]]
+    in_bytes = rows.assign(value=rows["value"] * sizes)
     published = make_printed_points(
         in_bytes,
         unit="",
@@ -95,7 +95,7 @@ def collect_points(
         level=rows["row"].astype(int),
         series=columns.str[0],
     )
-    published["unit"] = published["panel"].map(UNITS)
+    published["unit"] = published["panel"].map(PANEL_UNITS)
 
     measured = select_rows(get_measured_table(analysis, "bookstore"), case=case)
     by_language, notes = choose_levels_by_language(measured, PAPER_LEVELS, LANGUAGE_LEVELS)
@@ -114,7 +114,7 @@ def _make_points(cells: pd.DataFrame) -> pd.DataFrame:
         part = make_measured_points(
             rows,
             metric,
-            unit=UNITS[panel],
+            unit=PANEL_UNITS[panel],
             scale=scale,
             panel=panel,
             level=rows["n"].astype(int),
@@ -176,7 +176,11 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
 
 NEAR_SHARE: Final = 0.3
 NEAR_LABEL: Final = f"within {100 * NEAR_SHARE:.0f} %"
-OPERATIONS: Final = {"written and read": "round_trip", "written": "marshal", "read": "unmarshal"}
+PRINTED_OPERATIONS: Final = {
+    "written and read": "round_trip",
+    "written": "marshal",
+    "read": "unmarshal",
+}
 LANGUAGE_ORDER: Final = ("Java", "Python")
 """The paper's own first."""
 
@@ -204,7 +208,7 @@ def set_cold_ratios(analysis: Analysis) -> Exhibit:
         "written and read, published": [format_number(ratio) for ratio in published],
     }
     # Each language's ratios, and whether they are near the printed ones.
-    for language, (label, operation) in product(LANGUAGE_ORDER, OPERATIONS.items()):
+    for language, (label, operation) in product(LANGUAGE_ORDER, PRINTED_OPERATIONS.items()):
         rows = [compared.get((language, *condition, operation)) for condition in conditions]
         columns[f"{language}: {label}, here"] = [write_estimate(row) for row in rows]
         if operation == "round_trip":

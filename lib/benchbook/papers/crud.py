@@ -16,7 +16,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import SINGLE_LEVEL
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
-from benchbook.plots import labels, style
+from benchbook.plots import labels
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import NOT_RUN, Dots, Exhibit, Maker, list_misprints, set_table
 from benchbook.plots.points import (
@@ -61,7 +61,7 @@ FIGURE_NUMBERS: Final = {source: figure for figure, source in enumerate(TIME_TAB
 """The number of each table's figure, which is also the table's."""
 
 _SIZE: Final = "n = {:,}"
-OPERATIONS: Final = ("insert", "update", "select", "delete")
+COMMENT_OPERATIONS: Final = ("insert", "update", "select", "delete")
 
 
 def collect_points(analysis: Analysis, source: str) -> tuple[pd.DataFrame, list[str], list[str]]:
@@ -217,7 +217,8 @@ def set_times(analysis: Analysis, *, source: str) -> Exhibit:
     notes = [*describe_points(points, {panel: panel for panel in panels}), *notes]
     frame = set_table(points, corner="Database", rows=rows, columns=panels)
     title = _write_title(*TIME_TABLES[source])
-    misprints = list_misprints(select_printed("crud", source))
+    printed = select_printed("crud", source)
+    misprints = list_misprints(printed.assign(row=_name_printed(printed)))
     return Exhibit(title, frame, (*notes, *misprints), source=source)
 
 
@@ -225,7 +226,8 @@ def set_versions(analysis: Analysis) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
     rows = select_printed("crud", "Table I")
     means = select_rows(analysis.means, study="crud")
-    published = dict(zip(_name_printed(rows), rows["printed"], strict=True))
+    rows = rows.assign(row=_name_printed(rows))
+    published = dict(zip(rows["row"], rows["printed"], strict=True))
     versions = labels.list_versions(means)
     measured = {name_database(name): text for name, text in versions.items()}
     databases = sort_databases({*published, *measured})
@@ -261,15 +263,6 @@ def compute_null_baseline(means: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-SERIES_STYLES: Final = {
-    "single": style.SeriesStyle(style.BLUE, "o"),
-    "replicated": style.SeriesStyle(style.VERMILION, "s"),
-    _SIZE.format(1000): style.SeriesStyle(style.SKY, "o"),
-    _SIZE.format(10_000): style.SeriesStyle(style.BLUE, "s"),
-    _SIZE.format(100_000): style.SeriesStyle(style.PINK, "D"),
-}
-"""How the paper's own series are drawn, in the order of legends."""
-
 GRIDS: Final[dict[str, Maker]] = {
     f"crud_{topology}": partial(draw_grid, topology=topology)
     for topology in ("single", "replicated")
@@ -296,7 +289,7 @@ FIGURES: Final[dict[str, Maker]] = {
         base="MongoDB",
         panels=tuple(
             f"{operation}, {topology}"
-            for topology, operation in product(("single", "replicated"), OPERATIONS)
+            for topology, operation in product(("single", "replicated"), COMMENT_OPERATIONS)
         ),
         one_n=True,
     ),

@@ -18,7 +18,6 @@ from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.runs import Analysis
 from benchbook.datasets import players
-from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Exhibit, Lines, Maker, list_misprints, set_table
 from benchbook.plots.points import (
@@ -50,7 +49,7 @@ from benchbook.text.names import name_metric
 from benchbook.text.number_format import format_bounds, format_tick
 
 N: Final = (1000, 10000, 100000, 200000)
-OPERATIONS: Final = ("insert", "find", "update", "delete")
+PLAYER_OPERATIONS: Final = ("insert", "find", "update", "delete")
 RECORD_SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
 SAMPLE: Final = 1000
 SEED: Final = 20150501
@@ -65,7 +64,7 @@ PAPER_LEVELS: Final = {**_COMMON_LEVELS, "document_schema": "required"}
 MEMORY_LEVELS: Final = {**PAPER_LEVELS, "process": "operation"}
 """Memory is that of a process that did one operation."""
 
-PAIRS: Final = {"Node.js": ("mongoclient", "mongoose"), "Python": ("pymongo", "mongoengine")}
+DRIVER_PAIRS: Final = {"Node.js": ("mongoclient", "mongoose"), "Python": ("pymongo", "mongoengine")}
 """Each language's native driver and mapper; the paper's own are Node.js's."""
 
 
@@ -129,8 +128,8 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
     by_language, notes = choose_levels_by_language(rows, levels)
     measured, pair_notes = {}, []
     for language, of_language in by_language.items():
-        driver, mapper = PAIRS[language]
-        measured[language] = _make_points(of_language, figure, PAIRS[language])
+        driver, mapper = DRIVER_PAIRS[language]
+        measured[language] = _make_points(of_language, figure, DRIVER_PAIRS[language])
         pair_notes.append(f"{language}: native driver {driver}, mapper {mapper}")
 
     # The text's bounds of each operation.
@@ -142,7 +141,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         bounds.append({"panel": operation, "low": low, "high": printed[name, upper]})
     published = frame_points(bounds, source="published", unit=figure.unit)
 
-    points, panels = split_panels_by_language("drivers", published, measured, OPERATIONS)
+    points, panels = split_panels_by_language("drivers", published, measured, PLAYER_OPERATIONS)
     # A panel's title has its bounds, where no mark can lie.
     titles = {}
     for bound in iterate_rows(points[points["source"] == "published"]):
@@ -154,7 +153,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         "the paper prints no values, only bounds over all of its runs",
         *pair_notes,
     ]
-    several, quantity = len(panels) > len(OPERATIONS), name_metric(figure.metric)
+    several, quantity = len(panels) > len(PLAYER_OPERATIONS), name_metric(figure.metric)
     drawing = Lines(
         ("records", f"{quantity}, {figure.unit}"),
         N,
@@ -164,7 +163,7 @@ def draw_operations(analysis: Analysis, *, number: int) -> Exhibit:
         shared_scale=several,
         titles=titles,
     )
-    claims = {f"drivers.{name}.{figure.claims}.mapper-more": name for name in OPERATIONS}
+    claims = {f"drivers.{name}.{figure.claims}.mapper-more": name for name in PLAYER_OPERATIONS}
     compared = [row for row in analysis.comparisons if row.name in claims]
     return Exhibit(
         f"{quantity} of the client, {figure.unit}",
@@ -223,19 +222,19 @@ def set_pairs(analysis: Analysis) -> Exhibit:
     """Set every ratio of mapper over driver: by record set, number of records and operation."""
     compared, notes = _index_ratios(analysis)
     sizes = sorted({*N, *(int(row.n) for row in compared.values())})
-    conditions = list(product(RECORD_SETS.values(), sizes, OPERATIONS))
+    conditions = list(product(RECORD_SETS.values(), sizes, PLAYER_OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
 
     # One column per language and quantity.
-    for language, metric in product(PAIRS, PAIR_METRICS):
+    for language, metric in product(DRIVER_PAIRS, PAIR_METRICS):
         # Python has no counter of its heap.
         if (language, metric) == ("Python", "heap_change"):
             continue
         rows = [compared.get((language, *condition, metric)) for condition in conditions]
         frame[f"{language}: {name_metric(metric)}, here"] = [write_estimate(row) for row in rows]
     notes = [
-        *describe_languages(compared, PAIRS),
+        *describe_languages(compared, DRIVER_PAIRS),
         "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over "
         "pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
@@ -250,8 +249,8 @@ def set_pairs(analysis: Analysis) -> Exhibit:
 
 def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     """Return the comparisons by language, attributes, n, operation and metric, and notes."""
-    mapper_over_driver = tuple((mapper, driver) for driver, mapper in PAIRS.values())
-    of_heap = Quantities(operation=OPERATIONS, role=("client",), metric=("heap_change",))
+    mapper_over_driver = tuple((mapper, driver) for driver, mapper in DRIVER_PAIRS.values())
+    of_heap = Quantities(operation=PLAYER_OPERATIONS, role=("client",), metric=("heap_change",))
     # The paper's comparisons with the pairs of every language, and those of the heap.
     wanted = []
     for pairs in claim_files.load_paper_comparisons("drivers"):
@@ -266,16 +265,6 @@ def _index_ratios(analysis: Analysis) -> tuple[ComparisonIndex, list[str]]:
     notes += [note for note in memory_notes if note not in notes]
     return compared | of_memory_compared, notes
 
-
-SERIES_STYLES: Final = {
-    "mongoengine / pymongo": style.SeriesStyle(style.BLUE, "o"),
-    "Mongoose / MongoClient": style.SeriesStyle(style.VERMILION, "s"),
-    "native driver, 89 attributes": style.SeriesStyle(style.BLUE, "o"),
-    "native driver, 6 attributes": style.SeriesStyle(style.BLUE, "^", "--"),
-    "mapper, 89 attributes": style.SeriesStyle(style.VERMILION, "s"),
-    "mapper, 6 attributes": style.SeriesStyle(style.VERMILION, "D", "--"),
-}
-"""How the paper's own series are drawn, in the order of legends."""
 
 SCHEMA_NAMES: Final = {
     "types": "types",

@@ -19,7 +19,7 @@ import yaml
 from benchbook import paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
-from benchbook.plots import claim_lines, ratio_plot, style
+from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import select_rows
 from benchbook.plots.provenance import Provenance, describe_provenance
@@ -28,13 +28,13 @@ from benchbook.studies.catalogue import SLUGS
 from benchbook.studies.cell import iterate_repetitions
 from benchbook.text.number_format import format_estimate
 
-PAPERS: Final[dict[str, ModuleType]] = {
+PAPER_MODULES: Final[dict[str, ModuleType]] = {
     slug: importlib.import_module(f"benchbook.papers.{slug}") for slug in SLUGS
 }
 """Each study's paper, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``."""
 
 HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
-    study: paper.HEADLINE for study, paper in PAPERS.items()
+    study: paper.HEADLINE for study, paper in PAPER_MODULES.items()
 }
 """The headline of each study: in the report, README, explorer and `benchbook number`."""
 
@@ -59,12 +59,10 @@ TABLES: Final[dict[str, Maker]] = {}
 GRIDS: Final[dict[str, Maker]] = {}
 """The figures that each show several of a paper's own at once, as wide as a page."""
 
-for _paper in PAPERS.values():
+for _paper in PAPER_MODULES.values():
     FIGURES.update(_paper.FIGURES)
     TABLES.update(_paper.TABLES)
     GRIDS.update(getattr(_paper, "GRIDS", {}))
-    # A series is drawn in the style of its name, so all papers' styles are in one table.
-    style.SERIES_STYLES.update(getattr(_paper, "SERIES_STYLES", {}))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim, list_levels
 from benchbook.analysis.runs import Analysis
-from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
 from benchbook.plots.points import (
@@ -179,18 +178,6 @@ def list_numbers(numbers: Sequence[int]) -> str:
         return f"{N[0]:,} to {N[-1]:,}"
     return ", ".join(f"{n:,}" for n in numbers)
 
-
-SERIES_STYLES: Final = {
-    "JSON (document)": style.SeriesStyle(style.BLUE, "o"),
-    "JSON (text)": style.SeriesStyle(style.BLUE, "^"),
-    "XML (fields)": style.SeriesStyle(style.VERMILION, "s"),
-    "XML (text)": style.SeriesStyle(style.VERMILION, "D"),
-    "XML (text) / JSON (text)": style.SeriesStyle(style.BLUE, "o"),
-    "XML (text) / JSON (document)": style.SeriesStyle(style.BLUE, "^"),
-    "XML (fields) / JSON (text)": style.SeriesStyle(style.VERMILION, "D"),
-    "XML (fields) / JSON (document)": style.SeriesStyle(style.VERMILION, "s"),
-}
-"""How the paper's own series are drawn, in the order of legends."""
 
 _ratios = partial(
     RatioFigure,

@@ -35,7 +35,6 @@ from benchbook.papers.tcp_samples import (
     has_sequence,
     list_missing_sizes,
 )
-from benchbook.plots import style
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import (
     NOT_RUN,
@@ -441,16 +440,6 @@ DECODER_COLUMNS: Final[dict[str, Callable[[FrameRow], str]]] = {
     "Nearest": lambda row: "nearest" if row.nearest else "",
 }
 """The columns of the table of decoders, and a codec's text in each."""
-
-SERIES_STYLES: Final = {
-    "XML (etree) / JSON (json)": style.SeriesStyle(style.GREEN, "^"),
-    "XML (xsdata) / JSON (msgspec)": style.SeriesStyle(style.GREEN, "v"),
-    "XML (JAXB) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "s"),
-    "XML (JAXB, one context per object) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "D"),
-    "XML (DOM) / JSON (Jackson)": style.SeriesStyle(style.VERMILION, "X"),
-    "XML (XMLDecoder) / JSON (Jackson)": style.SeriesStyle(style.PINK, "*"),
-}
-"""How the paper's own series are drawn, in the order of legends."""
 
 FIGURES: Final[dict[str, Maker]] = {
     **list_claim_sheets("tcp"),

@@ -22,7 +22,7 @@ from benchbook.plots import style
 from benchbook.plots.points import iterate_rows
 from benchbook.plots.sheet import set_log_scale
 from benchbook.text.names import name_factor, name_level, name_metric
-from benchbook.text.number_format import choose_unit
+from benchbook.text.number_format import PRINTED_UNITS, choose_unit
 
 COLOURS: Final = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)
 MARKS: Final = ("D", "s", "^", "v")
@@ -31,9 +31,6 @@ _MOST_COLUMNS: Final = 3
 
 _SELF_EXPLAINING: Final = ("operation", "role", "network", "database", "topology")
 """What a row is named by without its factor."""
-
-PRINTED_UNITS: Final = {("us", "ns"): 1e3, ("ms", "ns"): 1e6, ("KB", "B"): 1e3, ("MB", "B"): 1e6}
-"""How many of our units a paper's unit has, where they differ."""
 
 
 def collect_repetitions(means: StudyMeans, metrics: Collection[str] = ()) -> pd.DataFrame:

@@ -127,11 +127,37 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "20 Mbit/s": SeriesStyle(PINK, "^"),
     "one core each": SeriesStyle(GREEN, "v"),
     "100 Mbit/s, one core each": SeriesStyle(PINK, "P"),
+    # Of `benchbook.papers.tcp`.
+    "XML (etree) / JSON (json)": SeriesStyle(GREEN, "^"),
+    "XML (xsdata) / JSON (msgspec)": SeriesStyle(GREEN, "v"),
+    "XML (JAXB) / JSON (Jackson)": SeriesStyle(VERMILION, "s"),
+    "XML (JAXB, one context per object) / JSON (Jackson)": SeriesStyle(VERMILION, "D"),
+    "XML (DOM) / JSON (Jackson)": SeriesStyle(VERMILION, "X"),
+    "XML (XMLDecoder) / JSON (Jackson)": SeriesStyle(PINK, "*"),
+    # Of `benchbook.papers.drivers`.
+    "mongoengine / pymongo": SeriesStyle(BLUE, "o"),
+    "Mongoose / MongoClient": SeriesStyle(VERMILION, "s"),
+    "native driver, 89 attributes": SeriesStyle(BLUE, "o"),
+    "native driver, 6 attributes": SeriesStyle(BLUE, "^", "--"),
+    "mapper, 89 attributes": SeriesStyle(VERMILION, "s"),
+    "mapper, 6 attributes": SeriesStyle(VERMILION, "D", "--"),
+    # Of `benchbook.papers.crud`.
+    "single": SeriesStyle(BLUE, "o"),
+    "replicated": SeriesStyle(VERMILION, "s"),
+    "n = 1,000": SeriesStyle(SKY, "o"),
+    "n = 10,000": SeriesStyle(BLUE, "s"),
+    "n = 100,000": SeriesStyle(PINK, "D"),
+    # Of `benchbook.papers.replication`.
+    "JSON (document)": SeriesStyle(BLUE, "o"),
+    "JSON (text)": SeriesStyle(BLUE, "^"),
+    "XML (fields)": SeriesStyle(VERMILION, "s"),
+    "XML (text)": SeriesStyle(VERMILION, "D"),
+    "XML (text) / JSON (text)": SeriesStyle(BLUE, "o"),
+    "XML (text) / JSON (document)": SeriesStyle(BLUE, "^"),
+    "XML (fields) / JSON (text)": SeriesStyle(VERMILION, "D"),
+    "XML (fields) / JSON (document)": SeriesStyle(VERMILION, "s"),
 }
-"""The style of each series by its name, in the order of legends; others are blue dots.
-
-`benchbook.papers.exhibits` adds the papers' own series.
-"""
+"""The style of each series by its name, in the order of legends; others are blue dots."""
 
 
 def get_series_style(series: str) -> SeriesStyle:

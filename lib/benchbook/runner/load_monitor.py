@@ -14,7 +14,7 @@ from benchbook.measure.load import (
 from benchbook.runner.errors import RunError
 from benchbook.text.number_format import format_duration
 
-PATIENCE_S: Final = 300.0
+QUIET_PATIENCE_S: Final = 300.0
 """Seconds that a run waits for a quiet machine: the system's own updates are over by then."""
 
 LONG_WAIT_S: Final = 30.0
@@ -46,7 +46,7 @@ class LoadMonitor:
     """
 
     def __init__(
-        self, report_wait: Callable[[str, str], None], patience_s: float | None = PATIENCE_S
+        self, report_wait: Callable[[str, str], None], patience_s: float | None = QUIET_PATIENCE_S
     ) -> None:
         self._report_wait = report_wait
         self._patience_s = patience_s

@@ -18,7 +18,7 @@ from benchbook.analysis.forecast import BLOCKS_PER_DAY, MAX_FORECAST_DAYS, forec
 from benchbook.analysis.intervals import MIN_BLOCKS, compute_geometric_interval
 from benchbook.results import files, folder
 from benchbook.results.schema import METRIC_UNITS
-from benchbook.sides.commands import METRICS
+from benchbook.sides.commands import COMMAND_METRICS
 from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
@@ -242,7 +242,7 @@ def _compare_sides(
 
     # Each side but the first, by metric: one mean per block.
     comparisons = []
-    for metric in METRICS:
+    for metric in COMMAND_METRICS:
         rows = frame[frame["metric"] == metric]
         means = rows.pivot_table("value", "key", "own_level", "mean")
         if means.empty:

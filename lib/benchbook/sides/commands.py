@@ -28,7 +28,7 @@ from benchbook.sides.question import (
     digest_values,
 )
 
-METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
+COMMAND_METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_peak")
 """What a run of a command has."""
 
 _LAST_WORDS: Final = 200
@@ -115,7 +115,7 @@ class CommandBlock:
         reply = self.run_words(LETTERS[side], self._runner.words[side])
         if self._output:
             self._compare_printed(side, self._output)
-        values = {metric: float(reply[metric]) for metric in METRICS}
+        values = {metric: float(reply[metric]) for metric in COMMAND_METRICS}
         return SideRun(side, reply["began_at"], values)
 
     def run_words(self, name: str, words: Sequence[str]) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ from benchbook.sides.question import (
     digest_values,
 )
 
-METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+FUNCTION_METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 """What calls of a function have; the memory of their process belongs to all sides."""
 
 MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
@@ -157,7 +157,7 @@ class _Caller:
 
         gc.collect()
         began_at = time_ns()
-        _, readings = time_action(repeat, make_client_meters(METRICS))
+        _, readings = time_action(repeat, make_client_meters(FUNCTION_METRICS))
         return SideRun(side, began_at, {read.metric: read.value for read in readings}, count)
 
 

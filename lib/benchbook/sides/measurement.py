@@ -45,7 +45,7 @@ BLOCK_S: Final = 2.0
 MAX_ROUNDS: Final = 200
 """The most rounds of a block: very short commands take less than `BLOCK_S`."""
 
-PATIENCE_S: Final = 60.0
+BLOCK_PATIENCE_S: Final = 60.0
 """Seconds that each block waits for a quiet machine, before it is measured and marked as noisy."""
 
 
@@ -86,7 +86,7 @@ def measure_blocks(
     written = folder.list_files(STUDY)
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
-    monitor = LoadMonitor(lambda reason, _: show(reason), PATIENCE_S if waits else None)
+    monitor = LoadMonitor(lambda reason, _: show(reason), BLOCK_PATIENCE_S if waits else None)
     rounds = 0
     for place in iterate_repetitions(blocks, "block"):
         block = first + place

@@ -175,7 +175,8 @@ def sort_databases(printed: Iterable[str]) -> list[str]:
 
 def write_settings(text: str) -> str:
     """Return settings as they are printed: ``case=1, n=10000`` as ``case = 1, n = 10,000``."""
-    named = re.sub(r"\bnetwork=([^\s,]+)", lambda match: f"network={name_network(match[1])}", text)
+    coded = r"\b(database|network)=([^\s,]+)"
+    named = re.sub(coded, lambda match: f"{match[1]}={name_level(match[1], match[2])}", text)
     grouped = re.sub(r"(?<==)\d{4,}(?![\w.])", lambda digits: f"{int(digits[0]):,}", named)
     return grouped.replace("=", " = ")
 

@@ -89,7 +89,7 @@ const explorer = (() => {
     return `#${new URLSearchParams(values)}`;
   }
 
-  // Show what is wanted, or the nearest to it; false when something else has been wanted meanwhile.
+  // Show the wanted answer or the nearest one; return false when another has been wanted meanwhile.
   async function show() {
     const mine = ++turn;
     // Read before anything changes: afterwards the browser would have to lay out the page for it.

@@ -86,7 +86,7 @@
         });
       }
       const top = lines.length * step + pad;
-      Object.assign(canvas, {width: 3 * image.width, height: 3 * (top + image.height)}); // some 290 dots an inch
+      Object.assign(canvas, {width: 3 * image.width, height: 3 * (top + image.height)}); // some 290 dots per inch
       pen.scale(3, 3);
       pen.fillStyle = "#fff";
       pen.fillRect(0, 0, image.width, top + image.height);
