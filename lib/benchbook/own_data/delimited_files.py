@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from benchbook.files.inputs import InputError
@@ -206,7 +206,10 @@ def _iterate_rows(
             if "unexpected end" in str(error):
                 why = "not CSV: a quote that opens in this row is never closed: close it"
                 raise _OpenQuoteError(where, why) from error
-            why = "not CSV: a quote is inside of a quoted text, or stays open: double or close it"
+            why = (
+                "not CSV: a quote is inside of a quoted text, or stays open: double or close it; "
+                "if all quotes are parts of the texts, state #quote=none"
+            )
             if "field larger" in str(error):
                 why = f"not CSV: a text is longer than {LONGEST_TEXT:,} characters"
             raise QuoteError(where, why) from error
@@ -334,7 +337,7 @@ def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     widths = Counter(filter(None, map(_measure_width, rows)))
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
     place = 0
-    while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1], usual):
+    while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1 :], usual):
         place += 1
     # Names come before records: else the first row that is not a comment has them.
     first = next((at for at, row in enumerate(rows) if not _is_comment(row, usual)), 0)
@@ -345,11 +348,15 @@ def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     return place, usual
 
 
-def _is_before_header(row: Sequence[str], next_row: Sequence[str], usual: int) -> bool:
+def _is_before_header(row: Sequence[str], below: Sequence[Sequence[str]], usual: int) -> bool:
     """Return whether a row is not the header: narrow, a comment, or one text above names."""
-    has_number = any(map(_NUMBER.fullmatch, next_row))
-    are_names = len(next_row) > 2 and all(next_row) and not has_number
-    is_title = _measure_width(row) == 0 or (len([*filter(str.strip, row)]) == 1 and are_names)
+    has_number = any(map(_NUMBER.fullmatch, below[0]))
+    are_names = len(below[0]) > 2 and all(below[0]) and not has_number
+    is_title = _measure_width(row) == 0
+    if are_names and len([*filter(str.strip, row)]) == 1:
+        # A text that comes again in its column is a value, not a name.
+        columns = zip_longest(*below, fillvalue="")
+        is_title = all(name not in texts for name, *texts in columns if name)
     # The names may be behind a mark, as NumPy writes them.
     is_comment = row[0].startswith("# ") and not has_number
     return len(row) < usual or is_title or is_comment
