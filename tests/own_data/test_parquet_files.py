@@ -103,6 +103,7 @@ def test_half_floats_and_uuids_are_read(tmp_path):
     [
         (pa.table([[1], [2]], ["a", "a"]), "2 columns with the name 'a': rename each"),
         (pa.table([[1]], [""]), "1 column with the name '': rename each"),
+        (pa.table({"a": [{"b": [{"": 1}]}]}), r"1: a field has no name, in a\.b\[\]"),
         (pa.table({"a": [1.0, float("nan")]}), "2: a: JSON does not have the number nan"),
         (pa.table({"a": pa.array([], pa.int64())}), "holds no record"),
         (
