@@ -17,6 +17,7 @@ from benchbook.own_data.opened_file import (
     HEAD_BYTES,
     CutOffError,
     EncodingError,
+    FirstRows,
     NumberedRows,
     OpenedFile,
     ReadRecords,
@@ -103,13 +104,18 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
 
 def find_header(file: OpenedFile) -> tuple[Dialect, int, list[str]]:
     """Return a text's dialect, the line of its header, and the names there."""
-    dialect = next(_list_dialects(file, file.decode_head()))
-    table = _Table(file, dialect, file.codec)
-    return dialect, table.header_line, table.names
+    table, _ = _take_rows(file, file.codec, _PEEKED_ROWS)
+    return table.dialect, table.header_line, table.names
 
 
 def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecords:
-    """Return the first records by the first dialect that has quotes where the text has them."""
+    """Return the first records of a text in an encoding."""
+    table, found = _take_rows(file, codec, count)
+    return replace(table.type_records(found.rows), lines=found.lines, is_whole=found.is_whole)
+
+
+def _take_rows(file: OpenedFile, codec: str, count: int | None) -> "tuple[_Table, FirstRows]":
+    """Return the first rows by the first dialect that has quotes where the text has them."""
     csv.field_size_limit(LONGEST_TEXT)
     refusal = None
     for dialect in _list_dialects(file, file.decode_head(codec)):
@@ -121,7 +127,7 @@ def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecord
             continue
         if not found.rows:
             raise InputError(str(file.path), "holds no record below its header")
-        return replace(table.type_records(found.rows), lines=found.lines, is_whole=found.is_whole)
+        return table, found
     raise refusal or AssertionError("there is a first dialect")
 
 
@@ -234,7 +240,7 @@ class _Table:
     """A table of one dialect: its header, and what is left out of it."""
 
     def __init__(self, file: OpenedFile, dialect: Dialect, codec: str) -> None:
-        self._file, self._dialect, self._codec = file, dialect, codec
+        self.dialect, self._file, self._codec = dialect, file, codec
         # A sentence for each change of values.
         self._notes: dict[str, None] = {dialect.note: None} if dialect.note else {}
         # How often a row is left out or completed, by the reason.
@@ -268,7 +274,7 @@ class _Table:
         """
         self._changes.clear()
         path = str(self._file.path)
-        rows = _iterate_rows(text, self._dialect, strict=True, path=path)
+        rows = _iterate_rows(text, self.dialect, strict=True, path=path)
         named = max((place for place, name in enumerate(self.names) if name), default=0)
         for line, row in islice(rows, self._header + 1, None):
             width = _measure_width(row)
@@ -279,7 +285,7 @@ class _Table:
             elif width > len(self.names):
                 names = format_count(len(self.names), "name")
                 remedy = "quote its texts, or complete the header"
-                other = f"state another delimiter than {self._dialect.delimiter!r}"
+                other = f"state another delimiter than {self.dialect.delimiter!r}"
                 why = f"{format_count(width, 'value')} under {names}: {remedy}"
                 raise InputError(f"{path}:{line}", f"{why}; where all rows are so, {other}")
             else:
@@ -305,7 +311,7 @@ class _Table:
         # With commas as delimiters, a quoted number's comma may as well separate thousands.
         decimal = DECIMALS.get(self._file.options.get("decimal", ""))
         if decimal is None:
-            decimal = "." if self._dialect.delimiter == "," else guess_decimal_mark(texts)
+            decimal = "." if self.dialect.delimiter == "," else guess_decimal_mark(texts)
         columns = TextColumns(decimal)
         read: list[str] = []
         records: list[dict[str, object]] = [{} for _ in rows]
@@ -322,7 +328,7 @@ class _Table:
                 if value is not None:
                     record[name] = value
         words = {mark: word for word, mark in {**DELIMITERS, **DECIMALS}.items()}
-        delimiter = self._dialect.delimiter
+        delimiter = self.dialect.delimiter
         marks = f"delimiter {words.get(delimiter, delimiter)}"
         marks = f"{describe_codec(self._codec)}, {marks}, decimal {words[decimal]}"
         notes = {**self._notes, **dict.fromkeys(columns.list_notes())}
