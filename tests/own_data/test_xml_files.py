@@ -172,6 +172,7 @@ def test_hints_name_the_outermost_places_first(tmp_path):
             "a.xml:2: c is not a record as b: state which are .* #records=b .1., #records=c .1.",
         ),
         ("<a><p>x <b>y</b> z</p></a>", "a.xml:1: the text 'z' stands between elements: delete it"),
+        ("<a><b>1</b>\n x<b>2</b></a>", "a.xml:1: the text 'x' stands between elements: delete it"),
         ("<a>x</a>", "a.xml: holds no record"),
         ("<a>\n<b>&nbsp;</b></a>", "a.xml:2: not XML: Entity 'nbsp' not defined: write the"),
         (

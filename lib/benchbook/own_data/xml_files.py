@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from lxml import etree
@@ -186,14 +187,14 @@ def _iterate_records(file: OpenedFile, data: bytes, is_whole: bool) -> NumberedR
         if element.tag != first_tag:
             names = f"{_cut_namespace(element.tag)} is not a record as {_cut_namespace(first_tag)}"
             raise InputError(where, f"{names}: state which are the records, as {_list_names(file)}")
-        for part in element.iterdescendants():
+        for part in chain(element.itersiblings(preceding=True), element.iterdescendants()):
             text = (part.tail or "").strip()
             if text:
                 why = f"the text {text[:40]!r} stands between elements: delete it"
                 raise InputError(f"{file.path}:{part.sourceline}", why)
         yield element.sourceline, _Part(element.tag, "", _list_parts(element))
         # The parser keeps all elements: free their memory.
-        element.clear()
+        element.clear(keep_tail=True)
         while element.getprevious() is not None:
             del element.getparent()[0]
 
