@@ -7,12 +7,13 @@ import tempfile
 from collections import namedtuple
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from benchbook.files.inputs import InputError
@@ -158,6 +159,9 @@ _CELLS = st.text(
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_each_text_is_read_as_pythons_csv_reads_it(rows, delimiter, end):
+    # In a dump with literal quotes, such a cell would be several rows.
+    for cell in chain.from_iterable(rows):
+        assume(delimiter != "\t" or not {"\t", "\n"} <= {*cell})
     cells = [["id", "one", "two", "three"]]
     cells += [[f"r{number}", *row] for number, row in enumerate(rows)]
     text = write_rows(cells, delimiter, end, quote=True)
