@@ -105,6 +105,7 @@ def test_no_more_is_read_than_the_first_records_need(tmp_path):
         ('[1, "a"]\n[2, "b"]\n', "a.json:1: each line is an array, not an object: give its values"),
         ('[{"a": 1}]\n[{"a": 2}]', "a.json:1: each line is an array of its own: join them with jq"),
         ('{"_id": ObjectId("5f")}', "a.json:1: .*the shell of MongoDB wrote it: export"),
+        ('{"a": "x\ty"}', "a.json:1: not JSON: Invalid control character, at column 9$"),
         ('{"": 1}', "a.json:1: a field has no name, at the top of the record"),
         ("[[1, 2], [3, 4]]", "a.json:1: a JSON object is expected, not an array: give its values"),
         ('{"a": 1}\n{"b": {"c": [{"": 1}]}}', r"a.json:2: a field has no name, in b.c\[\]"),

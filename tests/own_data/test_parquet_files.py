@@ -90,6 +90,17 @@ def test_only_the_first_rows_are_read(tmp_path):
         own_records.read_file(path, 4)
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_nested_texts_are_read_across_row_groups(tmp_path, kind):
+    texts = [["a", "b"], ["c"], [], ["d"], ["e"]]
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": pa.array(texts, pa.list_(kind))}), path, row_group_size=2)
+    for count in (None, 1, 3, 4, 5):
+        own = own_records.read_file(path, count)
+        assert [record["a"] for record in own.records] == texts[:count]
+        assert own.description.is_whole == (count in (None, 5))
+
+
 def test_half_floats_and_uuids_are_read(tmp_path):
     given = uuid.UUID(int=5)
     ids = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([given.bytes], pa.binary(16)))
@@ -103,6 +114,7 @@ def test_half_floats_and_uuids_are_read(tmp_path):
     [
         (pa.table([[1], [2]], ["a", "a"]), "2 columns with the name 'a': rename each"),
         (pa.table([[1]], [""]), "1 column with the name '': rename each"),
+        (pa.table({"a": [{"b": [{"": 1}]}]}), r"1: a field has no name, in a\.b\[\]"),
         (pa.table({"a": [1.0, float("nan")]}), "2: a: JSON does not have the number nan"),
         (pa.table({"a": pa.array([], pa.int64())}), "holds no record"),
         (

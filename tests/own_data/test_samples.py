@@ -102,12 +102,23 @@ def test_one_record_of_many_is_drawn(tmp_path: Path) -> None:
     assert len(read_file(draw_sample(str(file), 1, tmp_path / "samples")).records) == 1
 
 
+@pytest.mark.parametrize("text", ['"Rome" {}, Open City', '"say \\"hi\\", {}"'])
+def test_quotes_of_a_sample_are_those_of_its_file(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("id\ttext\n" + "".join(f"{row}\t{text.format(row)}\n" for row in range(300)))
+    texts = {record["id"]: record["text"] for record in read_file(file).records}
+    sample = read_file(draw_sample(str(file), 20, tmp_path / "samples")).records
+    assert len(sample) == 20
+    assert all(record["text"] == texts[record["id"]] for record in sample)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
         ("a.xml", b"<r><x><a>1</a></x><x><a>2</a></x></r>", "write the file as one of these"),
-        ("a.csv", b"a;b\n1;caf\xe9\n", "no sample can be drawn"),
-        ("a.csv", b"a title\n" + write_csv()[:1000], "no sample can be drawn"),
+        ("a.csv", b"a;b\n1;caf\xe9\n", "is not UTF-8: .*: write the file as one of these"),
+        ("a.csv", b"a;b\n" + b"1;x\n" * 300 + b"1;2;3\n", "Line: 302, Expected .* 2 Found: 3$"),
+        ("a.csv", b"a title\n" + write_csv()[:1000], "a quote that opens in this row is never"),
         ("a.csv#encoding=latin-1", b"a;b\n1;caf\xe9\n", "write the file as one of these"),
         ("a.txt", b"a    b\n1    2\n3    4\n", "has blanks between its values"),
         ("a.json", b'{"type": "FeatureCollection", "features": []}', "is one object of JSON"),

@@ -129,6 +129,24 @@ def test_an_empty_element_of_an_array_is_left_out_with_a_note(tmp_path):
     assert "t: 1 empty element left out of arrays." in known.notes
 
 
+def test_an_element_that_is_empty_in_every_record_is_left_out_with_a_note(tmp_path):
+    text = f'<r {XSI}><b><n/><v xsi:nil="true"/><u>1</u></b><b><n></n></b></r>'
+    records, known = read(tmp_path, text)
+    assert records == [{"u": 1}, {}]
+    assert "n is empty in every record, and left out." in known.notes
+    assert "v is empty in every record, and left out." in known.notes
+
+
+def test_a_letter_that_is_not_in_the_encoding_is_refused_with_what_to_do(tmp_path):
+    path = tmp_path / "a.xml"
+    path.write_bytes("<r>\n<b><n>é</n></b></r>".encode("cp1252"))
+    with pytest.raises(InputError, match=r"a\.xml:2: .*: save it as UTF-8, or put its encoding in"):
+        own_records.read_file(path)
+    stated = b"<?xml version='1.0' encoding='cp1252'?>" + path.read_bytes()
+    path.write_bytes(stated)
+    assert own_records.read_file(path).records[0]["n"] == "é"
+
+
 def test_only_the_first_records_are_read(tmp_path):
     path = tmp_path / "a.xml"
     path.write_text("<r>" + "<b><n>1</n></b>\n" * 100_000 + "<")
@@ -154,7 +172,15 @@ def test_hints_name_the_outermost_places_first(tmp_path):
             "a.xml:2: c is not a record as b: state which are .* #records=b .1., #records=c .1.",
         ),
         ("<a><p>x <b>y</b> z</p></a>", "a.xml:1: the text 'z' stands between elements: delete it"),
+        ("<a><b>1</b>\n x<b>2</b></a>", "a.xml:1: the text 'x' stands between elements: delete it"),
         ("<a>x</a>", "a.xml: holds no record"),
+        ("<a>\n<b>&nbsp;</b></a>", "a.xml:2: not XML: Entity 'nbsp' not defined: write the"),
+        (
+            "<a>\n" + "<b>1</b>" * 20_000 + "\n<b>&nbsp;</b>" + "<b>1</b>" * 20_000 + "</a>",
+            "a.xml:3: not XML: Entity 'nbsp' not defined",
+        ),
+        ("<a><b>" + "x" * 11_000_000 + "</b></a>", "a.xml:1: not XML: [^X]*: a text may have"),
+        ("<a>\n<b><![CDATA[x\ny</b></a>", "a.xml:3: not XML: CData section not finished$"),
         ("<a>" + "<b>" * 120 + "x" + "</b>" * 120 + "</a>", "a.xml:1: is nested more than 100"),
         ('<a>\n<b _id="1"/><b _id="1"/></a>', "a.xml:2: _id '1' comes twice"),
     ],

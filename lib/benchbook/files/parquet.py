@@ -4,7 +4,7 @@ A dictionary has a text once, however many rows repeat it. Neither the file's si
 that it states count the repetitions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -43,15 +43,26 @@ def check_size(source: pa.NativeFile | str, limit: int, rows: int | None = None)
             raise error
     bytes_columns = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
     texts = [column.path for column in bytes_columns if column.logical_type.type != "DECIMAL"]
-    size = row = 0
+    size = 0
     with pq.ParquetFile(source, read_dictionary=texts, page_checksum_verification=True) as file:
-        for batch in file.iter_batches(batch_size=min(rows or _BATCH_ROWS, _BATCH_ROWS)):
-            row += batch.num_rows
+        for batch in iterate_batches(file, rows):
             size += sum(map(_count_value_bytes, batch.columns))
             if size > limit:
                 raise error
-            if rows is not None and row >= rows:
-                break
+
+
+def iterate_batches(file: pq.ParquetFile, rows: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield batches with at least the first rows of a file; None: with all.
+
+    A batch is of one row group: pyarrow cannot join the dictionaries of nested texts from several.
+    """
+    left = file.metadata.num_rows if rows is None else rows
+    for group in range(file.num_row_groups):
+        for batch in file.iter_batches(max(1, min(left, _BATCH_ROWS)), row_groups=[group]):
+            yield batch
+            left -= batch.num_rows
+            if left <= 0:
+                return
 
 
 def _read_stated_size(metadata: pq.FileMetaData, nested: Sequence[int]) -> int:

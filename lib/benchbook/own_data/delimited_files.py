@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from benchbook.files.inputs import InputError
@@ -17,6 +17,7 @@ from benchbook.own_data.opened_file import (
     HEAD_BYTES,
     CutOffError,
     EncodingError,
+    FirstRows,
     NumberedRows,
     OpenedFile,
     ReadRecords,
@@ -103,13 +104,18 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
 
 def find_header(file: OpenedFile) -> tuple[Dialect, int, list[str]]:
     """Return a text's dialect, the line of its header, and the names there."""
-    dialect = next(_list_dialects(file, file.decode_head()))
-    table = _Table(file, dialect, file.codec)
-    return dialect, table.header_line, table.names
+    table, _ = _take_rows(file, file.codec, _PEEKED_ROWS)
+    return table.dialect, table.header_line, table.names
 
 
 def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecords:
-    """Return the first records by the first dialect that has quotes where the text has them."""
+    """Return the first records of a text in an encoding."""
+    table, found = _take_rows(file, codec, count)
+    return replace(table.type_records(found.rows), lines=found.lines, is_whole=found.is_whole)
+
+
+def _take_rows(file: OpenedFile, codec: str, count: int | None) -> "tuple[_Table, FirstRows]":
+    """Return the first rows by the first dialect that has quotes where the text has them."""
     csv.field_size_limit(LONGEST_TEXT)
     refusal = None
     for dialect in _list_dialects(file, file.decode_head(codec)):
@@ -121,7 +127,7 @@ def _read_encoded(file: OpenedFile, codec: str, count: int | None) -> ReadRecord
             continue
         if not found.rows:
             raise InputError(str(file.path), "holds no record below its header")
-        return replace(table.type_records(found.rows), lines=found.lines, is_whole=found.is_whole)
+        return table, found
     raise refusal or AssertionError("there is a first dialect")
 
 
@@ -206,7 +212,10 @@ def _iterate_rows(
             if "unexpected end" in str(error):
                 why = "not CSV: a quote that opens in this row is never closed: close it"
                 raise _OpenQuoteError(where, why) from error
-            why = "not CSV: a quote is inside of a quoted text, or stays open: double or close it"
+            why = (
+                "not CSV: a quote is inside of a quoted text, or stays open: double or close it; "
+                "if all quotes are parts of the texts, state #quote=none"
+            )
             if "field larger" in str(error):
                 why = f"not CSV: a text is longer than {LONGEST_TEXT:,} characters"
             raise QuoteError(where, why) from error
@@ -231,7 +240,7 @@ class _Table:
     """A table of one dialect: its header, and what is left out of it."""
 
     def __init__(self, file: OpenedFile, dialect: Dialect, codec: str) -> None:
-        self._file, self._dialect, self._codec = file, dialect, codec
+        self.dialect, self._file, self._codec = dialect, file, codec
         # A sentence for each change of values.
         self._notes: dict[str, None] = {dialect.note: None} if dialect.note else {}
         # How often a row is left out or completed, by the reason.
@@ -265,7 +274,7 @@ class _Table:
         """
         self._changes.clear()
         path = str(self._file.path)
-        rows = _iterate_rows(text, self._dialect, strict=True, path=path)
+        rows = _iterate_rows(text, self.dialect, strict=True, path=path)
         named = max((place for place, name in enumerate(self.names) if name), default=0)
         for line, row in islice(rows, self._header + 1, None):
             width = _measure_width(row)
@@ -276,7 +285,7 @@ class _Table:
             elif width > len(self.names):
                 names = format_count(len(self.names), "name")
                 remedy = "quote its texts, or complete the header"
-                other = f"state another delimiter than {self._dialect.delimiter!r}"
+                other = f"state another delimiter than {self.dialect.delimiter!r}"
                 why = f"{format_count(width, 'value')} under {names}: {remedy}"
                 raise InputError(f"{path}:{line}", f"{why}; where all rows are so, {other}")
             else:
@@ -302,7 +311,7 @@ class _Table:
         # With commas as delimiters, a quoted number's comma may as well separate thousands.
         decimal = DECIMALS.get(self._file.options.get("decimal", ""))
         if decimal is None:
-            decimal = "." if self._dialect.delimiter == "," else guess_decimal_mark(texts)
+            decimal = "." if self.dialect.delimiter == "," else guess_decimal_mark(texts)
         columns = TextColumns(decimal)
         read: list[str] = []
         records: list[dict[str, object]] = [{} for _ in rows]
@@ -319,7 +328,7 @@ class _Table:
                 if value is not None:
                     record[name] = value
         words = {mark: word for word, mark in {**DELIMITERS, **DECIMALS}.items()}
-        delimiter = self._dialect.delimiter
+        delimiter = self.dialect.delimiter
         marks = f"delimiter {words.get(delimiter, delimiter)}"
         marks = f"{describe_codec(self._codec)}, {marks}, decimal {words[decimal]}"
         notes = {**self._notes, **dict.fromkeys(columns.list_notes())}
@@ -334,7 +343,7 @@ def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     widths = Counter(filter(None, map(_measure_width, rows)))
     usual = max(widths, key=lambda width: (widths[width], width), default=1)
     place = 0
-    while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1], usual):
+    while place < len(rows) - 1 and _is_before_header(rows[place], rows[place + 1 :], usual):
         place += 1
     # Names come before records: else the first row that is not a comment has them.
     first = next((at for at, row in enumerate(rows) if not _is_comment(row, usual)), 0)
@@ -345,11 +354,15 @@ def _find_header(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     return place, usual
 
 
-def _is_before_header(row: Sequence[str], next_row: Sequence[str], usual: int) -> bool:
+def _is_before_header(row: Sequence[str], below: Sequence[Sequence[str]], usual: int) -> bool:
     """Return whether a row is not the header: narrow, a comment, or one text above names."""
-    has_number = any(map(_NUMBER.fullmatch, next_row))
-    are_names = len(next_row) > 2 and all(next_row) and not has_number
-    is_title = _measure_width(row) == 0 or (len([*filter(str.strip, row)]) == 1 and are_names)
+    has_number = any(map(_NUMBER.fullmatch, below[0]))
+    are_names = len(below[0]) > 2 and all(below[0]) and not has_number
+    is_title = _measure_width(row) == 0
+    if are_names and len([*filter(str.strip, row)]) == 1:
+        # A text that comes again in its column is a value, not a name.
+        columns = zip_longest(*below, fillvalue="")
+        is_title = all(name not in texts for name, *texts in columns if name)
     # The names may be behind a mark, as NumPy writes them.
     is_comment = row[0].startswith("# ") and not has_number
     return len(row) < usual or is_title or is_comment

@@ -250,7 +250,7 @@ class _JsonText:
             remedy = remedy or _REMEDIES.get(rest[0], "")
         if not remedy and error.msg.startswith("Expecting property name"):
             remedy = _REMEDIES["'"]
-        why = f"not JSON: {error.msg}, at column {error.colno}"
+        why = f"not JSON: {error.msg.removesuffix(' at')}, at column {error.colno}"
         if line != begun:
             why += f" (the record begins on line {begun})"
         # A token may not be whole.

@@ -152,7 +152,7 @@ class OpenedFile:
         """
         for size in _SIZES:
             data = self.head if size == HEAD_BYTES else self.read(size)
-            is_cut = len(data) == size
+            is_cut = len(data) >= size
             rows = iterate(data, not is_cut)
             try:
                 taken = [*islice(rows, count)]
@@ -232,7 +232,11 @@ def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
         raise InputError(str(path), f"cannot be read: {reason}") from error
     name = next((name for mark, name in _COMPRESSIONS.items() if start.startswith(mark)), "")
     file = OpenedFile(path, options, compression=name)
-    return replace(file, head=file.read(HEAD_BYTES))
+    head = file.read(HEAD_BYTES)
+    if len(head) == HEAD_BYTES and b"\n" not in head:
+        # The header of thousands of columns is longer.
+        head = file.read(_SIZES[1])
+    return replace(file, head=head)
 
 
 def describe_codec(codec: str) -> str:

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook.files.inputs import InputError
-from benchbook.files.parquet import TooLargeError, check_size
-from benchbook.own_data.inference import CUT_NOTE
+from benchbook.files.parquet import TooLargeError, check_size, iterate_batches
+from benchbook.own_data.inference import CUT_NOTE, check_nesting
 from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile, ReadRecords
 from benchbook.text.number_format import format_count
 
-_BATCH_ROWS: Final = 1_000
 _READ_ERRORS: Final = (
     *(pa.ArrowException, OSError, LookupError, ValueError, OverflowError, MemoryError),
 )
@@ -55,19 +54,15 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
             source = pa.BufferReader(data)
         check_size(source, MAX_BYTES, count)
         columns: dict[str, list[Any]] = {}
-        row_count = 0
         with pq.ParquetFile(source) as parquet:
             for name, number in Counter(parquet.schema_arrow.names).items():
                 if number > 1 or not name:
                     why = f"{format_count(number, 'column')} with the name {name!r}: rename each"
                     raise InputError(str(file.path), why)
-            for batch in parquet.iter_batches(batch_size=min(count or _BATCH_ROWS, _BATCH_ROWS)):
-                row_count += batch.num_rows
+            for batch in iterate_batches(parquet, count):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     values = column.to_pylist(maps_as_pydicts="strict")
                     columns.setdefault(name, []).extend(values)
-                if count is not None and row_count >= count:
-                    break
             is_whole = count is None or parquet.metadata.num_rows <= count
         converted = _ConvertedColumns(file)
         read = {name: converted.convert(name, values[:count]) for name, values in columns.items()}
@@ -80,6 +75,8 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
         reason = str(error).partition("\n")[0] or "memory ran out"
         raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error
     rows = [dict(zip(read, values, strict=True)) for values in zip(*read.values(), strict=True)]
+    for number, row in enumerate(rows, 1):
+        check_nesting(row, f"{file.path}:{number}")
     return ReadRecords("Parquet", rows, [*range(1, len(rows) + 1)], is_whole, converted.notes)
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data import delimited_files, json_files, parquet_files
-from benchbook.own_data.opened_file import OpenedFile, open_file
+from benchbook.own_data.opened_file import EncodingError, OpenedFile, open_file
 from benchbook.own_data.record_files import RecordReader, find_reader, split_options
 
 SEED: Final = 1
@@ -62,8 +62,11 @@ def draw_sample(path: str, count: int, folder: Path) -> str:
         raise InputError(str(source), _DRAWN_FORMATS)
     try:
         suffix, content = write(file, count)
+    except EncodingError as error:
+        raise InputError(str(source), f"is not UTF-8: {_DRAWN_FORMATS}") from error
     except duckdb.Error as error:
-        why = str(error).partition("\n")[0]
+        # A row of the file is between the line and the reason.
+        why = ", ".join(str(error).splitlines()[:3:2])
         raise InputError(str(source), f"no sample can be drawn: {why}") from error
     written = folder / f"{source.name.partition('.')[0]}-sample-{count}{suffix}"
     suite_files.write_file(written, content)

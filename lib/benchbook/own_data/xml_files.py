@@ -5,10 +5,12 @@ an array in all. Texts are read as those of a table. Entities are not resolved, 
 refused.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from lxml import etree
@@ -34,6 +36,14 @@ _FED_BYTES: Final = 2**16
 
 _NOTE: Final = "XML: attributes and elements are fields; texts that all are numbers are numbers."
 
+_REMEDIES: Final = {
+    etree.ErrorTypes.ERR_UNDECLARED_ENTITY: "write the character itself",
+    etree.ErrorTypes.ERR_INVALID_ENCODING: "save it as UTF-8, or put its encoding in line 1: "
+    "<?xml version='1.0' encoding='cp1252'?>",
+    etree.ErrorTypes.ERR_RESOURCE_LIMIT: "a text may have 10,000,000 characters, a record 100 "
+    "levels",
+}
+"""What to do about an error of the parser, by its code."""
 
 _SAFE: Final[dict[str, Any]] = {
     "resolve_entities": False,
@@ -95,6 +105,8 @@ class _XmlPlace:
             if place.name != name:
                 why = "because other parts have its name"
                 columns.notes[f"{name} is the field {place.name} here, {why}."] = None
+            if not (place.texts or place.places or place.count):
+                columns.notes[f"{place.name} is empty in every record, and left out."] = None
             place.values = iter(columns.read_column(place.name, place.texts))
             place.read_texts(columns)
 
@@ -175,14 +187,14 @@ def _iterate_records(file: OpenedFile, data: bytes, is_whole: bool) -> NumberedR
         if element.tag != first_tag:
             names = f"{_cut_namespace(element.tag)} is not a record as {_cut_namespace(first_tag)}"
             raise InputError(where, f"{names}: state which are the records, as {_list_names(file)}")
-        for part in element.iterdescendants():
+        for part in chain(element.itersiblings(preceding=True), element.iterdescendants()):
             text = (part.tail or "").strip()
             if text:
                 why = f"the text {text[:40]!r} stands between elements: delete it"
                 raise InputError(f"{file.path}:{part.sourceline}", why)
         yield element.sourceline, _Part(element.tag, "", _list_parts(element))
         # The parser keeps all elements: free their memory.
-        element.clear()
+        element.clear(keep_tail=True)
         while element.getprevious() is not None:
             del element.getparent()[0]
 
@@ -224,13 +236,20 @@ def _parse(file: OpenedFile, data: bytes) -> Iterator[tuple[str, Any]]:
         for start in range(0, len(data), _FED_BYTES):
             parser.feed(data[start : start + _FED_BYTES])
             yield from parser.read_events()
-        kind = CutOffError
+            # At an unknown entity the parser stops, and raises its error later.
+            if parser.feed_error_log.filter_from_errors():
+                break
+        else:
+            kind = CutOffError
         parser.close()
     except etree.XMLSyntaxError as error:
         # The records before the error may be enough.
         yield from parser.read_events()
-        why = str(error.msg).partition(", line ")[0]
-        raise kind(f"{file.path}:{error.lineno}", f"not XML: {why}") from error
+        first = parser.feed_error_log.filter_from_errors()[0]
+        # Behind its reason are the text, or an option of the parser that is not for users.
+        reason = re.split(r"\n|, (?:use|try) XML_", first.message)[0]
+        why = ": ".join(filter(None, ["not XML", reason, _REMEDIES.get(first.type)]))
+        raise kind(f"{file.path}:{first.line}", why) from error
 
 
 def _cut_namespace(name: str) -> str:
