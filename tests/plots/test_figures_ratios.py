@@ -7,7 +7,7 @@ import constructed
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.published import find_published_value
 from benchbook.analysis.runs import Analysis
-from benchbook.papers import exhibits, tcp_samples
+from benchbook.papers import exhibits
 from benchbook.plots import ratio_plot
 from benchbook.plots.save import draw_exhibit
 from benchbook.studies.catalogue import SLUGS, load_study
@@ -26,8 +26,7 @@ OF_ALL = {"seed", "repetitions", "language", "arm", "dataset_file", "n"}
 
 @pytest.mark.parametrize("study", SLUGS)
 def test_a_figure_keeps_one_level_of_each_factor_that_it_does_not_show(study: str):
-    paper = tcp_samples if study == "tcp" else exhibits.PAPER_MODULES[study]
-    settled = {*paper.PAPER_LEVELS}
+    settled = {*exhibits.PAPER_EXHIBITS[study].levels}
     assert {*load_study(study).Parameters.model_fields} - settled == SHOWN[study] | OF_ALL
 
 

@@ -30,7 +30,7 @@ SHARED_CONSTANTS: Final = {
     # Each study's module ends with it; it is the name of the study of two sides, too.
     "STUDY",
     # Each paper's module has them.
-    *("FIGURES", "TABLES", "GRIDS", "HEADLINE", "PAPER_LEVELS", "LANGUAGE_LEVELS", "N"),
+    *("PAPER", "FIGURES", "TABLES", "GRIDS", "PAPER_LEVELS", "LANGUAGE_LEVELS", "N"),
     # A bound of each module that waits, reads or nests.
     *("PATIENCE_S", "TIMEOUT_S", "MAX_TIMEOUT_S", "MAX_BYTES", "MAX_DEPTH", "SEED", "KEY"),
     # In measured code, whose digests would change: a study's own metrics, models and outputs.

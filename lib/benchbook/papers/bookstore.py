@@ -1,6 +1,6 @@
 """JSON and XML marshalled and unmarshalled in Java (study `bookstore`).
 
-Begin with ``FIGURES`` and ``TABLES`` at the end. `find_cold_starts` splits single repetitions
+Begin with ``PAPER`` at the end. `find_cold_starts` splits single repetitions
 where their times become steady.
 """
 
@@ -21,6 +21,7 @@ from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.steadiness import MIN_REPETITIONS, find_steady_state
 from benchbook.analysis.study_means import StudyMeans
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import (
     NOT_RUN,
@@ -156,7 +157,7 @@ def draw_case(analysis: Analysis, *, case: int) -> Exhibit:
         quantity, *language = panel.split(", ")
         titles[panel] = ", ".join([quantities[quantity], *language])
     drawing = Lines(("books", ""), N, panels, shared_scale=len(by_language) > 1, titles=titles)
-    compared = [row for row in analysis.comparisons if row.name == HEADLINE.claim]
+    compared = [row for row in analysis.comparisons if row.name == PAPER.headline.claim]
     return Exhibit(
         "time in µs and size in bytes over the number of books",
         points,
@@ -442,9 +443,14 @@ TABLES: Final[dict[str, Maker]] = {
         },
     ),
 }
-HEADLINE: Final = Headline(
-    claim="bookstore.round-trip.xml-slower",
-    asks="What does it cost to turn an object into JSON or XML and back?",
-    says="XML took {} as long as JSON to be written and read back.",
-    label="XML / JSON, time",
+PAPER: Final = PaperExhibits(
+    headline=Headline(
+        claim="bookstore.round-trip.xml-slower",
+        asks="What does it cost to turn an object into JSON or XML and back?",
+        says="XML took {} as long as JSON to be written and read back.",
+        label="XML / JSON, time",
+    ),
+    levels=PAPER_LEVELS,
+    figures=FIGURES,
+    tables=TABLES,
 )

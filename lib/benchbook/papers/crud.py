@@ -1,6 +1,6 @@
 """Document and relational databases, single and replicated (study `crud`).
 
-Begin with ``FIGURES`` and ``TABLES`` at the end. `compute_null_baseline` gives the harness's own
+Begin with ``PAPER`` at the end. `compute_null_baseline` gives the harness's own
 share of a database's time.
 """
 
@@ -16,6 +16,7 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.configurations import SINGLE_LEVEL
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.plots import labels
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import NOT_RUN, Dots, Exhibit, Maker, list_misprints, set_table
@@ -329,9 +330,15 @@ TABLES: Final[dict[str, Maker]] = {
         ),
     ),
 }
-HEADLINE: Final = Headline(
-    claim="crud.insert.mongodb-before-relational",
-    asks="Are document stores faster than relational ones, alone and replicated?",
-    says="MongoDB took {} as long as {b} to insert comments.",
-    label="MongoDB / {b}, time to insert",
+PAPER: Final = PaperExhibits(
+    headline=Headline(
+        claim="crud.insert.mongodb-before-relational",
+        asks="Are document stores faster than relational ones, alone and replicated?",
+        says="MongoDB took {} as long as {b} to insert comments.",
+        label="MongoDB / {b}, time to insert",
+    ),
+    levels=PAPER_LEVELS,
+    figures=FIGURES,
+    tables=TABLES,
+    grids=GRIDS,
 )

@@ -1,7 +1,6 @@
 """MongoDB through its Node.js driver and through an object mapper (study `drivers`).
 
-The paper prints only bounds of times, CPU and memory. Begin with ``FIGURES`` and ``TABLES`` at the
-end.
+The paper prints only bounds of times, CPU and memory. Begin with ``PAPER`` at the end.
 """
 
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.published import load_published_numbers
 from benchbook.analysis.runs import Analysis
 from benchbook.datasets import players
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Exhibit, Lines, Maker, list_misprints, set_table
 from benchbook.plots.points import (
@@ -316,9 +316,14 @@ TABLES: Final[dict[str, Maker]] = {
         rows=("operating system", "processor", "memory", "heap"),
     ),
 }
-HEADLINE: Final = Headline(
-    claim="drivers.insert.time.mapper-more",
-    asks="What does an object mapper cost over the database's own driver?",
-    says="The object mapper took {} as long as the native driver to insert records.",
-    label="mapper / driver, time to insert",
+PAPER: Final = PaperExhibits(
+    headline=Headline(
+        claim="drivers.insert.time.mapper-more",
+        asks="What does an object mapper cost over the database's own driver?",
+        says="The object mapper took {} as long as the native driver to insert records.",
+        label="mapper / driver, time to insert",
+    ),
+    levels=PAPER_LEVELS,
+    figures=FIGURES,
+    tables=TABLES,
 )

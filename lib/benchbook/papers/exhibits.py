@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import yaml
@@ -19,6 +18,7 @@ import yaml
 from benchbook import paths
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.plots import claim_lines, ratio_plot
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import select_rows
@@ -28,13 +28,13 @@ from benchbook.studies.catalogue import SLUGS
 from benchbook.studies.cell import iterate_repetitions
 from benchbook.text.number_format import format_estimate
 
-PAPER_MODULES: Final[dict[str, ModuleType]] = {
-    slug: importlib.import_module(f"benchbook.papers.{slug}") for slug in SLUGS
+PAPER_EXHIBITS: Final[dict[str, PaperExhibits]] = {
+    slug: importlib.import_module(f"benchbook.papers.{slug}").PAPER for slug in SLUGS
 }
-"""Each study's paper, with its ``FIGURES``, ``TABLES`` and ``HEADLINE``."""
+"""The exhibits of each study's paper."""
 
 HEADLINES: Final[dict[str, ratio_plot.Headline]] = {
-    study: paper.HEADLINE for study, paper in PAPER_MODULES.items()
+    study: paper.headline for study, paper in PAPER_EXHIBITS.items()
 }
 """The headline of each study: in the report, README, explorer and `benchbook number`."""
 
@@ -59,10 +59,10 @@ TABLES: Final[dict[str, Maker]] = {}
 GRIDS: Final[dict[str, Maker]] = {}
 """The figures that each show several of a paper's own at once, as wide as a page."""
 
-for _paper in PAPER_MODULES.values():
-    FIGURES.update(_paper.FIGURES)
-    TABLES.update(_paper.TABLES)
-    GRIDS.update(getattr(_paper, "GRIDS", {}))
+for _paper in PAPER_EXHIBITS.values():
+    FIGURES.update(_paper.figures)
+    TABLES.update(_paper.tables)
+    GRIDS.update(_paper.grids)
 
 
 @dataclass(frozen=True)

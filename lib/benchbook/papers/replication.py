@@ -1,6 +1,6 @@
 """JSON and XML documents replicated one way (study `replication`).
 
-Begin with ``FIGURES`` and ``TABLES`` at the end.
+Begin with ``PAPER`` at the end.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import pandas as pd
 from benchbook.analysis import claim_files
 from benchbook.analysis.claims import MeasuredClaim, list_levels
 from benchbook.analysis.runs import Analysis
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.plots.claim_lines import list_claim_sheets
 from benchbook.plots.exhibit import Dots, Exhibit, Maker
 from benchbook.plots.points import (
@@ -222,9 +223,14 @@ TABLES: Final[dict[str, Maker]] = {
         _SETUP, source="Table II", about="hardware", hardware_only=True
     ),
 }
-HEADLINE: Final = Headline(
-    claim="replication.bandwidth.mongodb",
-    asks="What do two nodes spend on replicating JSON and XML?",
-    says="Replicating JSON documents in MongoDB used {} the bandwidth of XML.",
-    label="JSON / XML, bandwidth, MongoDB",
+PAPER: Final = PaperExhibits(
+    headline=Headline(
+        claim="replication.bandwidth.mongodb",
+        asks="What do two nodes spend on replicating JSON and XML?",
+        says="Replicating JSON documents in MongoDB used {} the bandwidth of XML.",
+        label="JSON / XML, bandwidth, MongoDB",
+    ),
+    levels=PAPER_LEVELS,
+    figures=FIGURES,
+    tables=TABLES,
 )

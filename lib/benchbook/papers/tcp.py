@@ -1,6 +1,6 @@
 """JSON and XML sent to a multi-threaded TCP server (study `tcp`): Tables 1 to 8 and Figs. 3 to 5.
 
-Begin with ``FIGURES`` and ``TABLES`` at the end. `set_decoders` compares all codecs.
+Begin with ``PAPER`` at the end. `set_decoders` compares all codecs.
 """
 
 import math
@@ -18,12 +18,14 @@ from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.paper_comparisons import compare_tables
 from benchbook.analysis.runs import Analysis
 from benchbook.papers.findings import load_t_tests
+from benchbook.papers.paper_exhibits import PaperExhibits
 from benchbook.papers.tcp_samples import (
     APART_LEVELS,
     LANGUAGE_LEVELS,
     MAIN_CODECS,
     MEASURES,
     MILLION,
+    PAPER_LEVELS,
     PRINTED_FORMATS,
     RESOURCE_TABLES,
     SIZES,
@@ -478,9 +480,14 @@ TABLES: Final[dict[str, Maker]] = {
         },
     ),
 }
-HEADLINE: Final = Headline(
-    claim="tcp.scenario-2.xml-slower",
-    asks="What does a server spend on receiving objects as JSON or XML?",
-    says="The server took {} as long to receive XML as to receive JSON.",
-    label="XML / JSON, time",
+PAPER: Final = PaperExhibits(
+    headline=Headline(
+        claim="tcp.scenario-2.xml-slower",
+        asks="What does a server spend on receiving objects as JSON or XML?",
+        says="The server took {} as long to receive XML as to receive JSON.",
+        label="XML / JSON, time",
+    ),
+    levels=PAPER_LEVELS,
+    figures=FIGURES,
+    tables=TABLES,
 )

@@ -219,7 +219,7 @@ def describe_progress(merged: MergedRun) -> str:
 
 
 def name_run(merged: MergedRun) -> str:
-    """Return what a sentence calls the run: the reference run, or one of which profile."""
+    """Return the run as a sentence names it: ``the reference run``, ``this quick run``."""
     return "the reference run" if merged.is_reference else f"this {merged.profile} run"
 
 
