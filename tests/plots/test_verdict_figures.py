@@ -215,7 +215,7 @@ def test_the_reference_page_has_counts_claims_and_missing_cells():
         for line in said
     )
     assert "| crud | skipped | 3 | n: 1 | no server |" in said
-    assert "did not run" not in "".join(
+    assert "Cells that did not run" not in "".join(
         reference.render_page("quick", rows, comparisons, [], absent.iloc[:0])
     )
 
