@@ -253,7 +253,7 @@ OTHERS = {
     "guarded.json": (lambda folder: b")]}',\n[{}]", r"has \)\]\}' before its JSON"),
     "image.csv": (
         lambda folder: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-        "is neither text nor Parquet: export its records as JSON, CSV, XML or Parquet",
+        "is neither text nor Parquet: export its records as JSON, CSV, XML or Parquet, or state",
     ),
 }
 

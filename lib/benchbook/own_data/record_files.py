@@ -110,7 +110,10 @@ _SAVE_AS_CSV: Final = "open it, and save the sheet as CSV UTF-8"
 _WRITE_PARQUET: Final = (
     "write it as Parquet, as with pandas: pd.read_{}(FILE).to_parquet('FILE.parquet')"
 )
-_NO_TEXT: Final = "is neither text nor Parquet: export its records as JSON, CSV, XML or Parquet"
+_NO_TEXT: Final = (
+    "is neither text nor Parquet: export its records as JSON, CSV, XML or Parquet, or state its "
+    "encoding, such as #encoding=utf-16"
+)
 
 _FORMATS: Final = (
     (
