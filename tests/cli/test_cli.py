@@ -618,8 +618,8 @@ def test_cells_that_a_users_records_do_not_fit_are_left_out_with_a_reason(tmp_pa
     own = ["--set", f"dataset_file={file}", "--set", "n=2"]
     assert cli.main(["plan", "bookstore", "--profile", "quick", *own]) == DONE
     said = capsys.readouterr().out
-    assert "Left out: 2 cells per block (bookstore): case: 2 is not for own records" in said
-    assert "language: java marshals the paper's classes, not own records" in said
+    assert "Left out: 2 cells per block (bookstore): case: 2 is not for your records" in said
+    assert "language: java marshals the paper's classes, not your records" in said
     form = "delimited text, UTF-8, delimiter semicolon, decimal comma"
     assert f"{file}: {form}: 2 records of 3 fields, " in said
     tables = ["--set", "arrays=table", "--set", "database=postgresql+relational"]

@@ -151,12 +151,12 @@ class Parameters(FormatParameters):
             if not is_fit:
                 raise ValueError(
                     f"keys: {self.keys} is for language: python and case: 1,"
-                    " not for own records (dataset_file)"
+                    " not for your records (dataset_file)"
                 )
         if self.keys == "short/long" and self.network != networks.NO_NETWORK:
             raise ValueError(f"keys: {self.keys} takes network: {networks.NO_NETWORK}")
         if self.case != 1 and self.dataset_file:
-            raise ValueError("case: 2 is not for own records (dataset_file)")
+            raise ValueError("case: 2 is not for your records (dataset_file)")
         if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING_CODECS:
             raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING_CODECS))}")
         return self
@@ -172,7 +172,7 @@ class Parameters(FormatParameters):
             )
         if is_java and self.dataset_file:
             raise ValueError(
-                "language: java marshals the paper's classes, not own records (dataset_file)"
+                "language: java marshals the paper's classes, not your records (dataset_file)"
             )
         if not is_java and self.binding != "once":
             raise ValueError("binding: each is for language: java")

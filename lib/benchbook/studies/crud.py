@@ -153,12 +153,12 @@ class Parameters(CellParameters):
             )
         if self.dataset_file and self.comments_per_article != "all":
             raise ValueError(
-                f"comments_per_article: {self.comments_per_article} is not for own records"
+                f"comments_per_article: {self.comments_per_article} is not for your records"
                 " (dataset_file)"
             )
         if self.dataset_file and self.article_index:
             raise ValueError(
-                "article_index: true is not for own records (dataset_file), which have no article"
+                "article_index: true is not for your records (dataset_file), which have no article"
             )
         return self
 
@@ -172,7 +172,7 @@ class Parameters(CellParameters):
             )
         if self.arrays == "table" and not (is_relational and self.dataset_file):
             raise ValueError(
-                "arrays: table is for relational databases and own records (dataset_file):"
+                "arrays: table is for relational databases and your records (dataset_file):"
                 " others have none"
             )
         if self.durability != "default" and is_unsupported(database, "durability"):

@@ -155,7 +155,7 @@ class Parameters(CellParameters):
             raise ValueError(f"heap: {self.heap} is for language: node")
         if self.dataset_file and self.attributes != 89:
             raise ValueError(
-                "attributes: 6 is not for own records (dataset_file): leave attributes out"
+                "attributes: 6 is not for your records (dataset_file): leave attributes out"
             )
         return self
 

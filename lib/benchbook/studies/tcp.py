@@ -181,11 +181,11 @@ class Parameters(FormatParameters):
             if (codec in JAVA_CODECS) != is_java:
                 raise ValueError(f"codec {codec} is not one of language: {self.language}")
         if self.fields != 12 and self.dataset_file:
-            raise ValueError(f"fields: {self.fields} is not for own records (dataset_file)")
+            raise ValueError(f"fields: {self.fields} is not for your records (dataset_file)")
         if is_java and (self.fields != 12 or self.dataset_file):
             raise ValueError(
                 "language: java sends people of fields: 12, a class,"
-                " and no own records (dataset_file)"
+                " and none of your records (dataset_file)"
             )
         return self
 
