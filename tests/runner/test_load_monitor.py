@@ -268,7 +268,7 @@ def test_a_machine_that_is_never_quiet_is_refused_with_the_busy_process_and_the_
             "quick",
             "--where",
             CHOSEN[0],
-            patience_s=4,
+            quiet_patience_s=4,
             long_wait_s=1,
         )
     assert ran.returncode == FAILED and not list_states("bookstore"), ran

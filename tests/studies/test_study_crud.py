@@ -565,7 +565,7 @@ def test_arrays_of_a_users_records_are_tables(
         ),
         (
             {"arrays": "table", "database": "postgresql+relational"},
-            "arrays: table is for relational databases and own",
+            "arrays: table is for relational databases and your",
         ),
         ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
         ({"commit": "later"}, "commit: later is for couchdb; mongodb takes commit: each"),
