@@ -59,7 +59,7 @@ def test_every_judged_ratio_and_every_mark_has_one_key(committed, keyed):
         marks = exhibits.FIGURES[name](committed).frame["value"].notna().sum()
         mine = [one for key, one in keyed.items() if key.startswith(f"{name}.")]
         assert len(mine) == marks
-        assert all(numbers.find_number(committed, one.key) == one for one in mine[:1]), (
+        assert all(numbers.list_kindred(committed, name)[one.key] == one for one in mine[:1]), (
             "alone as among all"
         )
 

@@ -208,9 +208,10 @@ def test_the_committed_page_of_verdicts_is_what_the_code_writes_today(committed:
 def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     study: str, committed: Analysis, nothing_ran: Path
 ):
-    one = numbers.find_number(committed, f"{study}.headline")
+    of_study = numbers.list_kindred(committed, study)
+    one = of_study[f"{study}.headline"]
     claim = exhibits.judge_headline(committed, study)
-    assert one.text == write_line(claim).here == numbers.find_number(committed, claim.id).text
+    assert one.text == write_line(claim).here == of_study[claim.id].text
     value, low, high = one.parts
     merged = merged_run.MergedRun("decide", [], Run("decide", committed), nothing_ran)
     lead = write_headlines(merged)[SLUGS.index(study)]
@@ -285,7 +286,7 @@ def test_notebook_01_shows_each_ratio_once_beside_the_reference_run(
         pytest.approx(geometric["xml"] / geometric["json"], rel=0.03)
     ]
     assert line.rstrip(" |").endswith(
-        numbers.find_number(committed, f"{BOOKS}.{language}.case-{case}.n-10000").text
+        numbers.list_kindred(committed, "bookstore")[f"{BOOKS}.{language}.case-{case}.n-10000"].text
     )
 
 

@@ -194,9 +194,9 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     counts = VerdictCounts.count(found.verdicts)
     assert shown == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]
     assert line.split()[1:] == shown
-    assert numbers.find_number(found, "claims.decided").value == counts.decided
+    assert numbers.list_kindred(found, "claims")["claims.decided"].value == counts.decided
     of_study = sum(claim.study == "bookstore" for claim in found.verdicts)
-    assert numbers.find_number(found, "bookstore.claims.all").value == of_study
+    assert numbers.list_kindred(found, "bookstore")["bookstore.claims.all"].value == of_study
     tally = pd.read_csv(built.parent / "verdicts.csv")
     assert tally["value"].sum() == counts.claims
 

@@ -88,11 +88,6 @@ def list_numbers(analysis: Analysis, prefixes: Sequence[str] = ("",)) -> dict[st
     return {key: keyed[key] for key in keyed if key.startswith(tuple(prefixes))}
 
 
-def find_number(analysis: Analysis, key: str) -> KeyedNumber | None:
-    """Return the number of a key, or None."""
-    return list_kindred(analysis, key.partition(".")[0]).get(key)
-
-
 def list_kindred(analysis: Analysis, word: str) -> dict[str, KeyedNumber]:
     """Return the numbers whose keys have this first word; at most one figure is made."""
     if word in exhibits.FIGURES:

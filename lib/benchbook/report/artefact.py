@@ -29,6 +29,7 @@ from benchbook.report.experiments import Experiment, count_minutes, list_experim
 from benchbook.report.merged_run import MergedRun, list_machine_facts, merge_run
 from benchbook.report.run_files import write_run
 from benchbook.report.tables import load_templates
+from benchbook.report.text import name_run
 from benchbook.studies.catalogue import SLUGS
 from benchbook.text.sentences import VERDICT_MEANINGS
 from benchbook.version import describe_version, read_version
@@ -86,7 +87,7 @@ def render_appendix(merged: MergedRun, experiments: Sequence[Experiment]) -> str
     ]
     provenance = describe_provenance(merged.means, merged.run.name)
     parts: dict[str, Any] = {
-        "run": _name_run(merged),
+        "run": name_run(merged),
         "suite": describe_version(),
         "version": read_version(),
         "counts": VerdictCounts.count(verdicts),
@@ -104,12 +105,6 @@ def render_appendix(merged: MergedRun, experiments: Sequence[Experiment]) -> str
         "meanings": VERDICT_MEANINGS,
     }
     return load_templates(TEMPLATE).get_template("artefact.md.j2").render(parts) + "\n"
-
-
-def _name_run(merged: MergedRun) -> str:
-    if merged.is_reference:
-        return "the reference run"
-    return f"a run of the profile {merged.profile}"
 
 
 def _write_rows(
@@ -145,7 +140,7 @@ def describe_artefact(merged: MergedRun, experiments: Sequence[Experiment], fold
     databases: Mapping[str, str] = provenance["database_versions"]
     facts += [_describe_fact(f"Database {name}", number) for name, number in databases.items()]
     about = {
-        "name": f"Artefact: {_name_run(merged)} of benchbook {read_version()}",
+        "name": f"Artefact: {name_run(merged)} of benchbook {read_version()}",
         "description": f"{VerdictCounts.count(verdicts)}; {len(experiments)} experiments.",
         "license": {"@id": LICENSE},
         "mentions": refer_to([*claims, *reviews, *procedures, *papers]),

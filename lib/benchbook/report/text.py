@@ -219,8 +219,8 @@ def describe_progress(merged: MergedRun) -> str:
 
 
 def name_run(merged: MergedRun) -> str:
-    """Return the run as a sentence names it: ``the reference run``, ``this quick run``."""
-    return "the reference run" if merged.is_reference else f"this {merged.profile} run"
+    """Return the run in a sentence: ``the reference run``, ``a run of the profile quick``."""
+    return "the reference run" if merged.is_reference else f"a run of the profile {merged.profile}"
 
 
 def list_absent_products(merged: MergedRun) -> str:
