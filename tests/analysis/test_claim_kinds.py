@@ -284,6 +284,7 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
     ("mapper", "asked", "reason"),
     [
         ([], {}, "mongoengine did not run"),
+        ([], {"a": {"driver": ["mongoose", "mongoengine"]}}, "mongoengine did not run"),
         ([{"n": 1000}], {"at": {"n": 100000}}, "mongoengine did not run with n=100000"),
         (
             [{"n": 1000, "attributes": 89}, {"n": 100000, "attributes": 6}],
@@ -294,7 +295,7 @@ def test_a_product_is_not_called_missing_because_the_one_that_it_is_compared_wit
         (
             [{}],
             {"quantity": TIME | {"metric": "cpu_user"}},
-            "mongoengine did not run with metric=cpu_user",
+            "user CPU time of mongoengine was not measured",
         ),
         ([{"durability": "strict"}], {}, "mongoengine did not run at the levels of the others"),
     ],

@@ -34,7 +34,9 @@ from benchbook.analysis.comparisons import (
 from benchbook.analysis.published import Terms
 from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
+from benchbook.registry.papers import find_language
 from benchbook.registry.products import parse_name
+from benchbook.text.names import name_metric
 
 
 class ClaimMeans(NamedTuple):
@@ -207,7 +209,7 @@ def find_objection(
             value = _measure_bound(bound, study, language, ran)
             if not value < bound.below:
                 measured = "was not stored" if isnan(value) else f"was {value:.0f}"
-                which = f"{bound.metric} of the {bound.role} {measured}"
+                which = f"{name_metric(bound.metric)} of the {bound.role} {measured}"
                 return f"{reason.why} ({which}; below {bound.below:g} counts); {reason.remedy}"
     return ""
 
@@ -224,7 +226,7 @@ def _measure_bound(bound: Bound, study: StudyMeans, language: str, settings: Set
 def _describe_comparison(claim: MeasuredClaim, compared: ClaimMeans, language: str) -> Comparison:
     """Return a comparison without its numbers: what is compared, and what the paper prints."""
     paper = find_published_ratio(claim, compared.levels, compared.terms)
-    first, second = (_name_term(claim, name, compared) for _, name in compared.terms[:2])
+    first, second = (_name_term(claim, name, compared, language) for _, name in compared.terms[:2])
     # A ratio is tested against `than`; a difference is of so many times b.
     if claim.than != 1 and claim.quantity.metric in SIGNED_METRICS:
         second = f"{claim.than:g} × {second}"
@@ -260,8 +262,11 @@ def _list_own_names(claim: MeasuredClaim) -> list[str]:
     return list(names)
 
 
-def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
-    """Return a term in words: the levels that tell it from the others, as they ran if it ran."""
+def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans, language: str) -> str:
+    """Return a term in words: the levels that tell it from the others, as they ran if it ran.
+
+    Of several drivers or codecs it is the one of that language.
+    """
     ran = compared.means[term].settings if term in compared.means else {}
     words = []
     for name in _list_own_names(claim):
@@ -269,6 +274,8 @@ def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans) -> str:
         if setting is None:
             continue
         levels = list_levels(setting)
+        if len(levels) > 1:
+            levels = tuple(one for one in levels if find_language(one) == language) or levels
         text = " or ".join(describe_level(name, level) for level in levels)
         # A number does not say what it counts.
         is_text = all(isinstance(level, str) for level in levels)
@@ -285,10 +292,15 @@ def _explain_missing(
     own = _list_own_names(claim)
     for name, wanted in compared.wanted.items():
         if name not in compared.means:
-            why = f"{_name_term(claim, name, compared)} did not run"
+            term = _name_term(claim, name, compared, language)
             missing = study.find_missing(language, own, wanted)
             if missing is None:
-                return f"{why} at the levels of the others"
+                return f"{term} did not run at the levels of the others"
+            # It may have run, without this quantity.
+            quantities = [name_metric(str(metric)) for metric in missing.pop("metric", ())]
+            why = f"{term} did not run"
+            if quantities:
+                why = f"{' or '.join(quantities)} of {term} was not measured"
             levels = [
                 f"{setting}={' or '.join(describe_level(setting, level) for level in levels)}"
                 for setting, levels in missing.items()

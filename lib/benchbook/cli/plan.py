@@ -3,7 +3,6 @@
 import argparse
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Final
 
 from benchbook.cli import output, own_files, selection
 from benchbook.cli.command import DONE
@@ -18,10 +17,8 @@ from benchbook.runner.progress import (
     estimate_time_left,
     find_factors,
 )
+from benchbook.text.names import CELL_STATES
 from benchbook.text.number_format import format_count
-
-STATE_NAMES: Final = {"done": "done", "todo": "to do", "failed": "failed", "skipped": "skipped"}
-"""The states of cells, as they are printed."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
     # The totals, and those by study.
     blocks = format_count(len({cell.block for cell in cells}), "block")
     counts = Counter(map(_name_state, cells))
-    parts = [f"{counts[state]} {state}" for state in STATE_NAMES.values() if counts[state]]
+    parts = [f"{counts[state]} {state}" for state in CELL_STATES.values() if counts[state]]
     parts += _estimate_time_left(cells, known)
     print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
     noisy = find_noisy_cells(cells)
@@ -80,7 +77,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _name_state(cell: Cell) -> str:
-    return STATE_NAMES["skipped" if cell.missing else cell.state]
+    return CELL_STATES["skipped" if cell.missing else cell.state]
 
 
 def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:
@@ -92,7 +89,7 @@ def _make_study_row(study: str, cells: Sequence[Cell], known: Durations) -> dict
     """Return a study's number of cells, in all and by state, and the time left."""
     of_study = [cell for cell in cells if cell.study == study]
     counts = Counter(map(_name_state, of_study))
-    states = {state: counts[state] or "" for state in STATE_NAMES.values()}
+    states = {state: counts[state] or "" for state in CELL_STATES.values()}
     left = (
         _estimate_time_left(of_study, known)
         if any(cell.combination in known for cell in of_study)

@@ -19,7 +19,7 @@ from benchbook.analysis.paper_comparisons import compare_levels
 from benchbook.analysis.published import CellSettings, format_level
 from benchbook.analysis.quantities import DERIVED, QuantityKey
 from benchbook.analysis.study_means import MatchedMeans, StudyMeans
-from benchbook.explorer.text import label_side
+from benchbook.registry.products import label_level
 from benchbook.studies.catalogue import load_study
 from benchbook.text.names import name_factor
 
@@ -68,7 +68,7 @@ def list_pairs(measured: StudyMeans) -> list[PaperComparisons]:
     others = []
     for name, values in sorted(levels.items()):
         if len(values) > 1 and name not in compared:
-            labels = {str(level): label_side(name, level) for level in values}
+            labels = {str(level): label_level(name, level) for level in values}
             pairs = PaperComparisons.model_construct(
                 name=f"by {name_factor(name)}",
                 by=name,

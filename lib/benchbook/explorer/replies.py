@@ -52,12 +52,6 @@ from benchbook.text.number_format import (
 )
 from benchbook.text.sentences import mark_noisy_blocks, write_comparison
 
-_CELL_STATES: Final = {
-    "todo": "its cell has not run yet",
-    "failed": "its cell failed; the run's lines above say why",
-}
-
-
 _PACKINGS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "": bytes,
     "gzip": partial(gzip.compress, compresslevel=6),
@@ -410,8 +404,10 @@ def _list_not_tried(
             not_tried.setdefault(why, {})[_label_levels(question, parameters)] = None
     for cell in plan.cells:
         why = cell.missing or ""
-        if not why and cell.state != "done":
-            why = _CELL_STATES.get(cell.state, f"its cell {cell.state}")
+        if not why and cell.state == "failed":
+            why = "its cell failed; the run's lines above say why"
+        elif not why and cell.state == "todo":
+            why = "its cell has not run yet"
         if why:
             not_tried.setdefault(why, {})[_label_levels(question, cell.parameters)] = None
     return plan.cells, {why: [*levels] for why, levels in not_tried.items()}

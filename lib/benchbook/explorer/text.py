@@ -32,18 +32,6 @@ from benchbook.text.sentences import (
     write_paper_ratio,
 )
 
-_SELF_EXPLAINING: Final = {
-    "database",
-    "driver",
-    "codec",
-    "json_codec",
-    "xml_codec",
-    "format",
-    "network",
-    "process",
-}
-"""Factors whose levels are understood without the factor's name."""
-
 ALIKE_WITHIN: Final = 1.1
 """Two levels are alike when the interval of their ratio lies within this factor."""
 
@@ -78,12 +66,6 @@ def label_option(pairs: PaperComparisons, control: str, option: Any) -> str:
     if control in ("a", "b"):
         return pairs.words(option)
     return name_level(control, option)
-
-
-def label_side(factor: str, level: object) -> str:
-    """Return the label of a level where it is one side of a comparison."""
-    label = name_level(factor, level)
-    return label if factor in _SELF_EXPLAINING else f"{name_factor(factor)} = {label}"
 
 
 def describe_comparison(row: Comparison) -> dict[str, str]:

@@ -21,16 +21,14 @@ from benchbook.analysis.study_means import MatchedMeans, StudyMeans
 from benchbook.plots import style
 from benchbook.plots.points import iterate_rows
 from benchbook.plots.sheet import set_log_scale
-from benchbook.text.names import name_factor, name_level, name_metric
+from benchbook.registry.products import label_level
+from benchbook.text.names import name_metric
 from benchbook.text.number_format import PRINTED_UNITS, choose_unit
 
 COLOURS: Final = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)
 MARKS: Final = ("D", "s", "^", "v")
 _ROW_INCHES: Final = 0.42
 _MOST_COLUMNS: Final = 3
-
-_SELF_EXPLAINING: Final = ("operation", "role", "network", "database", "topology")
-"""What a row is named by without its factor."""
 
 
 def collect_repetitions(means: StudyMeans, metrics: Collection[str] = ()) -> pd.DataFrame:
@@ -96,12 +94,7 @@ def _name_rows(matches: Sequence[MatchedMeans]) -> list[str]:
     differing = [*levels_by_name.columns[levels_by_name.nunique() > 1]] or ["operation"]
     rows = []
     for levels in known:
-        parts = []
-        for name in differing:
-            # A factor is named where its level does not say it.
-            factor = "" if name in _SELF_EXPLAINING else f"{name_factor(name)} = "
-            parts.append(factor + name_level(name, levels.get(name)))
-        rows.append(", ".join(parts))
+        rows.append(", ".join(label_level(name, levels.get(name)) for name in differing))
     return rows
 
 

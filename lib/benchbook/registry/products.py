@@ -248,6 +248,12 @@ def name_level(factor: str, level: object) -> str:
     return names.name_level(factor, level)
 
 
+def label_level(factor: str, level: object) -> str:
+    """Return a level's name, with its factor's where the level alone is not understood."""
+    name = name_level(factor, level)
+    return name if factor in names.SELF_EXPLAINING else f"{names.name_factor(factor)} = {name}"
+
+
 @cache
 def _find_folder(product: str) -> str:
     """Return the folder of a product's adapters, as a package; empty without its plug-in.

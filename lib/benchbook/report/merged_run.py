@@ -35,6 +35,7 @@ from benchbook.plots.provenance import (
 from benchbook.results.folder import find_lost_cells, shorten_paths
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS, load_study
+from benchbook.text.names import CELL_STATES
 from benchbook.text.number_format import format_number
 
 if TYPE_CHECKING:
@@ -47,9 +48,6 @@ DAMAGED: Final = "what was measured is damaged: it is left out, and measured aga
 
 _COMPARED_RECORDS: Final = 1_000
 """Records by which users' files of one name are distinguished."""
-
-_STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
-"""The states of a cell, each with its name in print."""
 
 _FACT_NAMES: Final = {
     "host": "Name",
@@ -204,7 +202,7 @@ def count_cells(merged: MergedRun) -> pd.DataFrame:
     values = merged.query(sql).set_index("study")["many"]
     rows = []
     for study in SLUGS:
-        by_state = {name.capitalize(): counts[study, state] for state, name in _STATES.items()}
+        by_state = {name.capitalize(): counts[study, state] for state, name in CELL_STATES.items()}
         rows.append(
             {
                 "Study": study,
@@ -240,9 +238,9 @@ def list_unfinished(merged: MergedRun) -> pd.DataFrame:
     groups: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":
-            never = DAMAGED if cell.key in lost else _STATES["todo"]
+            never = DAMAGED if cell.key in lost else "not run yet"
             why = reasons.get((cell.identity, cell.block)) or cell.missing or never
-            groups.setdefault((cell.study, _STATES[cell.state], why), []).append(cell)
+            groups.setdefault((cell.study, CELL_STATES[cell.state], why), []).append(cell)
 
     # Cells are named by the parameters that do not have all of the study's levels.
     planned = {study: _collect_levels(merged.select_cells(study)) for study in SLUGS}

@@ -125,6 +125,15 @@ LEVELS: Final[dict[str, Mapping[str, str]]] = {
 }
 """Levels whose names in print are not theirs, by factor; `name_network` names networks."""
 
+SELF_EXPLAINING: Final = (
+    *("operation", "role", "database", "driver", "format", "codec", "json_codec", "xml_codec"),
+    *("topology", "process", "network"),
+)
+"""Factors whose levels are understood without the factor's name."""
+
+CELL_STATES: Final = {"done": "done", "todo": "to do", "failed": "failed", "skipped": "skipped"}
+"""The states of a cell, as they are printed."""
+
 _SIDES: Final = (
     LANGUAGES
     | FORMATS
