@@ -46,7 +46,7 @@ def main(options: argparse.Namespace) -> int:
 
     # The totals, and those by study.
     blocks = format_count(len({cell.block for cell in cells}), "block")
-    counts = Counter(map(_name_state, cells))
+    counts = Counter(CELL_STATES[cell.state_here] for cell in cells)
     parts = [f"{counts[state]} {state}" for state in CELL_STATES.values() if counts[state]]
     parts += _estimate_time_left(cells, known)
     print(f"{format_count(len(cells), 'cell')} in {blocks}: {', '.join(parts) or 'none'}")
@@ -76,10 +76,6 @@ def main(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _name_state(cell: Cell) -> str:
-    return CELL_STATES["skipped" if cell.missing else cell.state]
-
-
 def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:
     todo = [cell.combination for cell in cells if cell.state != "done" and not cell.missing]
     return estimate_time_left(todo, known)
@@ -88,7 +84,7 @@ def _estimate_time_left(cells: Sequence[Cell], known: Durations) -> list[str]:
 def _make_study_row(study: str, cells: Sequence[Cell], known: Durations) -> dict[str, object]:
     """Return a study's number of cells, in all and by state, and the time left."""
     of_study = [cell for cell in cells if cell.study == study]
-    counts = Counter(map(_name_state, of_study))
+    counts = Counter(CELL_STATES[cell.state_here] for cell in of_study)
     states = {state: counts[state] or "" for state in CELL_STATES.values()}
     left = (
         _estimate_time_left(of_study, known)
@@ -108,7 +104,7 @@ def _list_cells(cells: Sequence[Cell], factors: Factors, known: Durations) -> st
     # One table for all cells with the same number of blocks.
     rows_by_count: dict[int, list[dict[str, object]]] = defaultdict(list)
     for blocks in blocks_of.values():
-        counts = Counter(map(_name_state, blocks))
+        counts = Counter(CELL_STATES[cell.state_here] for cell in blocks)
         states = [*counts]
         if len(counts) > 1:
             states = [f"{count} {state}" for state, count in counts.items()]
@@ -139,7 +135,7 @@ def _to_json_row(cell: Cell, factors: Factors, known: Durations) -> dict[str, ob
         "identity": cell.identity,
         "product": cell.product,
         "topology": cell.topology,
-        "state": "skipped" if cell.missing else cell.state,
+        "state": cell.state_here,
         "seconds": None if seconds is None else round(seconds, 2),
         "why": (cell.missing or "").partition("\n")[0] or None,
     }

@@ -94,6 +94,11 @@ class Cell:
         return self.product, self.topology, network, self.parameters.commit_time
 
     @property
+    def state_here(self) -> str:
+        """Its state; what cannot run here, and has no result, is skipped."""
+        return "skipped" if self.missing and self.state == "todo" else self.state
+
+    @property
     def combination(self) -> Combination:
         """Its study and parameters: what its blocks share."""
         return combine(self.study, self.parameters)

@@ -196,7 +196,7 @@ def _mark_cells_that_ran(planned: list[grid.Cell], means: pd.DataFrame) -> list[
 
 def count_cells(merged: MergedRun) -> pd.DataFrame:
     """Return how many cells of each study are in which state, its blocks and its values."""
-    counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
+    counts = Counter[tuple[str, str]]((cell.study, cell.state_here) for cell in merged.cells)
     blocks = merged.means.groupby("study")["block"].nunique()
     sql = "SELECT study, count(*) AS many FROM observations GROUP BY study"
     values = merged.query(sql).set_index("study")["many"]
@@ -240,7 +240,7 @@ def list_unfinished(merged: MergedRun) -> pd.DataFrame:
         if cell.state != "done":
             never = DAMAGED if cell.key in lost else "not run yet"
             why = reasons.get((cell.identity, cell.block)) or cell.missing or never
-            groups.setdefault((cell.study, CELL_STATES[cell.state], why), []).append(cell)
+            groups.setdefault((cell.study, CELL_STATES[cell.state_here], why), []).append(cell)
 
     # Cells are named by the parameters that do not have all of the study's levels.
     planned = {study: _collect_levels(merged.select_cells(study)) for study in SLUGS}
