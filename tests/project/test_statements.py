@@ -45,7 +45,7 @@ MOST_STATEMENTS = {
     # Who has Parquet with nested texts and several row groups: it would be refused.
     "files": 398,
     # Who asks about a file whose name has commas: levels are passed as they are.
-    # Who reads which cells a report lacks: what its grid excludes is skipped, not to do.
+    # Who reads which cells did not run: what the grid excludes is skipped, not to do.
     "grid": 1126,
     "measure": 457,
     # Who has a sorted file, of any size: its first records are not like the others (`samples`).
