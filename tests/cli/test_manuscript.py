@@ -9,7 +9,7 @@ from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.papers import exhibits, numbers
 
 
-def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, capsys):
+def test_the_command_writes_figures_and_tables_of_the_committed_run(judged_once, tmp_path, capsys):
     names = ["replication_ratios", "replication_table1_setup"]
     asked = [
         "figure",

@@ -152,14 +152,22 @@ def test_the_readme_names_each_finding_that_does_not_hold_with_its_ratio(committ
         assert text.startswith(f"- **{claim.study}:** {line.says}. ") and line.here in text
 
 
-@pytest.mark.parametrize("study", SLUGS)
-def test_no_two_comparisons_of_a_study_have_the_same_label(study: str, committed: Analysis):
-    about = ["name", "language", "operation", "role", "metric", "a", "b", "label"]
+@pytest.fixture(scope="module")
+def comparisons(committed: Analysis) -> list[list[Comparison]]:
+    """Return every list of comparisons of the reference run, also of the run with itself."""
     changes = [
         run_diff.compare_ratios(committed, committed),
         run_diff.compare_values(committed, committed),
     ]
-    for rows in (committed.comparisons, committed.tables, committed.aa, *changes):
+    return [committed.comparisons, committed.tables, committed.aa, *changes]
+
+
+@pytest.mark.parametrize("study", SLUGS)
+def test_no_two_comparisons_of_a_study_have_the_same_label(
+    study: str, comparisons: list[list[Comparison]]
+):
+    about = ["name", "language", "operation", "role", "metric", "a", "b", "label"]
+    for rows in comparisons:
         table = Comparison.to_frame(row for row in rows if row.study == study)
         assert not table.duplicated(about).any()
 
@@ -172,6 +180,7 @@ def test_no_two_marks_of_a_figure_have_the_same_label(name: str):
     assert not points.duplicated(["panel", "level", "series", "source"]).any()
 
 
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize("found", [True, False])
 def test_the_reference_run_is_reported_as_it_ran_on_any_machine(
     found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
@@ -204,6 +213,7 @@ def test_the_committed_page_of_verdicts_is_what_the_code_writes_today(committed:
     assert len(rows) > len(committed.verdicts) and [row for row in rows if row not in kept] == []
 
 
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize("study", SLUGS)
 def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     study: str, committed: Analysis, nothing_ran: Path
@@ -239,6 +249,7 @@ def test_a_study_s_page_names_the_languages_and_libraries_of_its_data(
     ) and "as the paper" not in write_languages(merged, "replication")
 
 
+@pytest.mark.usefixtures("judged_once")
 def test_a_study_that_did_not_run_shows_its_question_and_its_command(nothing_ran: Path):
     nothing = Run("quick", Analysis(constructed.observations(("bookstore",))))
     said = write_answer(merged_run.MergedRun("quick", [], nothing, nothing_ran), "tcp")
