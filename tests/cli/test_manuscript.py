@@ -74,8 +74,9 @@ def test_only_numbers_with_a_prefix_are_written(judged_once, keyed, tmp_path, ca
 
 
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
-    judged_once, keyed, capsys
+    judged_once, committed_exhibits, keyed, capsys, monkeypatch
 ):
+    monkeypatch.setattr(exhibits, "make_exhibit", lambda _, name: committed_exhibits[name])
     mark, unjudged = (
         "tcp_fig3_json.system-cpu-python.3.json",
         "crud.insert.couchbase-like-postgresql",
