@@ -18,6 +18,7 @@ from benchbook.analysis.runs import Analysis, Run
 from benchbook.databases import catalogue
 from benchbook.databases.adapter import Adapter
 from benchbook.measure import meters
+from benchbook.papers import exhibits
 from benchbook.papers.exhibits import FIGURES, TABLES, make_exhibit
 from benchbook.papers.numbers import KeyedNumber, list_numbers
 from benchbook.plots.exhibit import Exhibit
@@ -167,9 +168,11 @@ def committed_exhibits(committed: Analysis) -> dict[str, Exhibit]:
 
 
 @pytest.fixture(scope="session")
-def keyed(committed: Analysis) -> dict[str, KeyedNumber]:
+def keyed(committed: Analysis, committed_exhibits: dict[str, Exhibit]) -> dict[str, KeyedNumber]:
     """All numbers of the committed run by their keys: no test changes them."""
-    return list_numbers(committed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exhibits, "make_exhibit", lambda _, name: committed_exhibits[name])
+        return list_numbers(committed)
 
 
 @pytest.fixture

@@ -835,16 +835,18 @@ def text(level: Any) -> str:
 # ---- held against the command
 
 
-def differences(printed: list[Levels]) -> Iterator[str]:
+def differences(judged: Iterable[tuple[str, Judged]], printed: list[Levels]) -> Iterator[str]:
     """Yield where the command's output differs from what the page gives.
 
     Parameters
     ----------
+    judged
+        What `judge_claims` yields.
     printed
         What `benchbook claims --reference --json` prints.
     """
     said = {row["id"]: row for row in printed}
-    for name, ours in judge_claims():
+    for name, ours in judged:
         row = said.pop(name, None)
         if row is None:
             yield f"{name}: the command does not print it"
@@ -894,7 +896,7 @@ def main() -> int:
     """Print every difference, and how much was compared."""
     command = [Path(sys.executable).with_name("benchbook"), "claims", "--reference", "--json"]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    found = [*differences(printed)]
+    found = [*differences(judge_claims(), printed)]
     compared = sum(len(row["comparisons"]) for row in printed)
     print(
         *found, f"{len(printed)} claims, {compared} comparisons: {len(found)} differences", sep="\n"

@@ -17,19 +17,22 @@ CHAINS: Final = (
         "languages",
         "couchdb",
     ),
-    ("figures", "manuscript", "numbers", "reference", "report_tables", "save", "verdict_figures"),
+    (
+        *("figures", "save", "titles", "names", "manuscript", "numbers", "verdict_figures"),
+        *("reference", "report_tables", "artefact", "docs", "explorer", "results_check"),
+        *("claims_since", "orders", "run_diff", "t_tests", "verdict_days", "judged_tables"),
+    ),
 )
 """Files that run in one process, because their tests share servers, or the judged reference run."""
 
 # fmt: off
 FIRST: Final = (
     *CHAINS[0], *CHAINS[1], *CHAINS[2],
-    "lab", "hosts", "runner", "suite", "networks", "report", "lessons", "upgrade", "docs",
-    "plugins", "servers", "setup", "locks", "containers", "your_documents", "explorer",
+    "lab", "hosts", "runner", "suite", "networks", "report", "lessons", "upgrade", "plugins",
+    "servers", "setup", "locks", "containers", "your_documents",
     "until_decided", "answerable_claims", "environments", "load_monitor", "cli", "simulations",
-    "servers_given", "stop_signals", "versions", "server_check", "platforms", "run_diff",
+    "servers_given", "stop_signals", "versions", "server_check", "platforms",
     "stored_means", "independent", "given_studies", "own_processors", "wheel", "secrets",
-    "artefact",
 )
 # fmt: on
 """Files of half a minute or more: they begin first, so that all processes end about together."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from math import isnan
@@ -15,16 +16,16 @@ import pytest
 from benchbook import cli
 from benchbook.analysis import run_diff
 from benchbook.analysis.comparisons import Comparison
-from benchbook.analysis.runs import MEANS_FILE, Analysis, Run
+from benchbook.analysis.runs import MEANS_FILE, Analysis
 from benchbook.cli import compare
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
 from benchbook.results import files
 
 
 @pytest.fixture(scope="module")
-def means() -> pd.DataFrame:
+def means(committed: Analysis) -> pd.DataFrame:
     """The block means of two studies of the reference run."""
-    means = Run.read_reference().means
+    means = committed.means
     return means[means["study"].isin(["bookstore", "tcp"])]
 
 
@@ -75,24 +76,32 @@ def test_what_got_slower_is_named_and_nothing_else(
     assert rows[0].label == row.label, "the largest change comes first"
 
 
-@pytest.fixture
-def folders(means: pd.DataFrame, tmp_path: Path) -> list[str]:
-    """Two runs: in the second, XML's round trip takes five times as long in one cell."""
-    for name, factor in (("before", 1.0), ("after", 5.0)):
-        (tmp_path / name).mkdir()
-        table = pa.Table.from_pandas(slower(means, factor).drop(columns=["begun", "machine_day"]))
-        files.write_table(tmp_path / name / MEANS_FILE, table)
-    return [str(tmp_path / name) for name in ("before", "after")]
+def write_run(folder: Path, means: pd.DataFrame) -> str:
+    """Write block means into a new folder, and return its name."""
+    folder.mkdir()
+    table = pa.Table.from_pandas(means.drop(columns=["begun", "machine_day"]))
+    files.write_table(folder / MEANS_FILE, table)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def folders(means: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Yield two runs: in the second, XML's round trip takes five times as long in one cell.
+
+    Many commands compare them: each run is read and judged once, and each two are compared once.
+    """
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compare, "_load_analysis", cache(compare._load_analysis))
+        for name in ("compare_ratios", "compare_values"):
+            patch.setattr(run_diff, name, cache(getattr(run_diff, name)))
+        runs = {"before": means, "after": slower(means, 5.0)}
+        yield [write_run(folder / name, run) for name, run in runs.items()]
 
 
 def test_the_command_says_in_words_what_changed_and_writes_every_row(
-    folders: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Three commands compare the same runs: each is read and judged once.
-    monkeypatch.setattr(compare, "_load_analysis", cache(compare._load_analysis))
     assert cli.main(["compare", *folders, "--output", str(tmp_path / "rows.csv")]) == DONE
     verdicts, ratios, times, runs = capsys.readouterr().out.split("\n\n")
     assert verdicts.startswith("Verdicts: ") and re.match(
@@ -115,9 +124,8 @@ def test_the_command_says_in_words_what_changed_and_writes_every_row(
 
 
 def test_a_time_that_grew_by_more_than_a_factor_fails_the_command(
-    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folders: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compare, "_load_analysis", cache(compare._load_analysis))
     assert cli.main(["compare", *folders, "--fail-above", "1.1"]) == FAILED
     first, *times = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"Above 1\.1: 1 of \d+ times with an interval\.", first)
@@ -133,16 +141,21 @@ def test_a_time_that_grew_by_more_than_a_factor_fails_the_command(
 
 
 def test_a_check_of_times_that_could_test_none_is_not_passed(
-    folders: list[str], means: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+    folders: list[str],
+    means: pd.DataFrame,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    few = means[means["block"] < 2].drop(columns=["begun", "machine_day"])
-    files.write_table(Path(folders[1]) / MEANS_FILE, pa.Table.from_pandas(few))
-    assert cli.main(["compare", *folders, "--fail-above", "1.1"]) == NOTHING_RUNS
+    few = write_run(tmp_path / "few", means[means["block"] < 2])
+    assert cli.main(["compare", folders[0], few, "--fail-above", "1.1"]) == NOTHING_RUNS
     assert "needs five blocks" in capsys.readouterr().err
 
 
 def test_verdicts_that_changed_come_first_with_what_they_were(
-    folders: list[str], means: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+    folders: list[str],
+    means: pd.DataFrame,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     faster = (
         (means["study"] == "bookstore")
@@ -152,9 +165,8 @@ def test_verdicts_that_changed_come_first_with_what_they_were(
     table = means.assign(
         **{name: means[name].where(~faster, means[name] / 20) for name in ("value", "at_least")}
     )
-    written = pa.Table.from_pandas(table.drop(columns=["begun", "machine_day"]))
-    files.write_table(Path(folders[1]) / MEANS_FILE, written)
-    assert cli.main(["compare", *folders]) == DONE
+    after = write_run(tmp_path / "faster", table)
+    assert cli.main(["compare", folders[0], after]) == DONE
     first, change, counts, *_ = capsys.readouterr().out.splitlines()
     assert re.match(r"Verdicts: [1-9]\d* of \d+ claims changed", first)
     assert change.startswith(

@@ -5,19 +5,20 @@ import pandas as pd
 import pytest
 
 from benchbook.analysis.intervals import MIN_BLOCKS, adjust_holm
-from benchbook.analysis.runs import Run
+from benchbook.analysis.runs import Analysis
 from benchbook.analysis.verdicts import T_TEST_COLUMNS
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table(committed: Analysis) -> pd.DataFrame:
     """Return the t-tests of the reference run."""
-    return Run.read_reference().analysis.t_tests
+    return committed.t_tests
 
 
-def test_every_comparison_with_an_interval_is_a_row_and_no_other(table: pd.DataFrame) -> None:
-    analysis = Run.read_reference().analysis
-    judged = [row for row in analysis.comparisons if row.stands]
+def test_every_comparison_with_an_interval_is_a_row_and_no_other(
+    committed: Analysis, table: pd.DataFrame
+) -> None:
+    judged = [row for row in committed.comparisons if row.stands]
     assert list(table) == [*T_TEST_COLUMNS]
     assert len(table) == sum(not np.isnan(row.low) for row in judged) > 500
     assert table["blocks"].min() >= MIN_BLOCKS

@@ -9,7 +9,7 @@ from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.papers import exhibits, numbers
 
 
-def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, capsys):
+def test_the_command_writes_figures_and_tables_of_the_committed_run(judged_once, tmp_path, capsys):
     names = ["replication_ratios", "replication_table1_setup"]
     asked = [
         "figure",
@@ -74,8 +74,9 @@ def test_only_numbers_with_a_prefix_are_written(judged_once, keyed, tmp_path, ca
 
 
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(
-    judged_once, keyed, capsys
+    judged_once, committed_exhibits, keyed, capsys, monkeypatch
 ):
+    monkeypatch.setattr(exhibits, "make_exhibit", lambda _, name: committed_exhibits[name])
     mark, unjudged = (
         "tcp_fig3_json.system-cpu-python.3.json",
         "crud.insert.couchbase-like-postgresql",

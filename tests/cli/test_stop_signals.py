@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +35,7 @@ SIGNALS: Final = {
 """The signals, and the exit status of a command that one of them ends."""
 
 COMMANDS: Final = {
-    "ask": (("ask", "own.csv"), ("ask", "own.csv")),
+    "ask": (("ask", "own.csv"), ("ask", "few.csv", "--blocks", "1")),
     "query": (
         ("results", "--sql", f"SELECT * FROM range({50 * ROWS})", "--output", "query.csv"),
         ("results", "--sql", "SELECT 1", "--output", "query.csv"),
@@ -48,10 +49,11 @@ COMMANDS: Final = {
 
 @pytest.fixture
 def working_folder(home: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a table and results; temporary folders are made in it, too."""
+    """The current folder, with tables and results; temporary folders are made in it, too."""
     folder = temporary
     lines = [f"{number},person {number},{number / 7}" for number in range(ROWS)]
-    (folder / "own.csv").write_text("\n".join(["number,name,share", *lines, ""]))
+    for name, count in (("own.csv", ROWS), ("few.csv", 20)):
+        (folder / name).write_text("\n".join(["number,name,share", *lines[:count], ""]))
     (cell, *_) = grid.make_plan(["crud"], "smoke").cells
     columns = {"study": "crud", "cell_id": cell.identity, "block": 0, "state": "failed"}
     write_cell(columns | cell.parameters.as_columns())
@@ -61,7 +63,7 @@ def working_folder(home: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch)
 
 def list_temporary(folder: Path) -> set[str]:
     """Return the names of what a command left there that is not its answer."""
-    results = {"own.csv", "query.csv", "all.csv", "folder", "benchbook-mine"}
+    results = {"own.csv", "few.csv", "query.csv", "all.csv", "folder", "benchbook-mine"}
     return {path.name for path in folder.iterdir()} - results
 
 
@@ -98,7 +100,8 @@ def start_and_suspend(arguments: Sequence[str], folder: Path) -> "subprocess.Pop
     while True:
         process = start(arguments)
         while not has_copy(folder) and process.poll() is None:
-            pass  # without a pause, because a small answer is written within milliseconds
+            # A short pause, because a small answer is written within milliseconds.
+            time.sleep(0.001)
         suspend(process)
         if has_copy(folder):
             return process

@@ -679,14 +679,12 @@ def test_replications_titles_name_the_network_and_the_sizes(runs: dict[str, Anal
 
 
 @pytest.fixture(scope="module")
-def runs(observed, committed: Analysis) -> dict[str, Analysis]:
+def runs(observed, on_two_stacks: Analysis, committed: Analysis) -> dict[str, Analysis]:
     """Return the reference run and constructed ones: of profile quick and in two languages."""
-    constructed_runs = {
-        "quick": as_quick_runs(observed),
-        "two languages": constructed.on_two_stacks(),
-    }
-    return {"reference": committed} | {
-        name: Analysis(rows) for name, rows in constructed_runs.items()
+    return {
+        "reference": committed,
+        "quick": Analysis(as_quick_runs(observed)),
+        "two languages": on_two_stacks,
     }
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import combinations
+from collections.abc import Callable
 from pathlib import Path
 
 import lxml.etree
@@ -11,9 +11,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from benchbook.papers import exhibits
-from benchbook.plots import latex
+from benchbook.plots import latex, save
 from benchbook.plots.exhibit import Dots, Exhibit, Lines
 from benchbook.plots.save import draw_exhibit, fit_layout, save_exhibit, save_for_page
 from benchbook.plots.style import PAGE_LAYOUTS, REPORT_WIDTH, Layout
@@ -53,24 +54,32 @@ def boxes(figure: Figure) -> list[tuple[str, Bbox]]:
     return [(text.get_text(), text.get_window_extent()) for text in texts if id(text) not in unseen]
 
 
+def find_overlaps(box: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which boxes share more than `TOUCH` pixels with a box, in both directions."""
+    shared = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    overlaps: NDArray[np.bool_] = (shared > TOUCH).all(axis=1)
+    return overlaps
+
+
 def touching(figure: Figure, texts: list[tuple[str, Bbox]]) -> list[str]:
     """Return the texts that lie over another, or beyond the sheet."""
     # As numbers, because a box computes each corner anew.
-    found = [(text, box.extents.tolist()) for text, box in texts]
+    found = np.array([box.extents for _, box in texts])
     faults = []
-    for (a, (left, bottom, right, top)), (b, (x0, y0, x1, y1)) in combinations(found, 2):
-        if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
-            faults.append(f"{a!r} lies on {b!r}")
-    for text, (left, bottom, right, top) in found:
+    for at, (a, _) in enumerate(texts):
+        for other in np.flatnonzero(find_overlaps(found[at], found[at + 1 :])):
+            faults.append(f"{a!r} lies on {texts[at + 1 + other][0]!r}")
+    for (text, _), (left, bottom, right, top) in zip(texts, found, strict=True):
         if min(left, bottom) < -TOUCH or right > figure.bbox.x1 or top > figure.bbox.y1:
             faults.append(f"{text!r} leaves the sheet")
     return faults
 
 
-def list_marks(figure: Figure) -> list[tuple[float, float, float, float]]:
+def list_marks(figure: Figure) -> NDArray[np.float64]:
     """Return the boxes of the marks in the figure's panels, and of points of lines, in pixels."""
-    marks = []
+    marks = [np.empty((0, 4))]
     for axes in figure.axes:
+        left, bottom, right, top = axes.bbox.extents
         for line in axes.lines:
             # Lines across a panel are not data.
             if line.get_transform() != axes.transData or not len(line.get_xydata()):
@@ -81,21 +90,19 @@ def list_marks(figure: Figure) -> list[tuple[float, float, float, float]]:
                 reach = line.get_linewidth() / 2 * figure.dpi / 72
                 at, numbers = np.linspace(0, len(places) - 1, 200), np.arange(len(places))
                 places = np.column_stack([np.interp(at, numbers, column) for column in places.T])
-            for x, y in places:
-                if np.isfinite([x, y]).all() and axes.bbox.contains(x, y):
-                    marks.append((x - reach, y - reach, x + reach, y + reach))
-    return marks
+            # A place that is not a number is in no panel.
+            x, y = places.T
+            seen = places[(left <= x) & (x <= right) & (bottom <= y) & (y <= top)]
+            marks.append(np.hstack([seen - reach, seen + reach]))
+    return np.concatenate(marks)
 
 
 def covering(figure: Figure, texts: list[tuple[str, Bbox]]) -> list[str]:
     """Return the texts of a figure that was drawn that lie over a mark or a line."""
     marks, faults = list_marks(figure), []
     for text, box in texts:
-        left, bottom, right, top = box.extents
-        for x0, y0, x1, y1 in marks:
-            if min(right, x1) - max(left, x0) > TOUCH and min(top, y1) - max(bottom, y0) > TOUCH:
-                faults.append(f"{text!r} covers a mark")
-                break
+        if find_overlaps(box.extents, marks).any():
+            faults.append(f"{text!r} covers a mark")
     return faults
 
 
@@ -104,8 +111,27 @@ def layout(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+Draw = Callable[[Exhibit, Layout], Figure]
+
+
 @pytest.fixture(scope="module")
-def figures(layout: str, committed_exhibits: dict[str, Exhibit]) -> dict[str, Figure]:
+def draw_once() -> Draw:
+    """Return a function that draws a figure in a layout of the page once for all tests."""
+    drawn: dict[tuple[str, Layout], Figure] = {}
+
+    def draw(exhibit: Exhibit, layout: Layout) -> Figure:
+        key = exhibit.name, layout
+        if key not in drawn:
+            drawn[key] = draw_exhibit(exhibit, layout)
+        return drawn[key]
+
+    return draw
+
+
+@pytest.fixture(scope="module")
+def figures(
+    layout: str, committed_exhibits: dict[str, Exhibit], draw_once: Draw
+) -> dict[str, Figure]:
     """Return every figure of the reference run in a layout."""
     drawn = {}
     for name in exhibits.FIGURES:
@@ -114,7 +140,9 @@ def figures(layout: str, committed_exhibits: dict[str, Exhibit]) -> dict[str, Fi
         chosen = LAYOUTS[layout]
         if layout in PAGE_LAYOUTS:
             chosen = fit_layout(exhibit.drawing, chosen)
-        drawn[name] = draw_exhibit(exhibit, chosen)
+            drawn[name] = draw_once(exhibit, chosen)
+        else:
+            drawn[name] = draw_exhibit(exhibit, chosen)
         assert drawn[name].get_figwidth() == chosen.width
     return drawn
 
@@ -200,13 +228,18 @@ def test_files_embed_their_fonts_and_name_the_source_of_their_numbers(committed,
 
 
 def test_each_point_of_a_page_s_figure_has_one_mark_and_files_have_no_names_of_points(
-    committed_exhibits: dict[str, Exhibit], tmp_path: Path
+    committed_exhibits: dict[str, Exhibit],
+    draw_once: Draw,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     for name in exhibits.FIGURES:
         exhibit = committed_exhibits[name]
         if exhibit.frame.empty or not isinstance(exhibit.drawing, Dots | Lines):
             continue
-        save_for_page(exhibit, tmp_path, name)
+        with monkeypatch.context() as patch:
+            patch.setattr(save, "draw_exhibit", draw_once)
+            save_for_page(exhibit, tmp_path, name)
         drawn = exhibit.frame.index[exhibit.frame["value"].notna()]
         for screen in PAGE_LAYOUTS:
             svg = (tmp_path / f"{name}.{screen}.svg").read_text()

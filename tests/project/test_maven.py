@@ -34,6 +34,15 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
+QUICK = "-XX:TieredStopAtLevel=1"
+"""Turns the second compiler of Maven's JVM off: it takes longer than these builds."""
+
+
+@pytest.fixture(autouse=True)
+def quick_maven(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAVEN_OPTS", QUICK)
+
+
 @pytest.fixture
 def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Maven's own local repository holds nothing."""
@@ -97,7 +106,7 @@ def mirror(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) ->
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Mirror, directory=folder)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         home = write_settings(tmp_path, f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("MAVEN_OPTS", f"-Duser.home={home}")
+        monkeypatch.setenv("MAVEN_OPTS", f"{QUICK} -Duser.home={home}")
         yield folder
         server.shutdown()
 

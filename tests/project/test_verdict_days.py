@@ -29,12 +29,13 @@ def test_a_day_lists_the_verdicts_that_it_moved_and_those_that_it_let_judge() ->
     assert name_cause(before[2], after[2]) == "4 comparisons that count, not 2"
 
 
-def test_the_page_ends_with_the_days_and_the_decided_claims_of_the_reference_run() -> None:
+def test_the_page_ends_with_the_days_and_the_decided_claims_of_the_reference_run(
+    reference_run: Run,
+) -> None:
     """After a new reference, run the command at the end of the page."""
     page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
     table = page.partition("| machine-day | decided |")[2].partition("\n\n")[0]
     days = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    run = Run.read_reference()
-    machine_days = describe_provenance(run.analysis.means, run.name)["machine_days"]
+    machine_days = describe_provenance(reference_run.means, reference_run.name)["machine_days"]
     assert {name for name, *_ in days} == {*machine_days}
-    assert days[-1][1] == str(VerdictCounts.count(run.analysis.verdicts).decided)
+    assert days[-1][1] == str(VerdictCounts.count(reference_run.analysis.verdicts).decided)

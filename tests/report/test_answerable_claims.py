@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -69,6 +70,23 @@ def plan(study: str, **levels: object) -> Cell:
 @pytest.fixture(scope="module")
 def durations() -> Mapping[Combination, float]:
     return load_durations()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def comparisons_found_once() -> Iterator[None]:
+    """Let all tests have the comparisons of a profile and a machine found once."""
+    find_comparisons = answerable_claims._find_comparisons
+    found: dict[object, Any] = {}
+
+    def find_once(profile: str, machine: Machine, testable: Sequence[Claim]) -> Any:
+        key = profile, machine, tuple(claim.id for claim in testable)
+        if key not in found:
+            found[key] = find_comparisons(profile, machine, testable)
+        return found[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answerable_claims, "_find_comparisons", find_once)
+        yield
 
 
 @cache
@@ -226,8 +244,11 @@ def test_a_reason_by_own_processors_is_answered_by_a_network_with_some(
 
 
 def test_doctor_prints_the_levers_with_what_to_type(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    durations: Mapping[Combination, float],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(answerable_claims, "load_durations", lambda: durations)
     machine = replace(REFERENCE, languages=frozenset({"python"}))
     monkeypatch.setattr(answerable_claims, "read_machine", lambda: machine)
     assert cli.main(["doctor", "--claims", "--json"]) == DONE
@@ -245,7 +266,10 @@ def test_doctor_prints_the_levers_with_what_to_type(
     assert "did you mean 'decide'?" in capfd.readouterr().err
 
 
-def test_the_readme_says_what_the_reference_machine_can_answer() -> None:
+def test_the_readme_says_what_the_reference_machine_can_answer(
+    durations: Mapping[Combination, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answerable, "load_durations", lambda: durations)
     page = (ROOT / "README.md").read_text()
     assert answerable.rewrite_page(page) == page, "python -m tools.answerable README.md"
     about = json.loads((paths.reference() / ABOUT_FILE).read_text())

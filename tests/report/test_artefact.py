@@ -1,6 +1,7 @@
 """An artefact has each claim with the command that tests it, and its metadata can be read."""
 
 import json
+from functools import cache
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from rocrate.rocrate import ROCrate
 
 from benchbook import cli, paths
-from benchbook.analysis.runs import Run
+from benchbook.analysis.runs import Analysis, Run
 from benchbook.cli.command import USAGE
 from benchbook.grid.expansion import choose_cells
 from benchbook.report import artefact, crate
@@ -40,23 +41,35 @@ SECTIONS = (
 """Those of which most stand in the appendices of USENIX and ACM."""
 
 
+list_experiments_once = cache(list_experiments)
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def experiments(reference_run: Run) -> list[Experiment]:
+    """Return the experiments of the reference run."""
+    return list_experiments_once(reference_run, "decide")
+
+
+@pytest.fixture(scope="module")
+def folder(reference_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the reference run's artefact."""
     folder = tmp_path_factory.mktemp("artefact")
-    artefact.write_artefact(paths.REFERENCE, paths.reference() / PAGE, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "read_reference", lambda: reference_run)
+        patch.setattr(artefact, "list_experiments", list_experiments_once)
+        artefact.write_artefact(paths.REFERENCE, paths.reference() / PAGE, folder)
     return folder
 
 
-def test_each_command_measures_the_cells_of_its_experiment() -> None:
-    run = Run.read_reference()
-    experiments = list_experiments(run, "decide")
+def test_each_command_measures_the_cells_of_its_experiment(
+    experiments: list[Experiment], committed: Analysis
+) -> None:
     for one in experiments:
         chosen = choose_cells([one.study], "decide", list(one.where), ["blocks=5"])
         assert {cell.parameters.as_json() for cell in chosen} == one.durations.keys()
     assert [one.number for one in experiments] == [*range(1, len(experiments) + 1)]
     tested = [claim.id for claim in chain.from_iterable(one.claims for one in experiments)]
-    ran = {claim.id for claim in run.analysis.verdicts if claim.verdict != "not run"}
+    ran = {claim.id for claim in committed.verdicts if claim.verdict != "not run"}
     assert len(tested) == len({*tested}) and {*tested} == ran
     # Most of their cells ran, so the minutes say how long a rerun takes.
     untimed = sum(one.untimed_cells for one in experiments)
@@ -85,13 +98,13 @@ def test_minutes_are_of_five_blocks_and_count_a_shared_cell_once() -> None:
 
 
 def test_the_appendix_has_each_claim_with_its_verdict_and_the_sections_that_reviewers_know(
-    folder: Path,
+    folder: Path, committed: Analysis
 ) -> None:
     text = (folder / artefact.APPENDIX).read_text(encoding="utf-8")
     headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith("##")]
     assert {*SECTIONS} <= {*headings}
     limitations = text.partition("## Limitations")[2]
-    for claim in Run.read_reference().analysis.verdicts:
+    for claim in committed.verdicts:
         assert f"`{claim.id}`" in text and claim.where
         if claim.verdict in ("not run", "not comparable"):
             assert f"`{claim.id}`" in limitations and claim.why.replace("|", "/") in limitations
@@ -101,7 +114,9 @@ def test_the_appendix_has_each_claim_with_its_verdict_and_the_sections_that_revi
     assert {path.name for path in folder.iterdir()} == {*artefact.FILES}
 
 
-def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(folder: Path) -> None:
+def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(
+    folder: Path, committed: Analysis
+) -> None:
     graph = json.loads((folder / crate.METADATA).read_text(encoding="utf-8"))["@graph"]
     known = {entity["@id"] for entity in graph}
     assert len(known) == len(graph)
@@ -114,7 +129,7 @@ def test_the_crate_has_claims_verdicts_and_experiments_and_no_loose_end(folder: 
         name: what for name, what in artefact.FILES.items() if name != crate.METADATA
     }
     read = ROCrate(folder)
-    verdicts = Run.read_reference().analysis.verdicts
+    verdicts = committed.verdicts
     assert [one["text"] for one in read.get_by_type("Claim")] == [claim.says for claim in verdicts]
     ratings = [one["reviewRating"]["name"] for one in read.get_by_type("ClaimReview")]
     assert ratings == [claim.verdict for claim in verdicts]

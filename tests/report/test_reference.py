@@ -75,12 +75,13 @@ def absolute_paths(folder: Path) -> set[str]:
     # Regular expressions of the page's scripts look like paths.
     texts = [re.sub("<script>.*?</script>", "", text, flags=re.DOTALL) for text in texts]
     for file in folder.glob("*.parquet"):
-        table = pq.read_table(file)
-        columns = [
-            table[field.name] for field in table.schema if str(field.type).endswith("string")
-        ]
-        for column in columns:
-            texts += column.unique().drop_null().to_pylist()
+        schema = pq.read_schema(file)
+        names = [field.name for field in schema if str(field.type).endswith("string")]
+        # As dictionaries, which have each text once.
+        table = pq.read_table(file, columns=names, read_dictionary=names)
+        for name in names:
+            for chunk in table[name].chunks:
+                texts += filter(None, chunk.dictionary.to_pylist())
     found = set()
     for text in texts:
         found |= set(ABSOLUTE.findall(text))
@@ -152,14 +153,22 @@ def test_the_readme_names_each_finding_that_does_not_hold_with_its_ratio(committ
         assert text.startswith(f"- **{claim.study}:** {line.says}. ") and line.here in text
 
 
-@pytest.mark.parametrize("study", SLUGS)
-def test_no_two_comparisons_of_a_study_have_the_same_label(study: str, committed: Analysis):
-    about = ["name", "language", "operation", "role", "metric", "a", "b", "label"]
+@pytest.fixture(scope="module")
+def comparisons(committed: Analysis) -> list[list[Comparison]]:
+    """Return every list of comparisons of the reference run, also of the run with itself."""
     changes = [
         run_diff.compare_ratios(committed, committed),
         run_diff.compare_values(committed, committed),
     ]
-    for rows in (committed.comparisons, committed.tables, committed.aa, *changes):
+    return [committed.comparisons, committed.tables, committed.aa, *changes]
+
+
+@pytest.mark.parametrize("study", SLUGS)
+def test_no_two_comparisons_of_a_study_have_the_same_label(
+    study: str, comparisons: list[list[Comparison]]
+):
+    about = ["name", "language", "operation", "role", "metric", "a", "b", "label"]
+    for rows in comparisons:
         table = Comparison.to_frame(row for row in rows if row.study == study)
         assert not table.duplicated(about).any()
 
@@ -172,6 +181,7 @@ def test_no_two_marks_of_a_figure_have_the_same_label(name: str):
     assert not points.duplicated(["panel", "level", "series", "source"]).any()
 
 
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize("found", [True, False])
 def test_the_reference_run_is_reported_as_it_ran_on_any_machine(
     found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
@@ -204,6 +214,7 @@ def test_the_committed_page_of_verdicts_is_what_the_code_writes_today(committed:
     assert len(rows) > len(committed.verdicts) and [row for row in rows if row not in kept] == []
 
 
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize("study", SLUGS)
 def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     study: str, committed: Analysis, nothing_ran: Path
@@ -239,6 +250,7 @@ def test_a_study_s_page_names_the_languages_and_libraries_of_its_data(
     ) and "as the paper" not in write_languages(merged, "replication")
 
 
+@pytest.mark.usefixtures("judged_once")
 def test_a_study_that_did_not_run_shows_its_question_and_its_command(nothing_ran: Path):
     nothing = Run("quick", Analysis(constructed.observations(("bookstore",))))
     said = write_answer(merged_run.MergedRun("quick", [], nothing, nothing_ran), "tcp")
@@ -246,9 +258,16 @@ def test_a_study_that_did_not_run_shows_its_question_and_its_command(nothing_ran
     assert write_languages(merged_run.MergedRun("quick", [], nothing, nothing_ran), "tcp") == ""
 
 
+@pytest.fixture(scope="module")
+def first_block() -> pd.DataFrame:
+    """Return the first block of bookstore's cells in the reference run."""
+    chosen = [("study", "=", "bookstore"), ("block", "=", 0)]
+    return pd.read_parquet(REFERENCE / REPETITIONS_FILE, filters=chosen)
+
+
 @pytest.mark.parametrize(("case", "language"), [(2, "java"), (1, "python")])
 def test_notebook_01_shows_each_ratio_once_beside_the_reference_run(
-    case: int, language: str, committed: Analysis, nothing_ran: Path
+    case: int, language: str, committed: Analysis, first_block: pd.DataFrame, nothing_ran: Path
 ):
     """Its drawn cells get one block of the reference run, as if it had been measured there."""
     of_claim = [row for row in committed.comparisons if row.name == BOOKS]
@@ -256,9 +275,7 @@ def test_notebook_01_shows_each_ratio_once_beside_the_reference_run(
         row for row in of_claim if (row.language, row.label) == (language, f"case={case}, n=10000")
     ]
     asked = compared.settings
-    rows = pd.read_parquet(
-        REFERENCE / "repetitions.parquet", filters=[("study", "=", "bookstore"), ("block", "=", 0)]
-    )
+    rows = first_block
     for name in ("case", "n", "language", "process", "keys", "json_codec", "xml_codec"):
         rows = rows[rows[name] == asked[name]]
     rows = rows[rows["cell_arm"] == "a"]
