@@ -20,7 +20,7 @@ import nbformat
 
 from benchbook import cli
 from benchbook.cli.execution import SPENT
-from benchbook.results.folder import list_files
+from benchbook.results.folder import ResultsFolder
 
 GOAL_S: Final = 0.5
 
@@ -28,9 +28,7 @@ GOAL_S: Final = 0.5
 def compute_overheads(folder: Path) -> dict[str, list[float]]:
     """Return the seconds of each study's cells outside the study, one value per cell."""
     found: dict[str, list[float]] = {}
-    for one in list_files(folder=folder):
-        if one.facts.state != "done":
-            continue
+    for one in ResultsFolder(folder).list_finished_files():
         notebook = nbformat.read(
             folder / one.facts.study / "notebooks" / f"{one.key}.ipynb", nbformat.NO_CONVERT
         )

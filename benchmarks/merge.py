@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchbook import grid
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.results.schema import ALTERNATING_COLUMNS, METRIC_UNITS, OBSERVATIONS
 from benchbook.studies.catalogue import load_study
 
@@ -80,7 +80,9 @@ def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> in
     table = pa.table(
         [pa.array(named[field.name], field.type) for field in kept], schema=pa.schema(kept)
     )
-    write_cell({**_columns(cell, repetitions), "host": host}, table, cell.combination[1])
+    open_results().write_cell(
+        {**_columns(cell, repetitions), "host": host}, table, cell.combination[1]
+    )
     return rows
 
 
@@ -131,7 +133,7 @@ def judge() -> dict[str, float]:
     from benchbook.analysis.runs import Analysis
 
     step("imports")
-    means = load_block_means()
+    means = load_block_means(open_results())
     step("block means")
     analysis = Analysis(means)
     for part in ("means", "tables", "aa", "verdicts"):  # each is made when it is first asked for

@@ -30,9 +30,9 @@ from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import describe_provenance
 from benchbook.registry.papers import PAPERS
-from benchbook.results import files, folder
+from benchbook.results import files
 from benchbook.results.additions import LATER_COLUMNS
-from benchbook.results.folder import find_lost_cells, locate_file, write_cell
+from benchbook.results.folder import ResultsFolder, open_results
 from benchbook.results.views import load_observations
 from benchbook.studies.catalogue import load_study
 
@@ -78,7 +78,7 @@ def write_values(cell_id: str, block: int, values: pd.DataFrame, state: str = "d
         "n": 10,
         "environment": json.dumps({"cpu": "Test", "load": [block]}),
     }
-    write_cell(columns, values)
+    open_results().write_cell(columns, values)
 
 
 def drop_newest_column(path: Path) -> None:
@@ -131,50 +131,50 @@ def test_the_means_are_those_of_every_row(
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("drawn")))
         for place, quantities in enumerate(drawn):
             write_values(f"cell{place // 2}", place % 2, rows(quantities))
-        expected, found = average_every_row(), load_block_means()
+        expected, found = average_every_row(), load_block_means(open_results())
     assert set(found) == set(expected)
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
 
 
 def test_means_of_files_without_later_columns_have_them_empty():
     write_values("abc", 0, rows([[(1.0, False)]]))
-    path = locate_file("crud", "abc", 0)
+    path = open_results().locate_file("crud", "abc", 0)
     table = pq.read_table(path).drop_columns([*LATER_COLUMNS[-2], *LATER_COLUMNS[-1]])
     files.write_table(path, table, files.collect_facts(table))
-    means = load_block_means()
+    means = load_block_means(open_results())
     assert list(means["value"]) == [1.0] and means["checked"].isna().all()
 
 
 def test_files_of_another_version_are_named_and_left_out():
     for block in range(3):
         write_values("abc", block, rows([[(1.0, False)]]))
-    drop_newest_column(locate_file("crud", "abc", 0))
-    assert list(load_block_means()["block"]) == [1, 2]
+    drop_newest_column(open_results().locate_file("crud", "abc", 0))
+    assert list(load_block_means(open_results())["block"]) == [1, 2]
     assert sorted(load_observations()["block"]) == [1, 2]
-    (line,) = folder.set_damaged_aside()
+    (line,) = open_results().set_damaged_aside()
     assert (
         "abc.0.parquet is damaged (it is of another version of benchbook, whose results have other"
         " columns)" in line
     )
-    assert find_lost_cells() == {"abc.0"}
+    assert open_results().find_lost_cells() == {"abc.0"}
 
 
 def test_only_finished_cells_of_the_identities_asked_for_have_means():
     for cell_id, block, state in product(("abc", "def"), (0, 1), ("done",)):
         write_values(cell_id, block, rows([[(1.0, False)]]), state)
     write_values("ghi", 0, rows([[(1.0, False)]]), "failed")
-    assert sorted(load_block_means()["cell_id"]) == ["abc", "abc", "def", "def"]
-    chosen = load_block_means(["abc", "def.1", "ghi"])
+    assert sorted(load_block_means(open_results())["cell_id"]) == ["abc", "abc", "def", "def"]
+    chosen = load_block_means(open_results(), ["abc", "def.1", "ghi"])
     assert list(zip(chosen["cell_id"], chosen["block"], strict=True)) == [
         ("abc", 0),
         ("abc", 1),
         ("def", 1),
     ]
-    assert load_block_means([]).empty
+    assert load_block_means(open_results(), []).empty
 
 
 def test_nothing_run_has_typed_means_and_no_comparison():
-    means = load_block_means()
+    means = load_block_means(open_results())
     assert means.empty and {*means} == {*MEAN_COLUMNS, *TURN_MEANS}
     assert compare_tables(compute_block_means(means)) == []
 
@@ -186,13 +186,12 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd
     twin = every[every["study"] == "crud"].copy()
     twin["cell_id"] += "b"
     every = pd.concat([every, twin.assign(arm="b", cell_arm="b")], ignore_index=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("observed")))
-        for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
-            write_cell(
-                {"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values
-            )
-        return every, load_block_means()
+    results = ResultsFolder(tmp_path_factory.mktemp("observed"))
+    for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
+        results.write_cell(
+            {"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values
+        )
+    return every, load_block_means(results)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +233,7 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(
 
 def test_a_mean_with_a_wait_that_ran_out_has_no_value():
     write_values("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
-    (mean,) = load_block_means().to_dict("records")
+    (mean,) = load_block_means(open_results()).to_dict("records")
     assert mean["timed_out"] and np.isnan(mean["value"])
     assert mean["at_least"] == pytest.approx(1003 / 3)
 

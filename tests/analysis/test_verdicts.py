@@ -32,7 +32,7 @@ from benchbook.analysis.verdicts import (
     judge_counts,
 )
 from benchbook.cli.command import DONE, USAGE
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.runner import batch
 from benchbook.studies.catalogue import load_study
 from benchbook.text.sentences import NEAR_PARITY
@@ -342,7 +342,7 @@ def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Store results in which MongoDB takes half as long as PostgreSQL's tables, and no others."""
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     rows = make_insert_means(PRODUCTS[0], PRODUCTS[2], slower=2**0.5)
-    monkeypatch.setattr(runs, "load_block_means", lambda _: rows)
+    monkeypatch.setattr(runs, "load_block_means", lambda *_: rows)
     # Kept verdicts are found by the files of the results, and these have none.
     monkeypatch.setattr(paths, "judged_tables", lambda: tmp_path)
 
@@ -350,7 +350,7 @@ def crud(results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_command_says_first_how_many_claims_hold_then_lists_those_of_a_study(
     crud: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    counts = VerdictCounts.count(Analysis(runs.load_block_means([])).verdicts)
+    counts = VerdictCounts.count(Analysis(runs.load_block_means(open_results(), [])).verdicts)
     assert cli.main(["claims", "--profile", "smoke"]) == DONE
     printed = capfd.readouterr().out
     assert printed.startswith("Does it hold? Claims by study and verdict, in the profile smoke:\n")
@@ -473,7 +473,9 @@ def test_the_command_judges_what_a_smoke_run_measured_of_its_one_block(
             "state": "done",
         }
         columns["environment"] = "{}"
-        write_cell(columns, load_study("bookstore").run(cell.parameters), cell.combination[1])
+        open_results().write_cell(
+            columns, load_study("bookstore").run(cell.parameters), cell.combination[1]
+        )
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE
     rows = {one["id"]: one for one in json.loads(capfd.readouterr().out)}
     found = rows["bookstore.round-trip.xml-slower"]
@@ -497,7 +499,9 @@ def test_cells_beyond_the_profile_are_judged_and_counted_but_not_those_of_a_user
         for cell in grid.make_plan(["bookstore"], "smoke", where, changes).cells:
             columns = batch._describe_cell(cell, "done") | {"run_id": "set", "environment": "{}"}
             plain = cell.parameters.model_copy(update={"dataset_file": None})
-            write_cell(columns, load_study("bookstore").run(plain), cell.combination[1])
+            open_results().write_cell(
+                columns, load_study("bookstore").run(plain), cell.combination[1]
+            )
     assert cli.main(["claims", "bookstore", "--profile", "smoke"]) == DONE
     assert "in the profile smoke and 6 finished cells beyond it" in capfd.readouterr().out
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == DONE

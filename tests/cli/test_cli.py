@@ -30,7 +30,7 @@ from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.databases import catalogue
 from benchbook.grid.cells import find_server
 from benchbook.measure import time_action
-from benchbook.results.folder import list_states, write_cell
+from benchbook.results.folder import open_results
 from benchbook.servers import launcher
 from benchbook.servers.programs import AvailableServer, MissingServer
 from benchbook.studies import cell
@@ -48,7 +48,9 @@ def finish(one: grid.Cell) -> None:
     study, parameters = one.combination
     known = {"study": study, "cell_id": one.identity, "block": one.block, "state": "done"}
     known |= one.parameters.as_columns()
-    write_cell({**known, "cell_started_at": NOW, "cell_ended_at": NOW}, rows.frame(), parameters)
+    open_results().write_cell(
+        {**known, "cell_started_at": NOW, "cell_ended_at": NOW}, rows.frame(), parameters
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_nothing_can_run_here_ends_with_3(
     assert cli.main(asked) == 3, "again, although each has its row already"
     assert "no mongod here" in capfd.readouterr().out
     find_server.cache_clear()
-    assert set(list_states("drivers").values()) == {"skipped"}
+    assert set(open_results().list_states("drivers").values()) == {"skipped"}
 
 
 @pytest.mark.parametrize("asked", [["report"], ["figure", "overview"], ["number", "claims.all"]])
@@ -381,10 +383,10 @@ def test_observations_are_those_of_the_current_code(home: Path, capfd: pytest.Ca
     ).cells
     finish(one)
     known = {"study": "crud", "block": 0, "state": "done"}
-    write_cell(
+    open_results().write_cell(
         {**known, "cell_id": "old", **one.parameters.as_columns()}, parameters=one.combination[1]
     )
-    write_cell({**known, "cell_id": "older", "gone": 1}, parameters='{"gone": 1}')
+    open_results().write_cell({**known, "cell_id": "older", "gone": 1}, parameters='{"gone": 1}')
     query = ["results", "--json", "--sql", "SELECT cell_id FROM "]
     assert cli.main([*query[:-1], query[-1] + "observations"]) == 0
     assert json.loads(capfd.readouterr().out) == [{"cell_id": one.identity}]

@@ -15,7 +15,7 @@ from benchbook.cli import kept_answers
 from benchbook.cli.kept_answers import KeptAnswer, is_kept
 from benchbook.registry import plugins
 from benchbook.registry.plugins import PluginEntry
-from benchbook.results import folder
+from benchbook.results.folder import open_results
 from benchbook.servers import launcher
 from benchbook.servers.programs import MissingServer
 from benchbook.studies import harness
@@ -203,7 +203,7 @@ def test_an_answer_from_records_of_a_user_follows_their_file(
     records.write_text("a\n1\n")
     cell = {"study": "crud", "cell_id": "0a", "block": 0, "state": "skipped", "reason": "no"}
     named = f'{{"dataset_file": "{records}#delimiter=semicolon"}}'
-    folder.write_cell(cell, None, named)
+    open_results().write_cell(cell, None, named)
     asker.ask()
     assert asker.ask().endswith("answer 1\n")
     records.write_text("a\n2\n")

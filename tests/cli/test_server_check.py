@@ -17,6 +17,7 @@ from benchbook.cli.command import DONE, NOTHING_RUNS, USAGE
 from benchbook.databases import catalogue, mongodb
 from benchbook.registry import products
 from benchbook.results import server_checks
+from benchbook.results.folder import ResultsFolder, open_results
 from benchbook.results.server_checks import CHECKS_FILE, ServerCheck
 from benchbook.results.views import load_observations
 from benchbook.servers import launcher
@@ -59,7 +60,7 @@ def measure(blocks: int) -> None:
 def compare() -> Comparison:
     """Return the claim's comparison with PostgreSQL, of all finished cells."""
     # Whatever else this machine did meanwhile.
-    means = compute_block_means(load_block_means().assign(noisy=False))
+    means = compute_block_means(load_block_means(open_results()).assign(noisy=False))
     (claim,) = [one for one in load_claims("crud") if one.id == CLAIM]
     rows = compare_claims(means, [claim])
     (row,) = [one for one in rows if one.n == 1000 and one.b.startswith("PostgreSQL")]
@@ -114,19 +115,24 @@ def test_a_product_that_met_its_server_is_judged_like_all_others(
 def test_a_check_holds_for_its_product_version_topology_and_adapter(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    results = ResultsFolder(results_folder)
     assert server_checks.is_unchecked("mongodb+mongoengine")
-    server_checks.record_check(PASSED)
-    server_checks.record_check(PASSED.model_copy(update={"version": "7.0", "failed": ("one",)}))
-    assert server_checks.list_check_dates() == {PASSED.key: PASSED.date}
+    server_checks.record_check(results, PASSED)
+    server_checks.record_check(
+        results, PASSED.model_copy(update={"version": "7.0", "failed": ("one",)})
+    )
+    assert server_checks.list_check_dates(results) == {PASSED.key: PASSED.date}
     assert not server_checks.is_unchecked("mongodb+mongoengine")
     # One of a plug-in that was removed.
-    server_checks.record_check(PASSED.model_copy(update={"product": "gone"}))
+    server_checks.record_check(results, PASSED.model_copy(update={"product": "gone"}))
     # A later check takes the place of an earlier one.
-    server_checks.record_check(PASSED.model_copy(update={"failed": ("one",)}))
-    assert len(server_checks.load_checks()) == 3 and not server_checks.list_check_dates()
-    server_checks.record_check(PASSED)
+    server_checks.record_check(results, PASSED.model_copy(update={"failed": ("one",)}))
+    assert len(server_checks.load_checks(results)) == 3 and not server_checks.list_check_dates(
+        results
+    )
+    server_checks.record_check(results, PASSED)
     monkeypatch.setattr(mongodb, "VERSION", mongodb.VERSION + 1)
-    assert not server_checks.list_check_dates()
+    assert not server_checks.list_check_dates(results)
 
 
 def test_a_damaged_file_of_checks_is_refused_with_its_name(

@@ -21,7 +21,7 @@ import pytest
 from benchbook import cli, grid
 from benchbook.cli import results
 from benchbook.cli.command import DONE
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from waiting import PATIENCE_S, comes_true, is_gone
 
 ROWS: Final = 100_000
@@ -56,7 +56,7 @@ def working_folder(home: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch)
         (folder / name).write_text("\n".join(["number,name,share", *lines[:count], ""]))
     (cell, *_) = grid.make_plan(["crud"], "smoke").cells
     columns = {"study": "crud", "cell_id": cell.identity, "block": 0, "state": "failed"}
-    write_cell(columns | cell.parameters.as_columns())
+    open_results().write_cell(columns | cell.parameters.as_columns())
     monkeypatch.chdir(folder)
     return folder
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchbook.papers import exhibits
 from benchbook.report import merged_run
-from benchbook.results.folder import list_states
+from benchbook.results.folder import open_results
 from benchbook.studies.catalogue import SLUGS
 
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_study_ran_and_every_cell_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
     for slug in SLUGS:
-        assert set(list_states(slug).values()) == {"done"}, slug
+        assert set(open_results().list_states(slug).values()) == {"done"}, slug
 
 
 def test_a_second_run_starts_nothing(folder: Path):

@@ -23,7 +23,7 @@ from benchbook.cli.run import parse_budget
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, list_result_keys
 from benchbook.measure.machine import name_host
-from benchbook.results.folder import list_states, write_cell
+from benchbook.results.folder import open_results
 from benchbook.runner import batch
 from benchbook.runner.undecided_claims import (
     MAX_FAILURES,
@@ -92,7 +92,7 @@ class Machine:
         known = batch._describe_cell(cell, "done") | {"run_id": "simulated", "environment": "{}"}
         known |= {"noisy": self._noisy, "background_load": 1.5 if self._noisy else 0.0}
         times = {"cell_started_at": self.time, "cell_ended_at": self.time}
-        write_cell(known | times, rows.frame(), cell.combination[1])
+        open_results().write_cell(known | times, rows.frame(), cell.combination[1])
 
     @property
     def blocks(self) -> list[int]:
@@ -108,7 +108,8 @@ def plan(*changes: str) -> list[Cell]:
 
 
 def analyse(cells: Sequence[Cell]) -> Analysis:
-    return Analysis(load_block_means(list_result_keys(cells)), load_claims("bookstore"))
+    means = load_block_means(open_results(), list_result_keys(cells))
+    return Analysis(means, load_claims("bookstore"))
 
 
 def read(cells: Sequence[Cell]) -> list[ComparisonCells]:
@@ -370,8 +371,8 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
     printed = capfd.readouterr().out
     assert "next: block 1, 3 cells" in printed
     assert "no block is left: each cell has its blocks of today" in printed
-    assert set(list_states("bookstore").values()) == {"done"}
-    assert len(list_states("bookstore")) == 3 * 5
+    assert set(open_results().list_states("bookstore").values()) == {"done"}
+    assert len(open_results().list_states("bookstore")) == 3 * 5
     assert cli.main(["plan", *asked, "--json"]) == DONE
     rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
     assert (rows[CLAIM]["runs_here"], rows[CLAIM]["verdict"]) == (True, "undecided")

@@ -23,7 +23,8 @@ from benchbook.cluster import block, dispatch
 from benchbook.cluster.child_process import HostsError
 from benchbook.grid.cells import find_counted_results, list_result_keys
 from benchbook.measure.machine import name_host
-from benchbook.results import files, folder
+from benchbook.results import files
+from benchbook.results.folder import open_results
 from benchbook.results.views import connect, load_observations
 from benchbook.runner import batch
 from benchbook.runner.progress import Limits
@@ -232,7 +233,7 @@ def test_after_a_killed_run_ctrl_c_and_a_killed_worker_the_same_command_continue
 def test_noisy_cells_of_hosts_are_measured_again_by_a_run_that_repeats_them(lab: Lab) -> None:
     few = [*SMOKE[:4], "blocks=1", "--set", "n=3", *SMOKE[5:]]
     finish_run(lab, *few)
-    for file in folder.list_files():
+    for file in open_results().list_files():
         table = files.read_table(file.path)
         for name, value in (("noisy", True), ("background_load", 1e6)):
             column = pa.array([value] * len(table), table.schema.field(name).type)
@@ -350,7 +351,7 @@ def test_results_that_a_host_measured_for_a_lost_run_are_sent_up_to_a_size(
     monkeypatch.setattr(block, "MAX_BLOCK_BYTES", 10)
     with pytest.raises(HostsError, match="at most 10 are sent"):
         block.measure(cells, Limits(60.0), {})
-    block._remove_other_results(cells[:1])
+    block._remove_other_results(open_results(), cells[:1])
     assert [path.name for path in paths.results().glob("*/*.parquet")] == [
         f"{cells[0].key}.parquet"
     ]

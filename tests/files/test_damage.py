@@ -17,9 +17,9 @@ import pytest
 from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.measure import time_action
-from benchbook.results import files, folder
+from benchbook.results import files
 from benchbook.results.files import build_table
-from benchbook.results.folder import find_lost_cells, list_states, write_cell
+from benchbook.results.folder import open_results
 from benchbook.results.views import load_observations
 from benchbook.studies import cell
 from damage import flip_bit, replace_content
@@ -41,7 +41,7 @@ def columns(one: grid.Cell, **others: Any) -> dict[str, Any]:
 
 
 def write(one: grid.Cell, **others: Any) -> Path:
-    return write_cell(columns(one, **others), values(), one.combination[1])
+    return open_results().write_cell(columns(one, **others), values(), one.combination[1])
 
 
 def remove_rows(path: Path) -> None:
@@ -97,7 +97,7 @@ def cells(home: Path) -> list[grid.Cell]:
 
 
 def load_stored_means() -> pd.DataFrame:
-    return load_block_means().drop(columns="environment")
+    return load_block_means(open_results()).drop(columns="environment")
 
 
 def test_no_flipped_bit_changes_a_number_silently(cells: list[grid.Cell]):
@@ -112,13 +112,13 @@ def test_no_flipped_bit_changes_a_number_silently(cells: list[grid.Cell]):
     for bit in bits:
         flip_bit(one.path, bit)
         read = load_stored_means()
-        if folder.find_damaged_files():
+        if open_results().find_damaged_files():
             assert read.empty and load_observations().empty, f"bit {bit} of {8 * len(whole)}"
         else:
             pd.testing.assert_frame_equal(read, means)
             pd.testing.assert_frame_equal(load_observations(), rows)
         replace_content(one.path, whole)
-    assert list_states(one.study)[one.key] == "done"
+    assert open_results().list_states(one.study)[one.key] == "done"
 
 
 def test_damaged_results_are_named_and_set_aside(
@@ -164,8 +164,9 @@ def test_a_damaged_page_is_found_when_values_are_read(
     one = cells[0]
     flip_bit(one.path, 8 * (one.path.read_bytes().index(b"insert") + 1))
     assert run_command(capsys, "plan")[2] == [] and one.path.exists()
-    assert one.key not in {f"{row.cell_id}.{row.block}" for row in load_block_means().itertuples()}
-    assert find_lost_cells() == {one.key}
+    means = load_block_means(open_results())
+    assert one.key not in {f"{row.cell_id}.{row.block}" for row in means.itertuples()}
+    assert open_results().find_lost_cells() == {one.key}
     (line,) = run_command(capsys, "claims", "--json")[2]
     assert line.endswith("its cell will be measured again") and not one.path.exists()
     assert one.key in todo(run_command(capsys, "plan", "--json")[1])
@@ -174,15 +175,15 @@ def test_a_damaged_page_is_found_when_values_are_read(
 def test_a_table_of_another_program_is_not_a_result(cells: list[grid.Cell]):
     one = cells[0]
     pq.write_table(pq.read_table(one.path).replace_schema_metadata(), one.path)
-    assert one.key not in list_states(one.study)
-    assert "it does not state its cell" in folder.find_damaged_files()[one.path]
+    assert one.key not in open_results().list_states(one.study)
+    assert "it does not state its cell" in open_results().find_damaged_files()[one.path]
 
 
 def test_a_link_to_a_complete_file_is_read(cells: list[grid.Cell], tmp_path: Path):
     one = cells[0]
     one.path.rename(tmp_path / "elsewhere")
     one.path.symlink_to(tmp_path / "elsewhere")
-    assert list_states(one.study)[one.key] == "done"
+    assert open_results().list_states(one.study)[one.key] == "done"
 
 
 def test_nothing_is_set_aside_while_a_run_replaces_files(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchbook import cli
 from benchbook.grid.cells import find_server
-from benchbook.results.folder import list_states
+from benchbook.results.folder import open_results
 from benchbook.servers import launcher
 from benchbook.servers.programs import MissingServer
 
@@ -215,5 +215,5 @@ def test_any_file_of_records_is_read_or_refused(
 @few
 @given(queries, st.sampled_from(["text", "csv", "json", "parquet"]))
 def test_any_query_is_answered_or_refused(capfd: pytest.CaptureFixture[str], sql: str, form: str):
-    assert list_states("tcp") == {}
+    assert open_results().list_states("tcp") == {}
     works_or_says_why(capfd, "results", "--sql", sql, "--format", form)

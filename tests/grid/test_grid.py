@@ -18,7 +18,7 @@ from benchbook.grid.cells import find_server
 from benchbook.grid.grid_file import load_grid
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import OpenedFile, open_file
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.servers import launcher, networks
 from benchbook.servers.programs import AvailableServer, MissingServer
 from benchbook.studies import harness
@@ -639,7 +639,9 @@ def test_a_plan_has_the_states_of_the_written_results(write: Writer):
     write(GRID)
     one, two, *_ = grid.make_plan(["crud"], "all").cells
     for cell, state in ((one, "done"), (two, "failed")):
-        write_cell({"study": "crud", "cell_id": cell.identity, "block": cell.block, "state": state})
+        open_results().write_cell(
+            {"study": "crud", "cell_id": cell.identity, "block": cell.block, "state": state}
+        )
     states = [cell.state for cell in grid.make_plan(["crud"], "all").cells]
     assert states[:3] == ["done", "failed", "todo"]
 

@@ -14,7 +14,7 @@ import pytest
 from benchbook import grid, paths
 from benchbook.measure.machine import read_processor
 from benchbook.results.files import build_table
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.results.schema import OBSERVATIONS
 from checkout import ROOT
 from constructed import MACHINE
@@ -39,7 +39,7 @@ def write_result(cell: grid.Cell, minutes: int) -> str:
     times = {"cell_started_at": began, "cell_ended_at": began + timedelta(seconds=9)}
     value = pd.DataFrame([{"operation": "insert", "metric": "size", "value": 1.0, "unit": "B"}])
     columns = {**known, **times, **cell.parameters.as_columns()}
-    write_cell(columns, build_table(value, OBSERVATIONS), cell.parameters.as_json())
+    open_results().write_cell(columns, build_table(value, OBSERVATIONS), cell.parameters.as_json())
     return cell.identity
 
 

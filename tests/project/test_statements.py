@@ -18,7 +18,7 @@ MOST_STATEMENTS = {
     # Who reads a condition that calls something: it is a loop, not a comprehension.
     # Who measures the blocks that an undecided claim needs: they decide it.
     # Who reads why nothing was compared: it names the driver of that language, and the quantity.
-    "analysis": 2869,
+    "analysis": 2864,
     # Who compares two commands: `benchbook versus`. Who writes a paper or watches a run: `number`,
     # `figure`, `claims` and `explore` would judge all again, each for seconds of processor. Who has
     # a CI job that fails when a time grew, who cited a verdict of a release, who sends a
@@ -32,7 +32,9 @@ MOST_STATEMENTS = {
     # Who stops a run while it judges: DuckDB replaces the interrupt, and a traceback would end it.
     # Who asks about a sorted file: `--sample`.
     # Who mistypes the key of a question of their own: the nearest key, not "no cell ran".
-    "cli": 3227,
+    # Who imports results, or checks a server: the folder that is locked or read first is the one
+    # that is written.
+    "cli": 3232,
     "cluster": 458,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -41,7 +43,8 @@ MOST_STATEMENTS = {
     # Who sends documents: their packed sizes. Who reads an answer: for whose programs it holds.
     # Who explores levels that never ran in one block: each of their answers would be empty.
     # Who reads documents into memory: how much they take.
-    "explorer": 1124,
+    # Who reads how an answer comes about: it says of which results' folder.
+    "explorer": 1125,
     # Who has Parquet with nested texts and several row groups: it would be refused.
     "files": 398,
     # Who asks about a file whose name has commas: levels are passed as they are.
@@ -84,7 +87,7 @@ MOST_STATEMENTS = {
     "report": 1938,
     # Who compares a folder: its checks of servers are read without an environment variable.
     # Who checks a file before it is imported: `results check`.
-    "results": 981,
+    "results": 980,
     # Who presses Ctrl-C while Python frees an object: the run would go on. Who reads how cells run:
     # `run`, `ask` and a host call one function with the same limits.
     # Who installs CouchDB after a claim was not comparable: its comparable cells would never run.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.registry import products
+from benchbook.results.folder import ResultsFolder
 from benchbook.results.server_checks import ServerCheck, list_check_dates, record_check
 from checkout import ROOT
 from plugin_environment import Environment
@@ -16,7 +17,8 @@ COUNTED = """
 import json
 from benchbook.registry import products
 from benchbook.results import server_checks
-checked = {product for product, _, _ in server_checks.list_check_dates()}
+from benchbook.results.folder import open_results
+checked = {product for product, _, _ in server_checks.list_check_dates(open_results())}
 unchecked = [name for name in products.PLUGIN_DATABASES if server_checks.is_unchecked(name)]
 print(json.dumps([sorted(checked), unchecked]))
 """
@@ -89,8 +91,9 @@ def test_doctor_lists_them_and_names_a_missing_driver(environment: Environment) 
 def test_a_check_of_its_server_counts_where_it_is_installed(
     environment: Environment, results_folder: Path
 ) -> None:
-    record_check(CHECK)
-    assert list_check_dates() == {}
+    results = ResultsFolder(results_folder)
+    record_check(results, CHECK)
+    assert list_check_dates(results) == {}
     ended = environment.ran("-I", "-c", COUNTED, BENCHBOOK_RESULTS=str(results_folder))
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == [["couchbase"], ["sqlserver+relational", "arangodb"]]

@@ -53,7 +53,7 @@ from benchbook.report.text import (
     write_languages,
 )
 from benchbook.results import files
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.results.schema import VALUES
 from benchbook.studies import bookstore
 from benchbook.studies.catalogue import SLUGS
@@ -435,8 +435,10 @@ def test_repetitions_and_block_means_are_kept_with_their_machine_days(nothing_ra
     rows = constructed.observations(("tcp",), blocks=3)
     rows["started_at"] += pd.to_timedelta(rows["block"] // 2, unit="D")
     for (cell_id, block), values in rows.groupby(["cell_id", "block"]):
-        write_cell({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
-    stored = load_block_means()
+        open_results().write_cell(
+            {"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values
+        )
+    stored = load_block_means(open_results())
     write_run(nothing_ran, {*rows["cell_id"]})
     pd.testing.assert_frame_equal(
         load_reference_means(nothing_ran)[stored.columns].iloc[: len(stored)],

@@ -38,7 +38,7 @@ from benchbook.report.tables import MAX_WHOLE_ROWS
 from benchbook.report.text import describe_durability
 from benchbook.results import files
 from benchbook.results import folder as results_folder
-from benchbook.results.folder import write_cell
+from benchbook.results.folder import open_results
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.number_format import format_count, format_estimate
 from browser import (
@@ -81,14 +81,18 @@ def run_smoke_cells(study: str, *changes: str) -> None:
             "environment": json.dumps(ENVIRONMENT),
         }
         columns |= cell.parameters.as_columns()
-        write_cell(columns, load_study(study).run(cell.parameters), cell.combination[1])
+        open_results().write_cell(
+            columns, load_study(study).run(cell.parameters), cell.combination[1]
+        )
 
 
 def write_failed_cell(study: str) -> None:
     """Write of a study's first smoke cell that it failed."""
     (cell, *_) = grid.make_plan([study], "smoke").cells
     columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
-    write_cell(columns | {"reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
+    open_results().write_cell(
+        columns | {"reason": f"ServerError: the cat sat on it, and {MAT} had no cat"}
+    )
 
 
 PAYLOAD = (
@@ -154,7 +158,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with pytest.MonkeyPatch.context() as before:
             before.setattr(results_folder, "shorten_paths", str)  # as files once were written
             run_smoke_cells("bookstore")
-        measured = [files.read_table(one.path) for one in results_folder.list_files()]
+        measured = [files.read_table(one.path) for one in open_results().list_files()]
         patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
         import_payloads(folder / "given.parquet", measured)
         run_smoke_cells("bookstore", "n=7", "blocks=2")
@@ -215,7 +219,7 @@ def test_an_artefact_of_your_run_can_be_compared_and_imported(
     assert judged[0] == judged[1]
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
     assert cli.main(["results", "import", str(tmp_path / "artefact" / REPETITIONS_FILE)]) == DONE
-    assert len(results_folder.list_files()) == measured.means.groupby(["cell_id", "block"]).ngroups
+    assert len(open_results().list_files()) == measured.means.groupby(["cell_id", "block"]).ngroups
 
 
 def test_cells_outside_of_profiles_have_their_own_figure_and_ratios(built: Path):
@@ -639,7 +643,7 @@ def test_a_report_names_the_row_and_file_of_an_unknown_level_before_it_is_drawn(
 ):
     monkeypatch.setattr(build, "_run_notebook", lambda *_: pytest.fail("the notebook was run"))
     run_smoke_cells("bookstore")
-    (one, *_) = results_folder.list_files()
+    (one, *_) = open_results().list_files()
     table = files.read_table(one.path)
     languages = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
     files.write_table(

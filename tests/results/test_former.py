@@ -9,8 +9,8 @@ import pytest
 
 from benchbook import cli
 from benchbook.cli.command import USAGE
-from benchbook.results import files, folder
-from benchbook.results.folder import locate_file
+from benchbook.results import files
+from benchbook.results.folder import open_results
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import load_observations
 
@@ -86,7 +86,7 @@ def test_parameters_that_are_not_a_json_object_are_refused(tmp_path: Path, param
 
 
 def test_an_old_file_in_the_results_folder_gets_todays_columns_in_its_place(results_folder: Path):
-    path = locate_file("crud", "abc", 0)
+    path = open_results().locate_file("crud", "abc", 0)
     path.parent.mkdir(parents=True)
     facts = {
         "study": "crud",
@@ -98,10 +98,10 @@ def test_an_old_file_in_the_results_folder_gets_todays_columns_in_its_place(resu
     with pq.ParquetWriter(path, former().schema, write_page_checksum=True) as writer:
         writer.write_table(former())
         writer.add_key_value_metadata({"benchbook.cell": json.dumps(facts)})
-    (whole,) = folder.list_files("crud")
+    (whole,) = open_results().list_files("crud")
     assert (
         json.loads(str(whole.facts.parameters))["database"] == "mongodb"
-        and not folder.find_damaged_files()
+        and not open_results().find_damaged_files()
     )
     assert load_observations()["database"].tolist() == ["mongodb"]
 

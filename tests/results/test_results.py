@@ -24,7 +24,7 @@ from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.save import save_exhibit
 from benchbook.results import files
 from benchbook.results.files import build_table
-from benchbook.results.folder import list_states, write_cell
+from benchbook.results.folder import open_results
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.results.views import connect, fetch_frame, list_durations, load_observations
 from benchbook.studies import cell
@@ -54,11 +54,11 @@ def test_nothing_run_is_empty_and_typed():
     frame = load_observations()
     assert list(frame.columns) == OBSERVATIONS.names
     assert frame.empty and frame["value"].dtype == "float64"
-    assert list_states("crud") == {} and list_durations() == {}
+    assert open_results().list_states("crud") == {} and list_durations() == {}
 
 
 def test_every_value_has_its_cells_columns_unless_the_study_states_its_own():
-    write_cell(columns(codec="orjson", format="both", n=10), values("json", "xml"))
+    open_results().write_cell(columns(codec="orjson", format="both", n=10), values("json", "xml"))
     frame = load_observations()
     assert list(frame["format"]) == ["json", "xml"]
     assert set(frame["codec"]) == {"orjson"} and set(frame["n"]) == {10}
@@ -71,18 +71,18 @@ def test_every_value_has_its_cells_columns_unless_the_study_states_its_own():
 
 
 def test_the_files_name_is_the_state_and_a_later_success_removes_the_failure(results_folder: Path):
-    write_cell(columns(state="skipped", reason="no server"))
+    open_results().write_cell(columns(state="skipped", reason="no server"))
     assert names(results_folder) == {"abc.0.skipped.parquet"}
-    write_cell(columns(state="failed", reason="boom"))
-    assert names(results_folder) == {"abc.0.failed.parquet"} and list_states("crud") == {
-        "abc.0": "failed"
-    }
+    open_results().write_cell(columns(state="failed", reason="boom"))
+    assert names(results_folder) == {"abc.0.failed.parquet"}
+    assert open_results().list_states("crud") == {"abc.0": "failed"}
     assert load_observations().empty
     with connect() as connection:
         (one,) = fetch_frame(connection, "SELECT state, reason FROM cells").to_dict("records")
     assert one == {"state": "failed", "reason": "boom"}
-    write_cell(columns(), values())
-    assert names(results_folder) == {"abc.0.parquet"} and list_states("crud") == {"abc.0": "done"}
+    open_results().write_cell(columns(), values())
+    assert names(results_folder) == {"abc.0.parquet"}
+    assert open_results().list_states("crud") == {"abc.0": "done"}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_files_name_is_the_state_and_a_later_success_removes_the_failure(res
     ],
 )
 def test_results_have_no_path_of_the_machine(said: str, written: str):
-    write_cell(
+    open_results().write_cell(
         columns(
             state="failed",
             reason=said,
@@ -115,17 +115,17 @@ def test_results_have_no_path_of_the_machine(said: str, written: str):
 
 
 def test_a_success_whose_failure_was_not_removed_in_time_is_a_success():
-    failed = write_cell(columns(state="failed", reason="boom"))
+    failed = open_results().write_cell(columns(state="failed", reason="boom"))
     kept = failed.read_bytes()
-    write_cell(columns(), values())
+    open_results().write_cell(columns(), values())
     failed.write_bytes(kept)
-    assert list_states("crud") == {"abc.0": "done"}
+    assert open_results().list_states("crud") == {"abc.0": "done"}
 
 
 def test_a_failed_write_leaves_only_the_old_file(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    path = write_cell(columns(), values())
+    path = open_results().write_cell(columns(), values())
     before = path.read_bytes()
 
     def full(*_: object) -> None:
@@ -133,13 +133,13 @@ def test_a_failed_write_leaves_only_the_old_file(
 
     monkeypatch.setattr("benchbook.files.suite_files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        write_cell(columns(), values("json", "xml"))
+        open_results().write_cell(columns(), values("json", "xml"))
     assert path.read_bytes() == before and names(results_folder) == {"abc.0.parquet"}
 
 
 def test_observations_are_those_of_the_identities_asked_for():
     for identity, block in (("abc", 0), ("abc", 1), ("def", 0)):
-        write_cell(columns(cell_id=identity, block=block), values())
+        open_results().write_cell(columns(cell_id=identity, block=block), values())
     assert len(load_observations(["abc"])) == 2
     assert len(load_observations(["abc.1", "def.0"])) == 2
     assert load_observations([]).empty
@@ -148,8 +148,10 @@ def test_observations_are_those_of_the_identities_asked_for():
 
 
 def test_how_long_a_cell_took_is_known_by_its_study_and_parameters():
-    write_cell(columns(), values())
-    write_cell(columns(cell_id="def", parameters='{"n": 1}', state="failed", reason="boom"))
+    open_results().write_cell(columns(), values())
+    open_results().write_cell(
+        columns(cell_id="def", parameters='{"n": 1}', state="failed", reason="boom")
+    )
     assert list_durations() == {("crud", "{}"): 2.0}
 
 
@@ -180,8 +182,8 @@ def test_cells_that_were_measured_before_are_imported_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    write_cell(columns(n=10), values("json", "xml"))
-    write_cell(columns(cell_id="def", block=3, state="failed", reason="boom"))
+    open_results().write_cell(columns(n=10), values("json", "xml"))
+    open_results().write_cell(columns(cell_id="def", block=3, state="failed", reason="boom"))
     kept, written = tmp_path / "kept.parquet", everything()
     assert (
         cli.main(["results", "--sql", "SELECT * FROM all_observations", "--output", str(kept)])
@@ -191,12 +193,12 @@ def test_cells_that_were_measured_before_are_imported_once(
         monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {source.name}"))
         assert cli.main(["results", "import", str(source)]) == DONE
         assert capsys.readouterr().out == "imported 2 cells; 0 were already present\n"
-        assert list_states("crud") == {"abc.0": "done", "def.3": "failed"}
+        assert open_results().list_states("crud") == {"abc.0": "done", "def.3": "failed"}
         pd.testing.assert_frame_equal(everything(), written)
-        write_cell(columns(cell_id="def", block=3), values())
+        open_results().write_cell(columns(cell_id="def", block=3), values())
         assert cli.main(["results", "import", str(source), str(source)]) == DONE
         assert capsys.readouterr().out == "imported 0 cells; 4 were already present\n"
-        assert list_states("crud") == {
+        assert open_results().list_states("crud") == {
             "abc.0": "done",
             "def.3": "done",
         }, "a failure does not replace a success"
@@ -208,14 +210,14 @@ def test_a_damaged_cell_of_another_folder_is_named_and_not_imported(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
-    file = write_cell(columns(), values())
+    file = open_results().write_cell(columns(), values())
     flip_bit(file, 8 * (file.read_bytes().index(b"insert") + 1))
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     assert cli.main(["results", "import", str(results_folder)]) == USAGE
     assert (
         f"{file}: no observations that can be read: it cannot be read: " in capsys.readouterr().err
     )
-    assert list_states("crud") == {}
+    assert open_results().list_states("crud") == {}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_a_file_without_cells_is_refused_whole(
     else:
         files.write_table(file, held)
     assert cli.main(["results", "import", str(file)]) == USAGE
-    assert why in capsys.readouterr().err and list_states("crud") == {}
+    assert why in capsys.readouterr().err and open_results().list_states("crud") == {}
 
 
 @pytest.mark.parametrize(
@@ -271,14 +273,14 @@ def test_a_level_that_its_study_does_not_know_is_not_imported(
     files.write_table(tmp_path / "given.parquet", build_table(rows, files.infer_schema(rows)))
     assert cli.main(["results", "import", str(tmp_path / "given.parquet")]) == USAGE
     (line,) = capsys.readouterr().err.splitlines()
-    assert "given.parquet: " in line and why in line and list_states("crud") == {}
+    assert "given.parquet: " in line and why in line and open_results().list_states("crud") == {}
 
 
 def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Path, tmp_path: Path):
     odd = ["=1+1", "+cmd|' /C calc'!A0", "-1+1", "@SUM(1)", "\t=1", "-0.5 (-1 to 2) MB", "plain"]
     rows = pd.DataFrame([columns(cell_id=f"c{at}", database=text) for at, text in enumerate(odd)])
     for row in rows.to_dict("records"):
-        write_cell(row)
+        open_results().write_cell(row)
     written, expected = tmp_path / "all.csv", [f"'{text}" for text in odd[:5]] + odd[5:]
     query = "SELECT database, -1.5 AS value FROM all_observations ORDER BY cell_id"
     assert cli.main(["results", "--sql", query, "--output", str(written)]) == DONE
@@ -296,7 +298,7 @@ def test_no_flipped_bit_of_an_export_is_imported(
     capsys: pytest.CaptureFixture[str],
 ):
     """An import of a file with a flipped bit in headers or footer has the exported values."""
-    write_cell(columns(n=10), values("json", "xml"))
+    open_results().write_cell(columns(n=10), values("json", "xml"))
     kept, exported = tmp_path / "kept.parquet", everything()
     assert cli.main(["results", "export", str(kept)]) == DONE
     whole, refused = kept.read_bytes(), 0
@@ -310,7 +312,7 @@ def test_no_flipped_bit_of_an_export_is_imported(
             refused += 1
             assert (
                 "no observations that can be read" in capsys.readouterr().err
-                and list_states("crud") == {}
+                and open_results().list_states("crud") == {}
             )
     assert refused > 25
 
@@ -330,7 +332,7 @@ def test_files_that_are_too_large_are_not_imported(
     limit: str,
     why: str,
 ):
-    write_cell(columns(), values("json", "xml"))
+    open_results().write_cell(columns(), values("json", "xml"))
     monkeypatch.setattr(results_command, limit, 1)
     assert cli.main(["results", "import", str(results_folder)]) == USAGE
     assert why in capsys.readouterr().err
@@ -355,7 +357,7 @@ def test_a_small_file_that_unpacks_to_any_size_is_not_imported(tmp_path: Path):
         " results' folder"
     )
     assert ran.stderr == f"benchbook: {file}: no observations that can be read: {why}\n"
-    assert list_states("crud") == {}
+    assert open_results().list_states("crud") == {}
 
 
 @pytest.mark.parametrize(
@@ -394,7 +396,7 @@ def test_two_machines_of_one_name_have_their_blocks_one_after_the_other(
         for block in range(2):
             began = datetime(2026, 11, 28, 10 + number, block, tzinfo=UTC)
             cell = columns(block=block, host="lab (a processor)", cell_started_at=began)
-            write_cell(cell, values("json", "xml"))
+            open_results().write_cell(cell, values("json", "xml"))
         handed_in[student] = str(tmp_path / f"{student}.parquet")
         assert cli.main(["results", "export", handed_in[student]]) == DONE
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(results_folder))
@@ -422,7 +424,7 @@ def test_a_measurement_whose_values_were_changed_is_refused(
     results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     began = datetime(2026, 11, 28, 10, tzinfo=UTC)
-    write_cell(columns(host="lab", cell_started_at=began), values("json", "xml"))
+    open_results().write_cell(columns(host="lab", cell_started_at=began), values("json", "xml"))
     measured, changed = str(tmp_path / "measured.parquet"), str(tmp_path / "changed.parquet")
     assert cli.main(["results", "export", measured]) == DONE
     table = pq.read_table(measured)
@@ -446,7 +448,7 @@ def test_a_cell_with_more_operations_replaces_one_with_some_of_them(
     began = datetime(2026, 11, 28, 10, tzinfo=UTC)
     rows = values("json", "xml")
     other = rows.assign(operation="another")
-    write_cell(columns(host="lab", cell_started_at=began), pd.concat([rows, other]))
+    open_results().write_cell(columns(host="lab", cell_started_at=began), pd.concat([rows, other]))
     whole, part = str(tmp_path / "whole.parquet"), str(tmp_path / "part.parquet")
     assert cli.main(["results", "export", whole]) == DONE
     before = everything()
@@ -477,10 +479,10 @@ def test_one_host_at_a_time_is_imported_under_another_name(
     why: str,
 ):
     for host in ("lab", "home"):
-        write_cell(columns(cell_id=host, host=host), values())
+        open_results().write_cell(columns(cell_id=host, host=host), values())
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     assert cli.main(["results", "import", str(results_folder), "--as", name]) == USAGE
-    assert why in capsys.readouterr().err and list_states("crud") == {}
+    assert why in capsys.readouterr().err and open_results().list_states("crud") == {}
 
 
 def test_paths_of_a_file_of_others_are_shortened_when_it_is_imported(

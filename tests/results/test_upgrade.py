@@ -29,7 +29,7 @@ from benchbook.grid.pooling import PooledVersion
 from benchbook.grid.units import read_versions
 from benchbook.results import files
 from benchbook.results.additions import LATER_LEVELS, find_former_code
-from benchbook.results.folder import find_damaged_files, list_files, write_cell
+from benchbook.results.folder import ResultsFolder, open_results
 from benchbook.results.imports import import_cells
 from benchbook.results.views import connect, load_observations
 from benchbook.studies import cell as study_cell
@@ -47,11 +47,12 @@ from benchbook import grid, paths
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.runs import REPETITIONS_FILE, Analysis
 from benchbook.grid.cells import list_judged_results
-from benchbook.results.views import connect, list_finished_files
+from benchbook.results.folder import open_results
+from benchbook.results.views import connect
 from benchbook.studies.catalogue import SLUGS
 
 keys = list_judged_results(grid.make_plan(SLUGS, "decide", everywhere=True).cells, own="")
-means = load_block_means(keys)
+means = load_block_means(open_results(), keys)
 reference = pq.read_table(paths.reference() / REPETITIONS_FILE, columns=["cell_id", "block"])
 drawn = {f"{cell}.{block}" for cell, block in reference.to_pandas().drop_duplicates().to_numpy()}
 of_cell = means["cell_id"] + "." + means["block"].astype(str)
@@ -63,7 +64,7 @@ if sys.argv[1:]:
         rows = connection.sql(f"SELECT DISTINCT {columns} FROM observations ORDER BY study")
         levels = rows.fetchall()
 print(json.dumps({
-    "cells": sorted(file.key for file in list_finished_files(keys)),
+    "cells": sorted(file.key for file in open_results().list_finished_files(keys)),
     "means": len(means),
     "drawn": sorted(drawn),
     "verdicts": [{"id": one.id, "verdict": one.verdict, "words": one.words} for one in verdicts],
@@ -87,7 +88,8 @@ def test_the_results_folder_of_0_3_0_counts_as_pooled_versions_say(
 ):
     for module in ("benchbook.grid.cell_id", "benchbook.grid.cells"):
         monkeypatch.setattr(f"{module}.name_host", lambda: "another host")
-    assert len(list_files()) == 35 and find_damaged_files() == {}
+    results = ResultsFolder(kept)
+    assert len(results.list_files()) == 35 and results.find_damaged_files() == {}
     counted = set()
     earlier = set()
     means = 0
@@ -95,7 +97,8 @@ def test_the_results_folder_of_0_3_0_counts_as_pooled_versions_say(
         cells = grid.make_plan(SLUGS, profile, everywhere=True).cells
         found = find_counted_results(cells)
         counted |= {result.key for result in found}
-        means += len(load_block_means({result.key: result.operations for result in found}))
+        operations_of = {result.key: result.operations for result in found}
+        means += len(load_block_means(results, operations_of))
         assert {result.host for result in found} == {"vm (AMD EPYC)"}
         for result in found:
             parameters = result.cell.parameters
@@ -105,7 +108,7 @@ def test_the_results_folder_of_0_3_0_counts_as_pooled_versions_say(
             calls = getattr(parameters, "calls", ""), getattr(parameters, "process", "")
             earlier.add((result.cell.study, *calls, result.operations))
     # Version 2 of `bookstore` measures all anew, that of `drivers` updates and deletes in bulk.
-    assert counted == {file.key for file in list_files() if file.facts.study != "bookstore"}
+    assert counted == {file.key for file in results.list_files() if file.facts.study != "bookstore"}
     assert {one for one in earlier if one[-1]} == {
         ("drivers", "bulk", "together", frozenset({"insert", "find"}))
     }
@@ -123,10 +126,8 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("committed")
     newest = max((ROOT / "figures" / "campaigns").glob("*.parquet"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCHBOOK_RESULTS", str(folder))
-        for file in (ROOT / "figures" / "reference" / REPETITIONS_FILE, newest):
-            import_cells(files.read_table(file), read_parameters)
+    for file in (ROOT / "figures" / "reference" / REPETITIONS_FILE, newest):
+        import_cells(ResultsFolder(folder), files.read_table(file), read_parameters)
     return folder
 
 
@@ -232,7 +233,7 @@ def _write_result(cell: grid.Cell, identity: str, code: str, **columns: object) 
         )
     known = {"study": cell.study, "cell_id": identity, "block": 0, "state": "done"}
     described = known | cell.parameters.as_columns() | {"code_hash": code, **columns}
-    write_cell(described, rows.frame(), cell.parameters.as_json())
+    open_results().write_cell(described, rows.frame(), cell.parameters.as_json())
     return f"{identity}.0"
 
 
@@ -274,7 +275,7 @@ def test_an_older_version_counts_for_the_operations_that_the_file_names(
     only = frozenset({"insert"})
     assert keys == {cell.key: None, own: only, other: only}
     assert {result.is_earlier for result in find_counted_results([planned])} == {True}
-    assert {*load_block_means(keys)["operation"]} == {"insert"}
+    assert {*load_block_means(open_results(), keys)["operation"]} == {"insert"}
     with connect(keys) as connection:
         rows = connection.sql("SELECT operation, count(*) FROM observations GROUP BY ALL")
         assert rows.fetchall() == [("insert", 2)]

@@ -17,7 +17,7 @@ from background_load import Others, make_load
 from benchbook import cli, grid
 from benchbook.cli.command import DONE, FAILED, INTERRUPTED
 from benchbook.grid import Cell
-from benchbook.results.folder import list_states
+from benchbook.results.folder import open_results
 from benchbook.results.views import connect, fetch_frame
 from benchbook.runner import batch, load_monitor
 from benchbook.runner.load_monitor import (
@@ -271,7 +271,7 @@ def test_a_machine_that_is_never_quiet_is_refused_with_the_busy_process_and_the_
             quiet_patience_s=4,
             long_wait_s=1,
         )
-    assert ran.returncode == FAILED and not list_states("bookstore"), ran
+    assert ran.returncode == FAILED and not open_results().list_states("bookstore"), ran
     # A log has the reason once, with the remedy, when the wait is long, and the summary says it.
     (line,) = [line for line in ran.stdout.splitlines() if "waiting until" in line]
     assert line.startswith("waiting until others use less than 0.1 processors: other processes use")
@@ -321,7 +321,9 @@ def test_ctrl_c_ends_a_wait_and_leaves_no_results():
         process.send_signal(signal.SIGINT)
         printed = process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == INTERRUPTED, printed
-    assert "stopped. Finished cells are kept" in printed and not list_states("bookstore")
+    assert "stopped. Finished cells are kept" in printed and not open_results().list_states(
+        "bookstore"
+    )
 
 
 def test_a_wait_ends_with_the_load_and_a_cell_after_a_quiet_one_does_not_wait(

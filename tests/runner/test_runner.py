@@ -26,9 +26,8 @@ from benchbook import cli, grid
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS
 from benchbook.grid.units import list_modules
 from benchbook.report import merged_run, sections
-from benchbook.results import folder as results_lock
 from benchbook.results.files import build_inferred_table
-from benchbook.results.folder import list_states
+from benchbook.results.folder import open_results
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.views import connect, fetch_frame, list_durations, load_observations
 from benchbook.runner import batch, delivery
@@ -123,7 +122,7 @@ def suite(
 
 
 def states() -> list[str]:
-    return sorted(list_states("crud").values())
+    return sorted(open_results().list_states("crud").values())
 
 
 def reasons() -> list[str]:
@@ -850,7 +849,7 @@ def test_a_file_in_place_of_the_results_folder_is_named_with_a_remedy(
 def test_another_account_cannot_lock_the_results(temporary: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(temporary))
     (temporary / ".running").touch(mode=0o644)  # as it was made before
-    with results_lock.lock_folder():
+    with open_results().lock():
         pass
     command = ["flock", "--nonblock", temporary / ".running", "true"]
     assert processes.run_command(command, cwd=Path("/")).returncode == 0

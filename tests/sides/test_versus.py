@@ -21,7 +21,7 @@ from benchbook import cli
 from benchbook.analysis.intervals import compute_interval
 from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, USAGE
 from benchbook.measure.load import Load
-from benchbook.results import folder
+from benchbook.results.folder import open_results
 from benchbook.sides import answer, measurement
 from benchbook.sides.commands import describe_commands
 from benchbook.sides.functions import describe_functions
@@ -158,7 +158,7 @@ def test_a_machine_that_is_not_steady_is_said_first(question):
 
 
 def test_another_run_that_measures_is_named(results_folder, capsys):
-    with folder.lock_folder():
+    with open_results().lock():
         assert cli.main(["versus", "--noisy", "true", "true"]) == FAILED
     assert "another run writes to" in capsys.readouterr().err
 

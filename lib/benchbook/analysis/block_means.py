@@ -4,7 +4,7 @@ Begin with `load_block_means` for results, or `compute_block_means` for observat
 are those of one term of a comparison.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -21,9 +21,8 @@ from benchbook.analysis.published import CellSettings
 from benchbook.analysis.quantities import DERIVED, MEAN_KEYS, derive_quantities
 from benchbook.results import files
 from benchbook.results.additions import write_complete_columns
-from benchbook.results.folder import Operations, ResultFile, verify_files
+from benchbook.results.folder import Operations, ResultFile, ResultsFolder, verify_files
 from benchbook.results.schema import OBSERVATIONS
-from benchbook.results.views import list_finished_files
 
 REPETITION_COLUMNS: Final = (
     "repetition",
@@ -180,32 +179,24 @@ def average_levels(parts: list[BlockMeans]) -> BlockMeans:
 
 
 def load_block_means(
+    results: ResultsFolder,
     identities: Iterable[str] | Mapping[str, Operations] | None = None,
 ) -> pd.DataFrame:
     """Return the block means of finished cells, without loading their single values.
 
     Parameters
     ----------
+    results
+        The folder that has the cells.
     identities
-        As `benchbook.results.views.list_finished_files` takes them.
+        As `ResultsFolder.list_finished_files` takes them.
 
     Returns
     -------
     pandas.DataFrame
         The rows of `average_repetitions`.
     """
-    return average_files(list_finished_files(identities))
-
-
-def average_files(finished: Collection[ResultFile], folder: Path | None = None) -> pd.DataFrame:
-    """Return the rows of `average_repetitions` for the files of finished cells.
-
-    Parameters
-    ----------
-    folder
-        The folder of results that has them; None: this machine's.
-    """
-    finished = verify_files(finished)
+    finished = verify_files(results.list_finished_files(identities))
     if not finished:
         return average_repetitions(OBSERVATIONS.empty_table().to_pandas())
     paths = [str(result.path) for result in finished]
@@ -217,7 +208,7 @@ def average_files(finished: Collection[ResultFile], folder: Path | None = None) 
     # Here, because its models are slow to import, and comparisons do without.
     from benchbook.results.server_checks import add_check_dates
 
-    return add_check_dates(_select_counted(means, finished), folder)
+    return add_check_dates(_select_counted(means, finished), results)
 
 
 def _select_counted(means: pd.DataFrame, finished: Iterable[ResultFile]) -> pd.DataFrame:

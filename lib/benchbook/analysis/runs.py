@@ -22,7 +22,6 @@ from benchbook import paths
 from benchbook.analysis.aa_check import compare_arms
 from benchbook.analysis.block_means import (
     MEAN_COLUMNS,
-    average_files,
     average_repetitions,
     compute_block_means,
     load_block_means,
@@ -37,9 +36,9 @@ from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_
 from benchbook.analysis.verdicts import ClaimVerdict, judge_claims, list_t_tests
 from benchbook.files.inputs import InputError
 from benchbook.results import files
-from benchbook.results.folder import Operations, list_files
+from benchbook.results.folder import Operations, ResultsFolder, map_operations, open_results
 from benchbook.results.schema import OBSERVATIONS, merge_schemas
-from benchbook.results.views import connect, list_finished_files, map_operations
+from benchbook.results.views import connect
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -167,14 +166,14 @@ class Run:
         name
             Of their profile.
         identities
-            As `benchbook.results.views.list_finished_files` takes them.
+            As `ResultsFolder.list_finished_files` takes them.
         means_hash
             As `benchbook.analysis.judged_tables.hash_results` returns it for them. None: it is
             computed from the list of all results, which takes longer than to read kept means.
         """
         chosen = map_operations(identities)
         if means_hash is None:
-            means_hash = hash_results(list_finished_files(chosen))
+            means_hash = hash_results(open_results().list_finished_files(chosen))
         cache = JudgedTables(name, means_hash)
         # Of parts that can be pickled: figures are drawn by several processes.
         load_means = partial(cache.load_means, partial(_compute_means, chosen))
@@ -214,15 +213,14 @@ class Run:
 
 def _compute_means(identities: Mapping[str, Operations]) -> pd.DataFrame:
     """Return the block means of some finished cells, stored and derived."""
-    return compute_block_means(load_block_means(identities))
+    return compute_block_means(load_block_means(open_results(), identities))
 
 
 def load_folder_means(folder: Path) -> pd.DataFrame:
     """Return the block means of a folder of results or of a reference run, which may have none."""
     if (folder / MEANS_FILE).is_file():
         return load_reference_means(folder)
-    finished = [file for file in list_files(folder=folder) if file.facts.state == "done"]
-    return average_files(finished, folder)
+    return load_block_means(ResultsFolder(folder))
 
 
 def load_reference_means(folder: Path | None = None) -> pd.DataFrame:

@@ -297,10 +297,10 @@ def hash_inputs(arguments: Sequence[str]) -> str:
 def stamp_records() -> Mapping[str, Stamp]:
     """Return the stamps of users' files: their cells count while a file has the same records."""
     # Here, as in `KeptValue.keep`.
-    from benchbook.results.folder import list_files
+    from benchbook.results.folder import open_results
 
     stamps = {}
-    for result in list_files():
+    for result in open_results().list_files():
         records = json.loads(result.facts.parameters or "{}").get("dataset_file")
         for name in {records, str(records).rpartition("#")[0]} - {None, ""}:
             stamps[name] = stamp_file(Path(name))

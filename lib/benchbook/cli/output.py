@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from benchbook.cli.command import UsageError
 from benchbook.registry import products
-from benchbook.results import folder
+from benchbook.results.folder import open_results, verify_files
 from benchbook.servers.address import name_url_variables
 from benchbook.text.control_characters import escape_controls
 from benchbook.text.number_format import format_number
@@ -192,10 +192,11 @@ def report_damage(*, values: bool) -> bool:
     values
         Whether the command reads values, and not only which cells are done.
     """
+    results = open_results()
     if values:
-        folder.verify_files(folder.list_files())
-    lines = folder.set_damaged_aside()
-    others = folder.find_unknown_files()
+        verify_files(results.list_files())
+    lines = results.set_damaged_aside()
+    others = results.find_unknown_files()
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         lines.append(f"{others[0]}{more}: not read, because the name is not that of a result")

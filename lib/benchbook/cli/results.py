@@ -30,7 +30,7 @@ from benchbook.files import suite_files
 from benchbook.grid.cells import list_result_keys
 from benchbook.grid.finished_cells import list_finished_ids
 from benchbook.results.files import DamagedError, read_table
-from benchbook.results.folder import BusyError, lock_folder
+from benchbook.results.folder import BusyError, open_results
 from benchbook.results.imports import OtherValuesError, cast_observations, import_cells
 from benchbook.results.schema import CURRENT_NAMES
 from benchbook.results.views import connect, quote_formula, quote_formula_in_sql
@@ -182,13 +182,14 @@ def _import_files(names: Sequence[str], host: str | None = None) -> int:
     """Import each file, with `host` as its host if given, and print how many cells are new."""
     if host is not None:
         _check_one_host(names, host)
+    results = open_results()
     new = present = moved = 0
     try:
-        with lock_folder():
+        with results.lock():
             for file, table in _read_tables(names):
                 try:
                     check_levels(table)
-                    imported = import_cells(table, read_parameters, host)
+                    imported = import_cells(results, table, read_parameters, host)
                 except OtherValuesError as error:
                     raise UsageError(f"{file}: {error}") from error
                 except (ValueError, MemoryError, pa.ArrowException) as error:

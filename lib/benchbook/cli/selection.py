@@ -12,8 +12,7 @@ from benchbook.cli.kept_answers import KeptValue
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_judged_results, list_result_keys
 from benchbook.grid.expansion import list_levels
-from benchbook.results.folder import list_files
-from benchbook.results.views import list_finished_files
+from benchbook.results.folder import open_results
 from benchbook.servers import launcher, namespaces, networks, processes
 from benchbook.servers.containers import CONTAINERS_VARIABLE, NO_CONTAINERS
 from benchbook.servers.programs import AvailableServer
@@ -143,9 +142,10 @@ def load_profile(options: argparse.Namespace) -> "tuple[Run, bool, int]":
         return Run.read_results(options.profile, judged, means_hash), True, beyond
     cells = grid.make_plan(SLUGS, options.profile).cells
     is_damaged = output.report_damage(values=True)
-    of_plan = list_finished_files(list_result_keys(cells))
+    results = open_results()
+    of_plan = results.list_finished_files(list_result_keys(cells))
     judged = list_judged_results(cells)
-    finished = list_finished_files(judged)
+    finished = results.list_finished_files(judged)
     beyond = len(finished) - len(of_plan)
     means_hash = hash_results(finished)
     # Each command names what is damaged.
@@ -172,6 +172,6 @@ def load_reference() -> "Run":
 def make_no_results_error(profile: str, alternative: str) -> NoResultsError:
     """Return the error that no cell of a profile ran here, with the remedy and an alternative."""
     reason = f"no cell of the profile {profile} ran here"
-    if list_files():
+    if open_results().list_files():
         reason += " (the results here are of other cells, other code or another machine)"
     return NoResultsError(f"{reason}: benchbook run --profile {profile}, or {alternative}")

@@ -22,6 +22,7 @@ from benchbook.cli.command import DONE, FAILED, NOTHING_RUNS, UsageError
 from benchbook.databases import catalogue
 from benchbook.files.suite_files import TemporaryFolder
 from benchbook.registry import products
+from benchbook.results.folder import open_results
 from benchbook.results.server_checks import CHECKS_FILE, ServerCheck, load_checks, record_check
 from benchbook.servers import launcher, processes
 from benchbook.servers.address import name_single_url_variable, name_url_variable
@@ -63,8 +64,9 @@ def check_servers(product: str, address: str | None) -> int:
         raise UsageError("the contract suite is not in the wheel: run this in a clone")
     if importlib.util.find_spec("pytest") is None:
         raise UsageError("the contract suite needs pytest: type BENCHBOOK_TESTS=1 make setup")
+    results = open_results()
     # A damaged file is refused before the suite runs.
-    load_checks()
+    load_checks(results)
     if address is not None:
         url = os.environ.get(address, address)
         if "://" not in url:
@@ -82,13 +84,13 @@ def check_servers(product: str, address: str | None) -> int:
         except ServerError as error:
             print(f"{product}, {topology}: not checked: {error}", flush=True)
             continue
-        record_check(check)
+        record_check(results, check)
         checks.append(check)
     if not checks:
         return NOTHING_RUNS
 
     # What follows for results.
-    print(f"recorded in {paths.results() / CHECKS_FILE}:")
+    print(f"recorded in {results.path / CHECKS_FILE}:")
     for check in checks:
         what = f"{product} {check.version}, {check.topology}"
         if check.failed:

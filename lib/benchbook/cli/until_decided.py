@@ -17,6 +17,7 @@ from benchbook.cli import execution, output, selection
 from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_result_keys
+from benchbook.results.folder import open_results
 from benchbook.results.views import list_durations
 from benchbook.runner.progress import Limits, estimate_time_left
 from benchbook.runner.undecided_claims import (
@@ -91,7 +92,7 @@ def _analyse(cells: Sequence[Cell]) -> Analysis:
     """
     studies = {cell.study for cell in cells}
     claims = [claim for claim in load_claims() if claim.study in studies]
-    return Analysis(load_block_means(list_result_keys(cells)), claims)
+    return Analysis(load_block_means(open_results(), list_result_keys(cells)), claims)
 
 
 @dataclass(frozen=True)

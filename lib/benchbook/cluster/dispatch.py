@@ -19,7 +19,7 @@ from benchbook.cluster.child_process import HostsError, describe_suite
 from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, find_counted_results, read_states
-from benchbook.results.folder import receive_file
+from benchbook.results.folder import open_results
 from benchbook.results.views import list_noisy_cells
 from benchbook.runner.batch import UnwritableError, report_unwritable
 from benchbook.runner.interrupts import record_interrupts
@@ -301,7 +301,7 @@ class Dispatch:
                 block_results: BlockResults = host.sent[1].result(timeout=ANSWER_S)
                 for name, content in block_results.files.items():
                     with report_unwritable():
-                        receive_file(name, content)
+                        open_results().receive_file(name, content)
             except UnwritableError:
                 raise
             # The task's own error, a damaged file, or Dask's error for a lost worker.

@@ -42,6 +42,7 @@ from benchbook.explorer.text import (
 from benchbook.grid.cells import list_result_keys
 from benchbook.plots import labels
 from benchbook.registry.products import name_database, name_level, parse_name
+from benchbook.results.folder import open_results
 from benchbook.studies import bookstore
 from benchbook.studies.cell import CellParameters
 from benchbook.text.number_format import (
@@ -167,7 +168,9 @@ def _answer_question(name: str, request: Request) -> Reply:
     """Return the answer to a question: each level against the fastest, by operation."""
     question = QUESTIONS[name]
     cells, not_tried = _list_not_tried(question, request)
-    means = select_first_arms(compute_block_means(load_block_means(list_result_keys(cells))))
+    means = select_first_arms(
+        compute_block_means(load_block_means(open_results(), list_result_keys(cells)))
+    )
     if means.empty:
         return Reply(name, (), not_tried)
 

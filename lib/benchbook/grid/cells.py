@@ -16,8 +16,8 @@ from benchbook.grid.cell_id import (
 from benchbook.grid.pooling import list_counted_versions
 from benchbook.measure.machine import digest_machine_id, name_host
 from benchbook.results.additions import find_former_code
-from benchbook.results.folder import Operations, list_refusals, list_states, locate_file
-from benchbook.results.views import list_finished_files, list_origins
+from benchbook.results.folder import Operations, open_results
+from benchbook.results.views import list_origins
 from benchbook.servers import launcher, networks
 from benchbook.servers.deployment import Topology, list_roles
 from benchbook.servers.programs import MissingServer
@@ -117,7 +117,7 @@ class Cell:
     @property
     def path(self) -> Path:
         """The file of its values once it is done."""
-        return locate_file(self.study, self.identity, self.block)
+        return open_results().locate_file(self.study, self.identity, self.block)
 
     @property
     def notebook(self) -> Path:
@@ -166,8 +166,8 @@ def read_states(cells: Iterable[Cell]) -> list[Cell]:
     """
     cells = list(cells)
     studies = {cell.study for cell in cells}
-    states = {study: list_states(study) for study in studies}
-    refusals = {study: list_refusals(study) for study in studies}
+    states = {study: open_results().list_states(study) for study in studies}
+    refusals = {study: open_results().list_refusals(study) for study in studies}
     read = []
     for cell in cells:
         state_of = states[cell.study]
@@ -202,7 +202,7 @@ def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict
     planned = [cell for cell in planned if not cell.missing]
     known = {(cell.combination, cell.block) for cell in planned}
     beyond: dict[Combination, set[int]] = {}
-    for result in list_finished_files():
+    for result in open_results().list_finished_files():
         combination = (result.facts.study, str(result.facts.parameters))
         if result.facts.study in SLUGS and (combination, result.facts.block) not in known:
             beyond.setdefault(combination, set()).add(result.facts.block)
@@ -219,8 +219,8 @@ def list_judged_results(planned: Iterable[Cell], own: str | None = None) -> dict
 
 def count_beyond(planned: Iterable[Cell], judged: Mapping[str, Operations]) -> int:
     """Return how many finished results of `list_judged_results` are not of the plan."""
-    of_plan = list_finished_files(list_result_keys(planned))
-    return len(list_finished_files(judged)) - len(of_plan)
+    of_plan = open_results().list_finished_files(list_result_keys(planned))
+    return len(open_results().list_finished_files(judged)) - len(of_plan)
 
 
 def read_parameters(study: str, text: str) -> CellParameters | None:
@@ -270,7 +270,7 @@ def find_counted_results(cells: Iterable[Cell], own: str | None = None) -> list[
     own = name_host() if own is None else own
     found = []
     cell_of: dict[str, Cell] = {}
-    for result in list_finished_files():
+    for result in open_results().list_finished_files():
         if result.key in earlier:
             cell, operations = earlier[result.key]
             found.append(CountedResult(own, cell, result.key, operations, is_earlier=True))

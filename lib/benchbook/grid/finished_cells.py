@@ -11,7 +11,7 @@ from benchbook.grid.cells import (
 )
 from benchbook.grid.expansion import choose_cells
 from benchbook.grid.grid_file import load_grid
-from benchbook.results.folder import list_files, list_refusals
+from benchbook.results.folder import open_results
 from benchbook.studies.catalogue import SLUGS
 
 
@@ -37,9 +37,9 @@ def list_user_ids() -> set[str]:
 
 def list_current_refusals(study: str) -> list[str]:
     """Return why servers refuse a user's records, each reason once; of cells of today's code."""
-    refusals = list_refusals(study)
+    refusals = open_results().list_refusals(study)
     rows = []
-    for result in list_files(study):
+    for result in open_results().list_files(study):
         facts = result.facts
         if facts.cell_id in refusals:
             rows.append((facts.cell_id, facts.study, str(facts.parameters)))
@@ -49,7 +49,7 @@ def list_current_refusals(study: str) -> list[str]:
 def _list_finished(study: str | None = None) -> list[tuple[str, str, str]]:
     """Return identity, study and parameters in JSON of the cells that finished here, each once."""
     rows: dict[tuple[str, str, str], None] = {}
-    for result in list_files(study):
+    for result in open_results().list_files(study):
         facts = result.facts
         if facts.state == "done":
             rows[facts.cell_id, facts.study, str(facts.parameters)] = None

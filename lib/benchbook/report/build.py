@@ -19,9 +19,8 @@ from benchbook.analysis.judged_tables import hash_files, hash_results, hash_rule
 from benchbook.files import suite_files
 from benchbook.grid.cells import list_judged_results
 from benchbook.grid.finished_cells import list_user_ids
-from benchbook.results.folder import list_files, verify_files
+from benchbook.results.folder import open_results, verify_files
 from benchbook.results.schema import VALUES
-from benchbook.results.views import list_finished_files
 from benchbook.studies.catalogue import SLUGS
 from benchbook.studies.levels import check_levels
 
@@ -110,7 +109,7 @@ def _describe_page(profile: str, inputs: str, page: Path) -> dict[str, str | Non
 
 def _check_results(identities: Iterable[str]) -> None:
     """Raise `ReportError` when a finished cell has a level that its study does not know."""
-    for result in verify_files(list_finished_files(identities)):
+    for result in verify_files(open_results().list_finished_files(identities)):
         try:
             # Levels are in the cell's columns; the values, which are most of a file, are not read.
             columns = pq.read_schema(result.path).names
@@ -128,7 +127,8 @@ def hash_inputs(profile: str) -> str:
         *paths.reference().glob("*.parquet"),
         *TEMPLATE.iterdir(),
     ]
-    return f"{profile} {hash_results(list_files())} {hash_files(sources)} {hash_rules()}"
+    results = hash_results(open_results().list_files())
+    return f"{profile} {results} {hash_files(sources)} {hash_rules()}"
 
 
 def _run_notebook(profile: str, folder: Path, on_step: StepListener) -> Path:

@@ -32,7 +32,7 @@ from benchbook.plots.provenance import (
     list_environments,
     list_software,
 )
-from benchbook.results.folder import find_lost_cells, shorten_paths
+from benchbook.results.folder import open_results, shorten_paths
 from benchbook.results.views import format_csv
 from benchbook.studies.catalogue import SLUGS, load_study
 from benchbook.text.names import CELL_STATES
@@ -91,7 +91,7 @@ class MergedRun:
     def own(self) -> Analysis:
         """What follows from cells that are in no profile: other levels, or your records."""
         cells = [] if self.is_reference else list_user_ids()
-        return Analysis(_name_files(load_block_means(cells)))
+        return Analysis(_name_files(load_block_means(open_results(), cells)))
 
     @cached_property
     def own_comparisons(self) -> list[Comparison]:
@@ -234,7 +234,7 @@ def list_unfinished(merged: MergedRun) -> pd.DataFrame:
         "WHERE state <> 'done' GROUP BY ALL"
     )
     reasons = {(row.cell_id, row.block): str(row.reason) for row in iterate_rows(merged.query(sql))}
-    lost = set() if merged.is_reference else find_lost_cells()
+    lost = set() if merged.is_reference else open_results().find_lost_cells()
     groups: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":

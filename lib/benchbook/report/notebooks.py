@@ -33,7 +33,7 @@ from benchbook.papers.exhibits import load_citation
 from benchbook.plots.exhibit import Exhibit, Lines
 from benchbook.plots.points import frame_points, join_points, select_rows
 from benchbook.plots.ratio_plot import RATIO_METRICS, name_a_over_b
-from benchbook.results.folder import join_cell
+from benchbook.results.folder import join_cell, open_results
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.studies.cell import NOISE_ATTRIBUTE, ParametersT, iterate_repetitions
 from benchbook.studies.study import Study
@@ -122,7 +122,7 @@ def show_answer(
         return _to_markdown("**No ratio:** this run has only one side of the question.")
 
     # The same comparisons in runs of blocks.
-    here = Analysis(load_block_means(list_finished_ids(study.name)))
+    here = Analysis(load_block_means(open_results(), list_finished_ids(study.name)))
     tables = {
         "batch runs here": here.tables,
         "reference run": _compare_reference(study.name),

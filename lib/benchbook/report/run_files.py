@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.quantities import MEAN_KEYS
 from benchbook.analysis.runs import MEANS_FILE, REPETITIONS_FILE
-from benchbook.results.folder import Operations
+from benchbook.results.folder import Operations, open_results
 from benchbook.results.schema import VALUES
 from benchbook.results.views import connect
 
@@ -51,14 +51,14 @@ def write_run(folder: Path, identities: Iterable[str] | Mapping[str, Operations]
         Where `MEANS_FILE` and `REPETITIONS_FILE` are written, the second in the columns of
         `benchbook.results.schema.OBSERVATIONS`.
     identities
-        As `benchbook.results.views.list_finished_files` takes them.
+        As `ResultsFolder.list_finished_files` takes them.
     """
     with connect(identities) as connection:
         query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
         observed = connection.sql(query).to_arrow_table()
     write_parquet(folder / REPETITIONS_FILE, observed)
     # The means as stored: an analysis joins some blocks, and adds what it derives.
-    means = load_block_means(identities)
+    means = load_block_means(open_results(), identities)
     write_parquet(folder / MEANS_FILE, _type_like(means, observed.schema))
 
 

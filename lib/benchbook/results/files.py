@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from errno import EMFILE, ENFILE, ENOMEM
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +35,9 @@ from benchbook.results.schema import OBSERVATIONS, merge_schemas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+CellState = Literal["done", "failed", "skipped"]
+STATES: Final[tuple[CellState, ...]] = get_args(CellState)
 
 CELL_KEYS: Final = ("study", "cell_id", "block", "state")
 """Columns with one value per file."""
@@ -69,7 +72,7 @@ class CellFacts:
     study: str
     cell_id: str
     block: int
-    state: str
+    state: CellState
     parameters: str | None = None
     started_at: float | None = None
     ended_at: float | None = None

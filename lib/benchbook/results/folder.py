@@ -1,8 +1,8 @@
 """The results' folder: one file per cell and block, named by its identity, block and state.
 
-Begin with `write_cell` and `list_files`. Footers are compared with the files' names, and checksums
-are verified before values are used: once per process, and again when a file was replaced. Damaged
-files are set aside and never removed; while a run writes, they are left out.
+Begin with `open_results`, which returns a `ResultsFolder`. Footers are compared with the files'
+names, and checksums are verified before values are used: once per process, and again when a file
+was replaced. Damaged files are set aside and never removed; while a run writes, they are left out.
 """
 
 import itertools
@@ -12,14 +12,14 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, TextIO, TypeAlias
 
 # Only the lessons run on Windows, and they need none of it.
 if sys.platform != "win32":
@@ -32,14 +32,11 @@ from benchbook import paths
 from benchbook.files import suite_files
 from benchbook.files.inputs import FileKindError
 from benchbook.results import files
-from benchbook.results.files import CellFacts, DamagedError, write_table
+from benchbook.results.files import STATES, CellFacts, CellState, DamagedError, write_table
 from benchbook.results.schema import VALUES, build_schema, merge_schemas
 
 if TYPE_CHECKING:
     import pandas as pd
-
-CellState = Literal["done", "failed", "skipped"]
-STATES: Final[tuple[CellState, ...]] = get_args(CellState)
 
 _WORD: Final = "[0-9A-Za-z_-]+"
 """Characters of the name of a cell's file, and of its study's folder."""
@@ -89,96 +86,243 @@ _seen: dict[Path, tuple[Stamp, CellFacts | str]] = {}
 _verified: dict[Path, Stamp] = {}
 
 
-def locate_file(study: str, identity: str, block: int, state: CellState = "done") -> Path:
-    """Return the path of a cell's file in a state."""
-    suffix = "" if state == "done" else f".{state}"
-    return paths.results() / study / f"{identity}.{block}{suffix}.parquet"
+@dataclass(frozen=True)
+class ResultsFolder:
+    """The files of cells in one folder: of this process, or of another run."""
+
+    path: Path
+
+    def locate_file(self, study: str, identity: str, block: int, state: CellState = "done") -> Path:
+        """Return the path of a cell's file in a state."""
+        suffix = "" if state == "done" else f".{state}"
+        return self.path / study / f"{identity}.{block}{suffix}.parquet"
+
+    def list_files(self, study: str | None = None) -> list[ResultFile]:
+        """Return the files that are not damaged, of one study or of all, sorted."""
+        found = []
+        for path, facts in self._check_files(study):
+            if isinstance(facts, CellFacts):
+                found.append(ResultFile(path, facts))
+        return found
+
+    def list_finished_files(
+        self, identities: Iterable[str] | Mapping[str, Operations] | None = None
+    ) -> list[ResultFile]:
+        """Return the files of finished cells.
+
+        Parameters
+        ----------
+        identities
+            ``identity`` for all blocks of a cell, ``identity.block`` for one, perhaps each with the
+            operations that count; None for all cells.
+        """
+        done = [file for file in self.list_files() if file.facts.state == "done"]
+        if identities is None:
+            return done
+        operations_of = map_operations(identities)
+        chosen = []
+        for file in done:
+            name = file.facts.cell_id if file.facts.cell_id in operations_of else file.key
+            if name in operations_of:
+                chosen.append(replace(file, operations=operations_of[name]))
+        return chosen
+
+    def list_states(self, study: str) -> dict[str, CellState]:
+        """Return the state of each cell of a study that is written and not damaged.
+
+        By ``identity.block``.
+        """
+        written = sorted(self.list_files(study), key=lambda file: STATES.index(file.facts.state))
+        # An interrupted `write_cell` may leave an earlier state; the better one counts.
+        return {file.key: file.facts.state for file in reversed(written)}
+
+    def list_refusals(self, study: str) -> dict[str, str]:
+        """Return why servers refused a user's records, by the identity of a cell that tried."""
+        reasons = {}
+        for file in self.list_files(study):
+            # A cell that was skipped for another reason has never begun.
+            if file.facts.state == "skipped" and file.facts.started_at is not None:
+                reasons[file.facts.cell_id] = str(files.read_table(file.path)["reason"][0].as_py())
+        return reasons
+
+    def find_damaged_files(self) -> dict[Path, str]:
+        """Return the damaged files, each with the reason."""
+        return {path: why for path, why in self._check_files() if isinstance(why, str)}
+
+    def find_unknown_files(self) -> list[Path]:
+        """Return Parquet files without the name of a result, such as copies, which are not read."""
+        unknown = []
+        for entry in self._scan_folders():
+            # A copy may have a further ending; a hidden file is being written.
+            is_parquet = ".parquet" in entry.name and not entry.name.startswith(".")
+            is_result = _NAME.fullmatch(entry.name) or _ASIDE.fullmatch(entry.name)
+            if is_parquet and not is_result:
+                unknown.append(Path(entry.path))
+        return unknown
+
+    def find_lost_cells(self) -> set[str]:
+        """Return the cells with a damaged file, or one that is set aside, as ``identity.block``."""
+        names = [entry.name for entry in self._scan_folders() if _ASIDE.fullmatch(entry.name)]
+        return {
+            ".".join(name.split(".")[:2])
+            for name in [*names, *(path.name for path in self.find_damaged_files())]
+        }
+
+    def _scan_folders(self, study: str | None = None) -> Iterator["os.DirEntry[str]"]:
+        """Yield the entries of the folder of a study, or of all, by name."""
+        names = [study] if study else []
+        if not study:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                names = sorted(path.name for path in self.path.iterdir() if path.name[0] != ".")
+        for name in names:
+            # Not every name is a folder's.
+            with (
+                suppress(FileNotFoundError, NotADirectoryError),
+                os.scandir(self.path / name) as entries,
+            ):
+                yield from sorted(entries, key=lambda entry: entry.name)
+
+    def _check_files(self, study: str | None = None) -> Iterator[tuple[Path, CellFacts | str]]:
+        for entry in self._scan_folders(study):
+            name = _NAME.fullmatch(entry.name)
+            if name is None:
+                continue
+            path = Path(entry.path)
+            try:
+                stamp = _stamp(path)
+                known = _seen.get(path)
+                if known is None or known[0] != stamp:
+                    known = _seen[path] = stamp, _check(path, name)
+            except FileNotFoundError:
+                continue  # a run has just replaced it
+            yield path, known[1]
+
+    def write_cell(
+        self,
+        cell: Mapping[str, object],
+        values: "pd.DataFrame | pa.Table | None" = None,
+        parameters: str = "{}",
+    ) -> Path:
+        """Write a cell's file under the name of its state, then remove those of its earlier states.
+
+        Parameters
+        ----------
+        cell
+            Columns of `CELLS`, at least ``study, cell_id, block, state``, and those of its study's
+            parameters. Paths in its reason and environment are shortened.
+        values
+            What the study delivered; its own columns of `CELLS` take precedence. None for a cell
+            without values, which becomes one row with the reason.
+        parameters
+            All its parameters in JSON, as a plan has them.
+        """
+        texts = [name for name in WITH_PATHS if cell.get(name) is not None]
+        table = join_cell(
+            {**cell, **{name: shorten_paths(str(cell[name])) for name in texts}}, values
+        )
+        return self.replace_table(files.collect_facts(table, parameters), table)
+
+    def replace_table(self, facts: CellFacts, table: pa.Table) -> Path:
+        """Write the file of a cell, and remove those of its other states; return its path."""
+        return self._replace(facts, lambda path: write_table(path, table, facts))
+
+    def receive_file(self, name: str, content: bytes) -> None:
+        """Write a file from the results' folder of another host: of a cell, or of a notebook.
+
+        Raises
+        ------
+        ValueError
+            When a cell's file has no valid name.
+        DamagedError
+            When a cell's file is damaged.
+        """
+        target = self.path / name
+        if target.suffix == ".parquet":
+            facts = files.verify_content(content)
+            check_name(facts, name)
+            self._replace(facts, lambda path: suite_files.write_file(path, content, durable=True))
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+
+    def _replace(self, facts: CellFacts, write: Callable[[Path], object]) -> Path:
+        """Write the file of a cell, then remove those of its other states."""
+        place: dict[str, Path] = {
+            state: self.locate_file(facts.study, facts.cell_id, facts.block, state)
+            for state in STATES
+        }
+        target = place.pop(facts.state)
+        write(target)
+        stale = [other for other in place.values() if other.exists()]
+        if stale:
+            for other in stale:
+                other.unlink()
+            suite_files.flush_folder(target.parent)
+        return target
+
+    def set_damaged_aside(self) -> list[str]:
+        """Rename damaged files, and return a line for each.
+
+        Only while no run writes, because it may replace them.
+        """
+        reasons = self.find_damaged_files()
+        if not reasons:
+            return []
+        try:
+            with self.lock():
+                return [_set_aside(path, why) for path, why in self.find_damaged_files().items()]
+        except BusyError:
+            why = "a run writes there at present"
+        except OSError as error:
+            why = f"it cannot be set aside: {error.strerror}"
+        return [
+            f"{path} is damaged ({damage}) and left out; {why}" for path, damage in reasons.items()
+        ]
+
+    @contextmanager
+    def lock(self, patience_s: float = 0.0) -> Iterator[TextIO]:
+        """Hold the lock of the folder; yield the file in which its holder writes who it is.
+
+        The system releases the lock when the process ends.
+
+        Parameters
+        ----------
+        patience_s
+            How long to wait for another holder, in seconds.
+
+        Raises
+        ------
+        BusyError
+            When another run still holds the lock; the message names it.
+        OSError
+            When the folder is not writable.
+        """
+        deadline = time.monotonic() + patience_s
+        with _open_lock(self.path / ".running") as file:
+            while not _try_lock(file):
+                if time.monotonic() >= deadline:
+                    file.seek(0)
+                    who = file.read(200) or "another run"
+                    raise BusyError(f"{who} writes to {self.path}: wait for it, or stop it")
+                time.sleep(0.05)
+            yield file
 
 
-def list_states(study: str) -> dict[str, CellState]:
-    """Return the state of each cell of a study that is written and not damaged.
-
-    By ``identity.block``.
-    """
-    written = list_files(study)
-    by_key: dict[str, CellState] = {}
-    # An interrupted `write_cell` may leave an earlier state; the better one counts.
-    for state in reversed(STATES):
-        by_key |= {file.key: state for file in written if file.facts.state == state}
-    return by_key
+def open_results() -> ResultsFolder:
+    """Return the results' folder of this process, which ``BENCHBOOK_RESULTS`` can move."""
+    return ResultsFolder(paths.results())
 
 
-def list_refusals(study: str) -> dict[str, str]:
-    """Return why servers refused a user's records, by the identity of a cell that tried."""
-    reasons = {}
-    for file in list_files(study):
-        # A cell that was skipped for another reason has never begun.
-        if file.facts.state == "skipped" and file.facts.started_at is not None:
-            reasons[file.facts.cell_id] = str(files.read_table(file.path)["reason"][0].as_py())
-    return reasons
+def map_operations(
+    identities: Iterable[str] | Mapping[str, Operations],
+) -> Mapping[str, Operations]:
+    """Return the operations that count of each identity; of a list, all operations."""
+    return identities if isinstance(identities, Mapping) else dict.fromkeys(identities)
 
 
 def shorten_paths(text: str) -> str:
     """Return a text or JSON in which each absolute path is only its last name."""
     return _PATH.sub("…/", text)
-
-
-def write_cell(
-    cell: Mapping[str, object],
-    values: "pd.DataFrame | pa.Table | None" = None,
-    parameters: str = "{}",
-) -> Path:
-    """Write a cell's file under the name of its state, then remove those of its earlier states.
-
-    Parameters
-    ----------
-    cell
-        Columns of `CELLS`, at least ``study, cell_id, block, state``, and those of its study's
-        parameters. Paths in its reason and environment are shortened.
-    values
-        What the study delivered; its own columns of `CELLS` take precedence. None for a cell
-        without values, which becomes one row with the reason.
-    parameters
-        All its parameters in JSON, as a plan has them.
-    """
-    texts = [name for name in WITH_PATHS if cell.get(name) is not None]
-    table = join_cell({**cell, **{name: shorten_paths(str(cell[name])) for name in texts}}, values)
-    return replace_table(files.collect_facts(table, parameters), table)
-
-
-def receive_file(name: str, content: bytes) -> None:
-    """Write a file from the results' folder of another host: of a cell, or of a notebook.
-
-    Raises
-    ------
-    ValueError
-        When a cell's file has no valid name.
-    DamagedError
-        When a cell's file is damaged.
-    """
-    target = paths.results() / name
-    if target.suffix == ".parquet":
-        facts = files.verify_content(content)
-        check_name(facts, name)
-        _replace(facts, lambda path: suite_files.write_file(path, content, durable=True))
-    else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-
-
-def list_files(study: str | None = None, folder: Path | None = None) -> list[ResultFile]:
-    """Return the files that are not damaged, of one study or of all, sorted.
-
-    Parameters
-    ----------
-    folder
-        A folder of results; None: this machine's.
-    """
-    found = []
-    for path, facts in _check_files(study, folder):
-        if isinstance(facts, CellFacts):
-            found.append(ResultFile(path, facts))
-    return found
 
 
 def verify_files(found: Collection[ResultFile]) -> list[ResultFile]:
@@ -205,50 +349,6 @@ def _is_verified(file: ResultFile) -> bool:
     return True
 
 
-def find_damaged_files() -> dict[Path, str]:
-    """Return the damaged files, each with the reason."""
-    return {path: why for path, why in _check_files() if isinstance(why, str)}
-
-
-def find_unknown_files() -> list[Path]:
-    """Return Parquet files without the name of a result, such as copies, which are not read."""
-    unknown = []
-    for entry in _scan_folders():
-        # A copy may have a further ending; a hidden file is being written.
-        is_parquet = ".parquet" in entry.name and not entry.name.startswith(".")
-        is_result = _NAME.fullmatch(entry.name) or _ASIDE.fullmatch(entry.name)
-        if is_parquet and not is_result:
-            unknown.append(Path(entry.path))
-    return unknown
-
-
-def find_lost_cells() -> set[str]:
-    """Return the cells with a damaged file, or one that is set aside, as ``identity.block``."""
-    names = [entry.name for entry in _scan_folders() if _ASIDE.fullmatch(entry.name)]
-    return {
-        ".".join(name.split(".")[:2])
-        for name in [*names, *(path.name for path in find_damaged_files())]
-    }
-
-
-def set_damaged_aside() -> list[str]:
-    """Rename damaged files, and return a line for each.
-
-    Only while no run writes, because it may replace them.
-    """
-    reasons = find_damaged_files()
-    if not reasons:
-        return []
-    try:
-        with lock_folder():
-            return [_set_aside(path, why) for path, why in find_damaged_files().items()]
-    except BusyError:
-        why = "a run writes there at present"
-    except OSError as error:
-        why = f"it cannot be set aside: {error.strerror}"
-    return [f"{path} is damaged ({damage}) and left out; {why}" for path, damage in reasons.items()]
-
-
 def _set_aside(path: Path, why: str) -> str:
     """Rename a damaged file to the first free name, and return a line about it."""
     free, number = path.with_name(f"{path.name}{_SUFFIX}"), 1
@@ -262,42 +362,12 @@ def _set_aside(path: Path, why: str) -> str:
     return f"{path} is damaged ({why}): set aside as {free.name}, its cell will be measured again"
 
 
-@contextmanager
-def lock_folder(patience_s: float = 0.0) -> Iterator[TextIO]:
-    """Hold the lock of the folder; yield the file in which its holder writes who it is.
-
-    The system releases the lock when the process ends.
-
-    Parameters
-    ----------
-    patience_s
-        How long to wait for another holder, in seconds.
-
-    Raises
-    ------
-    BusyError
-        When another run still holds the lock; the message names it.
-    OSError
-        When the folder is not writable.
-    """
-    deadline = time.monotonic() + patience_s
-    with _open_lock() as file:
-        while not _try_lock(file):
-            if time.monotonic() >= deadline:
-                file.seek(0)
-                who = file.read(200) or "another run"
-                raise BusyError(f"{who} writes to {paths.results()}: wait for it, or stop it")
-            time.sleep(0.05)
-        yield file
-
-
-def _open_lock() -> TextIO:
+def _open_lock(path: Path) -> TextIO:
     """Open the lock's file, never a pipe or a link.
 
     Any process that can open it can hold the lock, so only its owner may: that holds for a file
     that was made readable for all, too. Raises `OSError` when another kind of file is in its place.
     """
-    path = paths.results() / ".running"
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -315,26 +385,6 @@ def _try_lock(file: TextIO) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _replace(facts: CellFacts, write: Callable[[Path], object]) -> Path:
-    """Write the file of a cell, then remove those of its other states."""
-    place: dict[str, Path] = {
-        state: locate_file(facts.study, facts.cell_id, facts.block, state) for state in STATES
-    }
-    target = place.pop(facts.state)
-    write(target)
-    stale = [other for other in place.values() if other.exists()]
-    if stale:
-        for other in stale:
-            other.unlink()
-        suite_files.flush_folder(target.parent)
-    return target
-
-
-def replace_table(facts: CellFacts, table: pa.Table) -> Path:
-    """Write the file of a cell, and remove those of its other states; return its path."""
-    return _replace(facts, lambda path: write_table(path, table, facts))
 
 
 def check_name(facts: CellFacts, where: str) -> None:
@@ -384,39 +434,6 @@ def _build_row(cell: Mapping[str, object], schema: pa.Schema) -> pa.Table:
     read = ReadOptions(use_threads=False, block_size=len(line) + 1)
     parse = ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     return read_json(BytesIO(line), read, parse)
-
-
-def _scan_folders(
-    study: str | None = None, folder: Path | None = None
-) -> Iterator["os.DirEntry[str]"]:
-    """Yield the entries of the folder of a study, or of all, by name."""
-    results = folder or paths.results()
-    names = [study] if study else []
-    if not study:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            names = sorted(path.name for path in results.iterdir() if path.name[0] != ".")
-    for name in names:
-        # Not every name is a folder's.
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name) as entries:
-            yield from sorted(entries, key=lambda entry: entry.name)
-
-
-def _check_files(
-    study: str | None = None, folder: Path | None = None
-) -> Iterator[tuple[Path, CellFacts | str]]:
-    for entry in _scan_folders(study, folder):
-        name = _NAME.fullmatch(entry.name)
-        if name is None:
-            continue
-        path = Path(entry.path)
-        try:
-            stamp = _stamp(path)
-            known = _seen.get(path)
-            if known is None or known[0] != stamp:
-                known = _seen[path] = stamp, _check(path, name)
-        except FileNotFoundError:
-            continue  # a run has just replaced it
-        yield path, known[1]
 
 
 def _stamp(path: Path) -> Stamp:

@@ -16,10 +16,8 @@ from benchbook.results.files import CellFacts
 from benchbook.results.folder import (
     WITH_PATHS,
     ResultFile,
+    ResultsFolder,
     check_name,
-    list_files,
-    list_states,
-    replace_table,
     shorten_paths,
     verify_files,
 )
@@ -40,6 +38,7 @@ class ImportedCells(NamedTuple):
 
 
 def import_cells(
+    results: ResultsFolder,
     table: pa.Table,
     state_parameters: Callable[[Mapping[str, object]], str],
     host: str | None = None,
@@ -51,6 +50,8 @@ def import_cells(
 
     Parameters
     ----------
+    results
+        Where they are written.
     table
         Observations; cells that are already present stay. Paths in their reasons and environments
         are shortened.
@@ -73,9 +74,9 @@ def import_cells(
         column = change_texts(table[name], shorten_paths)
         table = table.set_column(table.column_names.index(name), name, column)
     cells = list(_split_cells(table, state_parameters))
-    new = _select_new_cells(cells)
+    new = _select_new_cells(results, cells)
     for facts, rows in new:
-        replace_table(facts, rows)
+        results.replace_table(facts, rows)
     blocks = {(facts.study, facts.cell_id, facts.block) for facts, _ in cells}
     moved = [facts for facts, _ in new if (facts.study, facts.cell_id, facts.block) not in blocks]
     return ImportedCells(len(new), len(cells) - len(new), len(moved))
@@ -94,6 +95,7 @@ def cast_observations(table: pa.Table) -> pa.Table:
 
 
 def _select_new_cells(
+    results: ResultsFolder,
     cells: Collection[tuple[CellFacts, pa.Table]],
 ) -> list[tuple[CellFacts, pa.Table]]:
     """Return the cells that are not present, or did not finish here, each with a free block.
@@ -103,7 +105,7 @@ def _select_new_cells(
     OtherValuesError
         When measurements are present with other values.
     """
-    known = _list_known_cells({facts.study for facts, _ in cells})
+    known = _list_known_cells(results, {facts.study for facts, _ in cells})
     taken = {key: {*files} for key, files in known.items()}
     for facts, _ in cells:
         taken.setdefault((facts.study, facts.cell_id), set()).add(facts.block)
@@ -144,12 +146,14 @@ def _select_new_cells(
     return new
 
 
-def _list_known_cells(studies: Iterable[str]) -> dict[tuple[str, str], dict[int, ResultFile]]:
+def _list_known_cells(
+    results: ResultsFolder, studies: Iterable[str]
+) -> dict[tuple[str, str], dict[int, ResultFile]]:
     """Return the files that are not damaged by study and identity, then by block."""
     known: dict[tuple[str, str], dict[int, ResultFile]] = {}
     for study in studies:
-        states = list_states(study)
-        for file in list_files(study):
+        states = results.list_states(study)
+        for file in results.list_files(study):
             # An interrupted `write_cell` may leave an earlier state.
             if file.facts.state == states[file.key]:
                 known.setdefault((study, file.facts.cell_id), {})[file.facts.block] = file

@@ -5,15 +5,14 @@ cells of the same product, server version and topology, while the adapters have 
 ``VERSION``. Cells that are measured after it store its date in ``checked``.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from benchbook import paths
 from benchbook.files.inputs import InputError
 from benchbook.files.suite_files import write_file
 from benchbook.registry import products
+from benchbook.results.folder import ResultsFolder, open_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,13 +42,12 @@ class ServerCheck(BaseModel):
 _CHECKS: Final = TypeAdapter(list[ServerCheck])
 
 
-def load_checks(folder: Path | None = None) -> list[ServerCheck]:
-    """Return all recorded checks, also those that failed.
+def load_checks(results: ResultsFolder) -> list[ServerCheck]:
+    """Return all checks that are recorded in a folder, also those that failed.
 
-    They are those of a folder of results; None: of this machine's. Raises `InputError` when the
-    file is damaged.
+    Raises `InputError` when the file is damaged.
     """
-    path = (folder or paths.results()) / CHECKS_FILE
+    path = results.path / CHECKS_FILE
     try:
         return _CHECKS.validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -59,17 +57,17 @@ def load_checks(folder: Path | None = None) -> list[ServerCheck]:
         raise InputError(str(path), why) from error
 
 
-def record_check(check: ServerCheck) -> None:
+def record_check(results: ResultsFolder, check: ServerCheck) -> None:
     """Write a check, in place of an earlier one of the same product, version and topology."""
-    others = [other for other in load_checks() if other.key != check.key]
+    others = [other for other in load_checks(results) if other.key != check.key]
     text = _CHECKS.dump_json([*others, check], indent=1)
-    write_file(paths.results() / CHECKS_FILE, text, durable=True)
+    write_file(results.path / CHECKS_FILE, text, durable=True)
 
 
-def list_check_dates(folder: Path | None = None) -> dict[tuple[str, str, str], str]:
+def list_check_dates(results: ResultsFolder) -> dict[tuple[str, str, str], str]:
     """Return the date of each check that holds, by product, server version and topology."""
     dates = {}
-    for check in load_checks(folder):
+    for check in load_checks(results):
         # A plug-in may have been removed since.
         if check.failed or check.product not in products.PRODUCTS:
             continue
@@ -84,13 +82,13 @@ def is_unchecked(database: str) -> bool:
     """Return whether an adapter is of a plug-in and no version of its product was checked."""
     if database not in products.PLUGIN_DATABASES:
         return False
-    checked = {product for product, _, _ in list_check_dates()}
+    checked = {product for product, _, _ in list_check_dates(open_results())}
     return products.parse_name(database).product not in checked
 
 
-def add_check_dates(means: "pd.DataFrame", folder: Path | None = None) -> "pd.DataFrame":
+def add_check_dates(means: "pd.DataFrame", results: ResultsFolder) -> "pd.DataFrame":
     """Return block means with ``checked`` also where the check came after the measurement."""
-    dates = list_check_dates(folder)
+    dates = list_check_dates(results)
     if not dates:
         return means
     products_of = means["database"].fillna("").map(lambda name: products.parse_name(name).product)

@@ -7,12 +7,12 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from benchbook.results import files, folder
+from benchbook.results import files
 from benchbook.results.additions import (
     FORMER_CODE_TABLE,
     STORED_TABLE,
@@ -21,7 +21,7 @@ from benchbook.results.additions import (
     write_complete_columns,
 )
 from benchbook.results.files import CELL_KEYS
-from benchbook.results.folder import Operations
+from benchbook.results.folder import Operations, map_operations, open_results, verify_files
 from benchbook.results.schema import (
     ALTERNATING_COLUMNS,
     CELLS,
@@ -41,7 +41,7 @@ def open_table() -> "pa.Table | ds.Dataset":
     # Here, because it is slow to import, and a plan reads no rows.
     import pyarrow.dataset as ds
 
-    whole = folder.verify_files(folder.list_files())
+    whole = verify_files(open_results().list_files())
     paths, schema = (
         [str(file.path) for file in whole],
         files.merge_file_schemas(file.facts for file in whole),
@@ -49,37 +49,6 @@ def open_table() -> "pa.Table | ds.Dataset":
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
     return ds.dataset(paths, schema=schema, format=form) if paths else OBSERVATIONS.empty_table()
-
-
-def list_finished_files(
-    identities: Iterable[str] | Mapping[str, Operations] | None = None,
-) -> list[folder.ResultFile]:
-    """Return the files of finished cells.
-
-    Parameters
-    ----------
-    identities
-        ``identity`` for all blocks of a cell, ``identity.block`` for one, perhaps each with the
-        operations that count; None for all cells.
-    """
-    done = [file for file in folder.list_files() if file.facts.state == "done"]
-    if identities is None:
-        return done
-    operations_of = map_operations(identities)
-    chosen = []
-    for file in done:
-        for name in (file.facts.cell_id, file.key):
-            if name in operations_of:
-                chosen.append(replace(file, operations=operations_of[name]))
-                break
-    return chosen
-
-
-def map_operations(
-    identities: Iterable[str] | Mapping[str, Operations],
-) -> Mapping[str, Operations]:
-    """Return the operations that count of each identity; of a list, all operations."""
-    return identities if isinstance(identities, Mapping) else dict.fromkeys(identities)
 
 
 @dataclass(frozen=True)
@@ -100,7 +69,7 @@ def list_origins(keys: Iterable[str]) -> list[Origin]:
     # Here, as in `open_table`.
     import pyarrow.dataset as ds
 
-    whole = folder.verify_files(list_finished_files(chosen))
+    whole = verify_files(open_results().list_finished_files(chosen))
     columns = ["study", "cell_id", "block", "host", "machine", "code_hash", "versions"]
     rows = ds.dataset([str(file.path) for file in whole], schema=OBSERVATIONS).to_table(columns)
     cells = complete_columns(rows.group_by(columns).aggregate([]))
@@ -121,7 +90,7 @@ def list_noisy_cells(keys: Iterable[str]) -> dict[str, float]:
     Cells are named ``identity.block``.
     """
     loads = {}
-    for file in folder.verify_files(list_finished_files(keys)):
+    for file in verify_files(open_results().list_finished_files(keys)):
         row = files.read_first_row(file.path, ["noisy", "background_load"])
         if row["noisy"]:
             load = row["background_load"]
@@ -215,7 +184,11 @@ def load_observations(
 
 def list_durations() -> dict[tuple[str, str], float]:
     """Return each finished cell's last duration, in seconds, by study and parameters in JSON."""
-    timed = [file.facts for file in list_finished_files() if not math.isnan(file.facts.took_s)]
+    timed = [
+        file.facts
+        for file in open_results().list_finished_files()
+        if not math.isnan(file.facts.took_s)
+    ]
     timed.sort(key=lambda facts: facts.ended_at or 0.0)
     return {(facts.study, str(facts.parameters)): facts.took_s for facts in timed}
 

@@ -24,8 +24,8 @@ from benchbook.grid.units import list_modules, read_versions
 from benchbook.measure.load import Load
 from benchbook.measure.machine import digest_boot_id, digest_machine_id, name_host
 from benchbook.own_data import own_records
-from benchbook.results import folder, server_checks
-from benchbook.results.folder import CellState, write_cell
+from benchbook.results import files, server_checks
+from benchbook.results.folder import ResultsFolder, open_results
 from benchbook.results.schema import ALTERNATING_COLUMNS
 from benchbook.results.views import list_durations, list_noisy_cells
 from benchbook.runner import load_monitor
@@ -67,7 +67,7 @@ class UnwritableError(RunError):
 
 
 @contextmanager
-def lock_results() -> Iterator[None]:
+def lock_results() -> Iterator[ResultsFolder]:
     """Lock the results' folder for one run; the system unlocks it however the run ends.
 
     Raises `benchbook.results.folder.BusyError`, which names the process that has it, or
@@ -76,11 +76,11 @@ def lock_results() -> Iterator[None]:
     with ExitStack() as stack:
         with report_unwritable():
             # A command that sets a damaged file aside holds the lock for less than a second.
-            file = stack.enter_context(folder.lock_folder(patience_s=1.0))
+            file = stack.enter_context(open_results().lock(patience_s=1.0))
             file.truncate(0)
             file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
             file.flush()
-        yield
+        yield open_results()
         file.truncate(0)
 
 
@@ -162,7 +162,7 @@ class Batch:
         self._monitor = load_monitor.LoadMonitor(progress.show_wait, limits.patience_s)
         self._refusals: dict[str, str] = {}
         for study in {cell.study for cell in self._cells}:
-            self._refusals |= folder.list_refusals(study)
+            self._refusals |= open_results().list_refusals(study)
         """Why servers refuse a user's records, by the identity of a cell that tried."""
         self._noisy = {**noisy, **list_noisy_cells(cell.key for cell in self._cells)}
         """The processors that others used while a cell ran whose values are noisy, by its key."""
@@ -378,7 +378,7 @@ class Batch:
         self, cell: Cell, columns: dict[str, object], values: pa.Table | None = None
     ) -> None:
         with report_unwritable():
-            write_cell({**self._run, **columns}, values, cell.combination[1])
+            open_results().write_cell({**self._run, **columns}, values, cell.combination[1])
 
 
 class Stopwatch:
@@ -397,7 +397,9 @@ class Stopwatch:
         self.step_s = (datetime.now(UTC) - self.started_at).total_seconds() - self.seconds
 
 
-def _describe_cell(cell: Cell, state: CellState, reason: str | None = None) -> dict[str, object]:
+def _describe_cell(
+    cell: Cell, state: files.CellState, reason: str | None = None
+) -> dict[str, object]:
     """Return the columns of a cell that are known without running it."""
     levels = cell.parameters.model_dump()
     versions = read_versions(cell.study, cell.parameters)
@@ -443,7 +445,7 @@ def _describe_run(
     key = (deployment.deployment.product, version, deployment.deployment.topology)
     return {
         "database_version": version if nodes else None,
-        "checked": server_checks.list_check_dates().get(key),
+        "checked": server_checks.list_check_dates(open_results()).get(key),
         "image": settings.get("image"),
         "image_digest": settings.get("image_digest"),
         "environment": json.dumps(environment, sort_keys=True, default=str),

@@ -208,7 +208,7 @@ def list_names(frame: pd.DataFrame | None = None) -> list[str]:
 def read_blocks() -> pd.DataFrame:
     """Return all rows of all questions, with the block's `machine_day` and `key`."""
     read: list[pd.DataFrame] = [
-        files.read_table(file.path).to_pandas() for file in folder.list_files(STUDY)
+        files.read_table(file.path).to_pandas() for file in folder.open_results().list_files(STUDY)
     ]
     if not read:
         return pd.DataFrame()

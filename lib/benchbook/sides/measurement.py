@@ -26,7 +26,7 @@ from benchbook.measure.machine import (
     name_host,
 )
 from benchbook.measure.timing import CLOCK_RESOLUTION
-from benchbook.results import folder
+from benchbook.results.folder import open_results
 from benchbook.results.schema import METRIC_UNITS
 from benchbook.runner.load_monitor import LoadMonitor, NotQuietError
 from benchbook.sides.question import LETTERS, VERSION, SideRun, SideRunner, SidesQuestion
@@ -83,7 +83,7 @@ def measure_blocks(
     benchbook.sides.question.SidesError
         When a side fails; blocks before it are kept.
     """
-    written = folder.list_files(STUDY)
+    written = open_results().list_files(STUDY)
     known = [file.facts.block for file in written if file.facts.cell_id == question.cell_id]
     first = max(known, default=0) + 1
     monitor = LoadMonitor(lambda reason, _: show(reason), BLOCK_PATIENCE_S if waits else None)
@@ -166,7 +166,7 @@ def _write_block(
     # Here, because it is slow to import, and a side that fails needs none of it.
     import pandas as pd
 
-    folder.write_cell(cell, pd.DataFrame(_list_rows(question, operation, turns)))
+    open_results().write_cell(cell, pd.DataFrame(_list_rows(question, operation, turns)))
 
 
 @cache

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from benchbook.results import folder
+from benchbook.results.folder import open_results
 from benchbook.sides.answer import SidesAnswer, read_answer
 from benchbook.sides.commands import CommandRunner, describe_commands
 from benchbook.sides.functions import FunctionRunner, describe_functions
@@ -80,6 +80,6 @@ def compare_sides(
         runner = FunctionRunner(functions, setup, agree, timeout_s)
     question = SidesQuestion(name or content.name, content.sides, content.digest, smallest)
     # Nothing else is measured meanwhile.
-    with folder.lock_folder():
+    with open_results().lock():
         measure_blocks(question, runner, blocks, show, waits=waits)
     return read_answer(question.name, question.digest)
