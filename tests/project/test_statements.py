@@ -31,7 +31,8 @@ MOST_STATEMENTS = {
     # Who stops a run while it judges: DuckDB replaces the interrupt, and a traceback would end it.
     # Who asks about a sorted file: `--sample`.
     # Who mistypes the key of a question of their own: the nearest key, not "no cell ran".
-    "cli": 3231,
+    # Whose export was killed: the next one removes what it left.
+    "cli": 3232,
     "cluster": 458,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -42,7 +43,8 @@ MOST_STATEMENTS = {
     # Who reads documents into memory: how much they take.
     "explorer": 1129,
     # Who has Parquet with nested texts and several row groups: it would be refused.
-    "files": 398,
+    # Whose export was killed: the next one removes what it left.
+    "files": 407,
     # Who asks about a file whose name has commas: levels are passed as they are.
     "grid": 1123,
     "measure": 457,
@@ -52,7 +54,9 @@ MOST_STATEMENTS = {
     # Who has Parquet with a nameless field: it is refused before a database fails.
     # Who draws a sample of a dump with literal quotes: it would be refused.
     # Who has text between records of XML: it would be lost without a word.
-    "own_data": 1671,
+    # Who has XML that does not state its encoding, or moments beyond the year 9999: the option
+    # counts, and the column is named.
+    "own_data": 1697,
     # Who skims figures: titles say what came out, and captions begin with their source. Who
     # compares databases: one figure per topology shows all operations.
     # Whose manuscript takes some keys only: `number --only`; and several: all of a study are kept.
@@ -66,7 +70,8 @@ MOST_STATEMENTS = {
     # Who reads a claim in a terminal and in an artefact: its result is said alike.
     "plots": 1920,
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
-    "registry": 232,
+    # Who installed a wheel: how to get MongoDB and MySQL there, not what only a checkout has.
+    "registry": 236,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
     # the same comparison of the reference run stands beside. Who opens a study's notebook: its
     # figure, and the code that is timed.
@@ -95,7 +100,9 @@ MOST_STATEMENTS = {
     # Who compares functions in a notebook: the time left.
     # Who compares async functions, arrays, or a file whose `N = 10` was changed: an error or a new
     # question instead of a wrong ratio.
-    "sides": 775,
+    # Who compares functions that name a list of objects: each process would measure anew. Whose
+    # command stops the process that times it: the time limit ends both.
+    "sides": 798,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
     # answer. Who waits for a notebook: the time left.
@@ -106,10 +113,12 @@ MOST_STATEMENTS = {
     # Who reads that a claim did not run: the commands that answer it.
     # Who changes a unit: its size is in one table, no longer in three (these statements were in
     # `plots` and `papers`).
-    "text": 276,
+    # Who reads `versus`, `ask` and a claim: one phrase for a ratio of times.
+    "text": 278,
     # Who compares two functions in a notebook: `benchbook.versus`. The folders of
     # kept answers and of released verdicts.
-    "top": 224,
+    # Who installed a wheel: advice that works there (`is_checkout`).
+    "top": 227,
 }
 """The most statements (`ast.stmt`) of each package, ``top`` for the modules beside them.
 
