@@ -74,7 +74,7 @@ def remove_unfinished(path: Path) -> None:
     prefix = f".{path.name}."
     for file in path.parent.glob(f"{glob.escape(prefix)}*"):
         number = file.name.removeprefix(prefix)
-        # An id that is too large is none.
+        # An id may be too large for the system.
         with suppress(OSError, OverflowError):
             if number.isdecimal() and not psutil.pid_exists(int(number)):
                 file.unlink()
