@@ -14,6 +14,11 @@ _MEASURING = ("lib", "harness", "data", "papermill_params", "pyproject.toml")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+def is_checkout() -> bool:
+    """Return whether this is the code of a checkout, which has set-up and tools, or of a wheel."""
+    return (_CHECKOUT / "setup.sh").is_file()
+
+
 @cache
 def read_version() -> str:
     """Return the installed version, which ``pyproject.toml`` states."""

@@ -119,7 +119,15 @@ def test_half_floats_and_uuids_are_read(tmp_path):
         (pa.table({"a": pa.array([], pa.int64())}), "holds no record"),
         (
             pa.table({"a": pa.array([[("x", 1), ("x", 2)]], pa.map_(pa.string(), pa.int64()))}),
-            "not Parquet that can be read: ",
+            r"1: a: a value that Python does not have \(.*key was 'x'",
+        ),
+        (
+            pa.table({"a": ["x", "y"], "at": pa.array([0, 2**48], pa.timestamp("ms", "UTC"))}),
+            r"2: at: a value that Python does not have \(.*\): leave the column out",
+        ),
+        (
+            pa.table({"o": pa.array([{"day": -(2**20)}], pa.struct({"day": pa.date32()}))}),
+            r"1: o: a value that Python does not have \(.*\): leave the column out",
         ),
     ],
 )
@@ -127,6 +135,15 @@ def test_a_table_that_has_no_records_of_json_is_refused_by_name(tmp_path, table,
     path = write(tmp_path, table)
     with pytest.raises(InputError, match=rf"a\.parquet:? ?{reason}"):
         own_records.read_dataset(path)
+
+
+def test_a_moment_behind_the_records_does_not_matter(tmp_path):
+    path = tmp_path / "a.parquet"
+    at = pa.array([*[0] * 1500, 2**48], pa.timestamp("ms", "UTC"))
+    pq.write_table(pa.table({"at": at}), path)
+    assert len(own_records.read_file(path, 1500).records) == 1500
+    with pytest.raises(InputError, match=r"a\.parquet:1501: at: a value that Python does not have"):
+        own_records.read_file(path)
 
 
 def test_a_packed_file_that_is_too_large_is_refused(tmp_path, monkeypatch):

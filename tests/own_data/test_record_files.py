@@ -268,6 +268,29 @@ def test_other_formats_are_named_with_what_to_do_in_one_line(tmp_path, name):
     assert "\n" not in str(refused.value)
 
 
+WITHOUT_MARK = {
+    "delimited text": 'a,b\n1,"x"\n2,"y"\n',
+    "JSON Lines": '{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n',
+    "JSON array": '[\n{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]',
+    "XML": "<?xml version='1.0' encoding='utf-8'?><r><x a='1' b='x'/><x a='2' b='y'/></r>",
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("kind", WITHOUT_MARK)
+def test_utf_16_without_a_mark_is_refused_with_the_option_by_which_it_is_read(
+    tmp_path, kind, encoding
+):
+    path = tmp_path / "records"
+    path.write_bytes(WITHOUT_MARK[kind].encode(encoding))
+    why = "is UTF-16 without a byte order mark: .*, or state its encoding: FILE#encoding=utf-16"
+    with pytest.raises(InputError, match=why):
+        own_records.describe_file(path)
+    known = own_records.describe_file(f"{path}#encoding=utf-16")
+    assert (known.format, known.marks.split(",")[0]) == (kind, "UTF-16")
+    assert read_values(f"{path}#encoding=utf-16") == [(1, "x"), (2, "y")]
+
+
 AS_NAMED_WRONG = {
     "array.csv": (b'[{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]', "JSON array"),
     "lines.csv": (b'{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n', "JSON Lines"),

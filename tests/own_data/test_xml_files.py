@@ -140,11 +140,25 @@ def test_an_element_that_is_empty_in_every_record_is_left_out_with_a_note(tmp_pa
 def test_a_letter_that_is_not_in_the_encoding_is_refused_with_what_to_do(tmp_path):
     path = tmp_path / "a.xml"
     path.write_bytes("<r>\n<b><n>é</n></b></r>".encode("cp1252"))
-    with pytest.raises(InputError, match=r"a\.xml:2: .*: save it as UTF-8, or put its encoding in"):
+    with pytest.raises(InputError, match=r"a\.xml:2: .*: save it as UTF-8, or state its encoding:"):
         own_records.read_file(path)
+    assert own_records.read_file(f"{path}#encoding=cp1252").records[0]["n"] == "é"
     stated = b"<?xml version='1.0' encoding='cp1252'?>" + path.read_bytes()
     path.write_bytes(stated)
     assert own_records.read_file(path).records[0]["n"] == "é"
+
+
+@pytest.mark.parametrize("line", ["", "<?xml version='1.0' encoding='utf-8'?>"])
+def test_a_stated_encoding_counts_and_not_that_of_line_1(tmp_path, line):
+    path = tmp_path / "a.xml"
+    text = f"{line}<r><b><n>é</n></b>\n<c/>{'<b/>' * 70_000}</r>"
+    path.write_bytes(text.encode("cp1252"))
+    known = own_records.read_file(f"{path}#encoding=cp1252", 1)
+    assert known.records[0]["n"] == "é" and known.description.marks == "cp1252"
+    with pytest.raises(InputError, match=r"a\.xml:2: c is not a record .*, #records=c \(1\)"):
+        own_records.read_file(f"{path}#encoding=cp1252", 2)
+    with pytest.raises(InputError, match=r"a\.xml:1: is not UTF-8 \(byte 0xE9\)"):
+        own_records.read_file(f"{path}#encoding=utf-8")
 
 
 def test_only_the_first_records_are_read(tmp_path):

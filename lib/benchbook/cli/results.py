@@ -382,6 +382,7 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
             # A device or FIFO is written to, and not replaced.
             is_regular = status is None or stat.S_ISREG(status.st_mode)
             if is_regular:
+                suite_files.remove_unfinished(target)
                 file = stack.enter_context(suite_files.replace_file(target, durable=True))
             else:
                 file = stack.enter_context(target.open("wb"))

@@ -25,6 +25,7 @@ from benchbook.text.number_format import (
 )
 from benchbook.text.sentences import (
     NEAR_PARITY,
+    TIME_RATIO,
     count_blocks,
     join_names,
     write_comparison,
@@ -134,7 +135,7 @@ def write_sentence(operation: str, rows: Sequence[Comparison]) -> str:
     first = rows[0]
     before = f"{first.label}: " if first.label else ""
     fastest, blocks = first.b, min(row.blocks for row in rows)
-    times = f"{first.a} took {first.words} times as long"
+    times = f"{first.a} took {TIME_RATIO.format(first.words)}"
     if first.reason and isnan(first.estimate):
         return f"{before}{first.a} and {fastest} {operation}: {first.reason}."
     if blocks < MIN_BLOCKS:

@@ -62,7 +62,9 @@ _CSV_COLUMNS: Final = [
     *("blocks", "machine_days", "noisy_blocks", "state"),
 ]
 
-_LARGE_FILES: Final = "More than 10 MB? Pick it under <code>make lab</code>, or write its path."
+_LARGE_FILES: Final = (
+    "More than 10 MB? Write its path, or in a checkout pick it under <code>make lab</code>."
+)
 """Beside the button, because the page of a Jupyter with the usual limit shows no error."""
 
 _POLL_S: Final = 0.5

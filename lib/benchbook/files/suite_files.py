@@ -6,6 +6,7 @@ itself, which the kernel releases however the owner ends. A recorded process id 
 are reused, and differ between containers that share a disk.
 """
 
+import glob
 import os
 import shutil
 import sys
@@ -63,6 +64,20 @@ def replace_file(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
     if durable:
         flush_folder(path.parent)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove what killed processes wrote in place of a file of the user, and did not finish.
+
+    Not for files that several containers write, where an id of another one is unknown.
+    """
+    prefix = f".{path.name}."
+    for file in path.parent.glob(f"{glob.escape(prefix)}*"):
+        number = file.name.removeprefix(prefix)
+        # An id may be too large for the system.
+        with suppress(OSError, OverflowError):
+            if number.isdecimal() and not psutil.pid_exists(int(number)):
+                file.unlink()
 
 
 def write_file(path: Path, content: bytes | str, *, durable: bool = False) -> None:

@@ -35,7 +35,7 @@ _MARKS: Final = {
 
 ENCODINGS: Final = {
     "utf-8": "utf-8",
-    # Without a mark, it is as Windows writes it.
+    # Without a mark, it is mostly as Windows writes it.
     "utf-16": "utf-16-le",
     "cp1252": "cp1252",
     "latin-1": "latin-1",
@@ -47,6 +47,7 @@ _ENCODING_NAMES: Final = {
     "utf-8-sig": "UTF-8 with a byte order mark",
     "utf-16": "UTF-16",
     "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
 }
 
 Row = TypeVar("Row")
@@ -110,6 +111,9 @@ class OpenedFile:
     def codec(self) -> str:
         """The codec by the byte order mark, by the option, or UTF-8."""
         stated = ENCODINGS[self.options.get("encoding", "utf-8")]
+        # The zero byte of a first letter tells the order of the bytes.
+        if stated == "utf-16-le" and self.head.startswith(b"\0"):
+            stated = "utf-16-be"
         return next((codec for mark, codec in _MARKS.items() if self.head.startswith(mark)), stated)
 
     def decode_head(self, codec: str = "") -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,6 +24,9 @@ from benchbook.text.number_format import format_count
 _READ_ERRORS: Final = (
     *(pa.ArrowException, OSError, LookupError, ValueError, OverflowError, MemoryError),
 )
+_VALUE_ERRORS: Final = (pa.ArrowException, LookupError, ValueError, OverflowError)
+"""Errors of a single value, such as of a moment that Python does not have."""
+
 _TIMES_NOTE: Final = "times without a zone, and days inside documents, are taken as ISO 8601 text."
 
 _CONVERTERS: Final[Mapping[type, tuple[Callable[[Any], object], str]]] = {
@@ -61,11 +65,13 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
                     raise InputError(str(file.path), why)
             for batch in iterate_batches(parquet, count):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    values = column.to_pylist(maps_as_pydicts="strict")
-                    columns.setdefault(name, []).extend(values)
+                    values = columns.setdefault(name, [])
+                    # The last batch may have more rows than are read.
+                    rows = column.slice(length=None if count is None else count - len(values))
+                    values += _read_values(rows, file.path, name, len(values))
             is_whole = count is None or parquet.metadata.num_rows <= count
         converted = _ConvertedColumns(file)
-        read = {name: converted.convert(name, values[:count]) for name, values in columns.items()}
+        read = {name: converted.convert(name, values) for name, values in columns.items()}
     except TooLargeError as error:
         why = f"{error}: take some of its rows, or leave long texts out"
         raise InputError(str(file.path), why) from error
@@ -78,6 +84,28 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     for number, row in enumerate(rows, 1):
         check_nesting(row, f"{file.path}:{number}")
     return ReadRecords("Parquet", rows, [*range(1, len(rows) + 1)], is_whole, converted.notes)
+
+
+def _read_values(column: pa.Array, path: Path, name: str, before: int) -> list[Any]:
+    """Return the values of a part of a column as Python has them.
+
+    Raises `InputError`, with file, row and column, at one that Python does not have.
+
+    Parameters
+    ----------
+    before
+        How many rows of the column are before the part.
+    """
+    values: list[Any] = []
+    try:
+        for value in column:
+            values.append(value.as_py(maps_as_pydicts="strict"))
+    except _VALUE_ERRORS as error:
+        where = f"{path}:{before + len(values) + 1}"
+        reason = str(error).partition("\n")[0]
+        why = f"a value that Python does not have ({reason}): leave the column out"
+        raise InputError(where, f"{name}: {why}") from error
+    return values
 
 
 @dataclass

@@ -178,6 +178,12 @@ _FORMATS: Final = (
         rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff|<\x00\x00\x00|\x00\x00\x00<",
         "is UTF-32: save it as UTF-8",
     ),
+    # The first two characters are hardly beyond Latin-1.
+    (
+        rb"[\t\n\r\x20-\xff]\x00[\t\n\r\x20-\xff]\x00|\x00[\t\n\r\x20-\xff]\x00[\t\n\r\x20-\xff]",
+        "is UTF-16 without a byte order mark: save it as UTF-8, or state its encoding: "
+        "FILE#encoding=utf-16",
+    ),
     # A document of BSON begins with its length, the type and the name of a field.
     (
         rb".{3}\x00[\x01-\x13][^\x00]",

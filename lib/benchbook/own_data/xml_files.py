@@ -22,6 +22,7 @@ from benchbook.own_data.opened_file import (
     NumberedRows,
     OpenedFile,
     ReadRecords,
+    describe_codec,
 )
 from benchbook.own_data.text_columns import TextColumns
 from benchbook.schema import Document
@@ -38,8 +39,8 @@ _NOTE: Final = "XML: attributes and elements are fields; texts that all are numb
 
 _REMEDIES: Final = {
     etree.ErrorTypes.ERR_UNDECLARED_ENTITY: "write the character itself",
-    etree.ErrorTypes.ERR_INVALID_ENCODING: "save it as UTF-8, or put its encoding in line 1: "
-    "<?xml version='1.0' encoding='cp1252'?>",
+    etree.ErrorTypes.ERR_INVALID_ENCODING: "save it as UTF-8, or state its encoding: "
+    "FILE#encoding=cp1252",
     etree.ErrorTypes.ERR_RESOURCE_LIMIT: "a text may have 10,000,000 characters, a record 100 "
     "levels",
 }
@@ -142,7 +143,13 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
 
     Raises `InputError`, with file and line, when the text is not XML or its records differ.
     """
-    found = file.take_rows(count, partial(_iterate_records, file))
+    iterate = partial(_iterate_records, file)
+    marks = ""
+    if "encoding" in file.options:
+        found = file.take_text_rows(count, iterate)
+        marks = describe_codec(file.codec)
+    else:
+        found = file.take_rows(count, lambda data, _: iterate(data))
     root = _XmlPlace(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
     for element in found.rows:
         root.add(element.value)
@@ -163,11 +170,11 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
         if number:
             elements = format_count(number, "empty element")
             notes.append(f"{name}: {elements} left out of arrays.")
-    return ReadRecords("XML", records, found.lines, found.is_whole, dict.fromkeys(notes))
+    return ReadRecords("XML", records, found.lines, found.is_whole, dict.fromkeys(notes), marks)
 
 
-def _iterate_records(file: OpenedFile, data: bytes, is_whole: bool) -> NumberedRows[_Part]:
-    """Yield each record with its line."""
+def _iterate_records(file: OpenedFile, data: bytes | str) -> NumberedRows[_Part]:
+    """Yield each record with its line; a text does not have the encoding that it states."""
     place = file.options.get("records", "")
     path: list[str] = []
     first_tag = ""
@@ -202,7 +209,9 @@ def _iterate_records(file: OpenedFile, data: bytes, is_whole: bool) -> NumberedR
 def _list_names(file: OpenedFile) -> str:
     """Return the options for the elements inside the root, the most frequent first."""
     # The beginning of a file is a hint, too.
-    root = etree.fromstring(file.head, etree.XMLParser(recover=True, **_SAFE))
+    parser = etree.XMLParser(recover=True, **_SAFE)
+    parser.feed(file.decode_head() if "encoding" in file.options else file.head)
+    root = parser.close()
     counts = Counter(_cut_namespace(str(element.tag)) for element in root)
     return ", ".join(f"#records={name} ({number:,})" for name, number in counts.most_common(5))
 
@@ -228,8 +237,10 @@ def _list_parts(element: Any) -> list[_Part]:
     return parts
 
 
-def _parse(file: OpenedFile, data: bytes) -> Iterator[tuple[str, Any]]:
+def _parse(file: OpenedFile, data: bytes | str) -> Iterator[tuple[str, Any]]:
     """Yield each element's start and end; `CutOffError` is raised where the data end before it."""
+    if not data:
+        raise CutOffError(str(file.path), "holds no record")
     parser = etree.XMLPullParser(events=("start", "end"), **_SAFE)
     kind: type[InputError] = InputError
     try:

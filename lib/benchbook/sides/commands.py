@@ -7,6 +7,7 @@ the kernel's, of the command and the processes that it waited for.
 import hashlib
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -125,6 +126,9 @@ class CommandBlock:
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
+            # A launcher that was stopped takes its alarm when it continues.
+            if not select.select([self._process.stdout], [], [], self._runner.timeout_s)[0]:
+                self._process.send_signal(signal.SIGCONT)
             reply: Mapping[str, Any] = json.loads(self._process.stdout.readline())
         except (OSError, ValueError) as error:
             raise SidesError(f"{name} ({shlex.join(words)}): its launcher was killed") from error

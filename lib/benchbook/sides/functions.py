@@ -7,10 +7,11 @@ that they may stand in a notebook. A call that is too short for the clock is rep
 import gc
 import inspect
 import os
+import re
 import reprlib
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection, Pipe
@@ -39,6 +40,9 @@ MIN_RUN_NS: Final = max(1000 * CLOCK_RESOLUTION, 5e6)
 
 DATA_TYPES: Final = (int, float, str, list, tuple, dict)
 """Types of global values that tell a question from others: they are written as in Python."""
+
+_ADDRESS: Final = re.compile(" at 0x[0-9a-fA-F]+")
+"""The address in the words of an object, which differs in each process."""
 
 
 class FunctionRunner:
@@ -250,12 +254,14 @@ def _describe_code(function: Callable[..., object]) -> list[str]:
     """Return a function's source, and that of what it names one level below."""
     code = getattr(function, "__code__", None)
     if isinstance(function, partial):
-        return [repr(function.args), repr(function.keywords), *_describe_code(function.func)]
+        given = map(_describe_value, (function.args, function.keywords))
+        return [*given, *_describe_code(function.func)]
     if hasattr(type(function).__call__, "__code__"):  # an object of a class of Python
-        return [repr(getattr(function, "__dict__", None)), *_describe_code(type(function).__call__)]
+        attributes = _describe_value(getattr(function, "__dict__", None))
+        return [attributes, *_describe_code(type(function).__call__)]
     if code is None:  # of C
-        return [repr(function)]
-    parts = [_read_source(function), repr(getattr(function, "__defaults__", None))]
+        return [_describe_value(function)]
+    parts = [_read_source(function), _describe_value(getattr(function, "__defaults__", None))]
     for cell in getattr(function, "__closure__", None) or ():
         parts.append(_describe_value(cell.cell_contents))
     for name in code.co_names:
@@ -268,7 +274,23 @@ def _describe_code(function: Callable[..., object]) -> list[str]:
 
 
 def _describe_value(value: object) -> str:
-    return _read_source(value) if inspect.isfunction(value) else repr(value)
+    """Return a value in words that are the same in each process, with a function's source."""
+    # The texts of a set have another order in each process.
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)
+    parts: Iterable[object] = [value]
+    if isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, list | tuple):
+        parts = value
+    words = repr(value)
+    for part in parts:
+        if inspect.isfunction(part):
+            words += _read_source(part)
+        # These words are an object's class and address.
+        elif type(part).__repr__ is object.__repr__:
+            words += repr(getattr(part, "__dict__", None))
+    return _ADDRESS.sub("", words)
 
 
 def _read_source(function: Callable[..., object]) -> str:

@@ -41,12 +41,15 @@ SIZE_PHRASES: Final = {
 }
 """How our ratio compares with the paper's."""
 
-_TIME_PHRASE: Final = "took {} times as long as"
+TIME_RATIO: Final = "{} times as long"
+"""How a ratio of times is said."""
+
+_TIME_PHRASE: Final = f"took {TIME_RATIO} as"
 _RATIO_PHRASES: Final = {
     "wall_time": _TIME_PHRASE,
     "elapsed_time": _TIME_PHRASE,
     "catch_up_time": _TIME_PHRASE,
-    "time_per_item": "took {} times as long per item as",
+    "time_per_item": f"took {TIME_RATIO} per item as",
     "size": "takes {} times the bytes of",
     "markup_size": "takes {} times the bytes of markup of",
     "bytes_received": "sent {} times the bytes of",
