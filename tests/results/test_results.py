@@ -293,7 +293,7 @@ def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Pat
 
 
 def test_an_export_removes_what_a_killed_one_left_and_no_other_file(tmp_path: Path):
-    write_cell(columns(n=10), values())
+    open_results().write_cell(columns(n=10), values())
     folder = tmp_path / "exports"
     folder.mkdir()
     written = folder / "all.csv"
