@@ -436,12 +436,7 @@ def test_parquets_moments_in_nanoseconds_are_cut_with_a_note(tmp_path, zone):
 
 
 def test_a_parquet_file_that_cannot_be_read_is_named(tmp_path):
-    path = tmp_path / "far.parquet"
-    pq.write_table(pa.table({"at": pa.array([2**61], pa.timestamp("us", "UTC"))}), path)
-    with pytest.raises(
-        InputError, match=r"far\.parquet: not Parquet that can be read: date value out of range"
-    ):
-        own_records.read_dataset(path)
+    path = tmp_path / "broken.parquet"
     pq.write_table(pa.table({"a": ["some text"] * 1000}), path, compression="none")
     whole = path.read_bytes()
     for at in range(4, len(whole) - 8, 7):
@@ -450,7 +445,7 @@ def test_a_parquet_file_that_cannot_be_read_is_named(tmp_path):
         with contextlib.suppress(InputError):
             own_records.read_dataset(path)
     path.write_bytes(whole[:40] + b"PAR1" * 30)
-    with pytest.raises(InputError, match=r"far\.parquet: not Parquet that can be read: "):
+    with pytest.raises(InputError, match=r"broken\.parquet: not Parquet that can be read: "):
         own_records.read_dataset(path)
 
 

@@ -41,7 +41,10 @@ An MB of `benchbook.analysis.quantities` has 1,048,576 bytes, so it stays as it 
 """
 
 
-PRINTED_UNITS: Final = {("us", "ns"): 1e3, ("ms", "ns"): 1e6, ("KB", "B"): 1e3, ("MB", "B"): 1e6}
+PRINTED_UNITS: Final = {
+    **{("us", "ns"): 1e3, ("ms", "ns"): 1e6, ("s", "ns"): 1e9},
+    **{("KB", "B"): 1e3, ("MB", "B"): 1e6},
+}
 """How many of our units a paper's unit has, where they differ."""
 
 

@@ -16,6 +16,7 @@ from benchbook.databases.adapter import (
 from benchbook.databases.server_adapter import ServerAdapter
 from benchbook.schema import Record, Schema
 from benchbook.servers.deployment import Node, Role
+from benchbook_my_example import PRODUCTS
 from benchbook_my_example.client import Client, ServerError
 
 
@@ -36,10 +37,9 @@ class Adapter(ServerAdapter[Client]):
     }
     # The features that it does not have, and why. `tools/capabilities.py` lists the names.
     limitations: Mapping[str, str] = {
+        **PRODUCTS["my_example"].limitations,
         "wait_for": "the example server replicates nothing",
-        "bytes_received": "the example server replicates nothing",
         "read_only_replica": "the example server replicates nothing",
-        "durability": "the example server keeps everything in memory",
         "constraints": "the example server has no constraints",
         "passwords": "the example server asks for no password",
     }
