@@ -29,8 +29,7 @@ VERDICT_MEANINGS: Final = {
 
 TERMS: Final = (
     "A claim has one comparison or several: each is for it, against it or open. A block is one "
-    "pass over all cells; a machine-day has the blocks of one machine on one date. What a claim "
-    "needs is said in machine-days of three blocks."
+    "pass over all cells; a machine-day has the blocks of one machine on one date."
 )
 """What a reader has to know before counts of comparisons, blocks and machine-days."""
 
