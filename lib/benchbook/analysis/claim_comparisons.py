@@ -23,6 +23,7 @@ from benchbook.analysis.claims import (
     find_published_ratio,
     format_levels,
     list_levels,
+    list_own_levels,
 )
 from benchbook.analysis.comparisons import (
     Comparison,
@@ -34,7 +35,6 @@ from benchbook.analysis.comparisons import (
 from benchbook.analysis.published import Terms
 from benchbook.analysis.quantities import MIN_CHANGE, SIGNED_METRICS
 from benchbook.analysis.study_means import StudyMeans, select_first_arms, split_by_study
-from benchbook.registry.papers import find_language
 from benchbook.registry.products import parse_name
 from benchbook.text.names import name_metric
 
@@ -273,9 +273,7 @@ def _name_term(claim: MeasuredClaim, term: str, compared: ClaimMeans, language: 
         setting = ran.get(name, compared.wanted[term].get(name))
         if setting is None:
             continue
-        levels = list_levels(setting)
-        if len(levels) > 1:
-            levels = tuple(one for one in levels if find_language(one) == language) or levels
+        levels = list_own_levels(setting, language)
         text = " or ".join(describe_level(name, level) for level in levels)
         # A number does not say what it counts.
         is_text = all(isinstance(level, str) for level in levels)

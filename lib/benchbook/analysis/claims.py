@@ -56,6 +56,12 @@ def list_levels(setting: Level | Levels) -> tuple[Level, ...]:
     return setting if isinstance(setting, tuple) else (setting,)
 
 
+def list_own_levels(setting: Level | Levels, language: str) -> tuple[Level, ...]:
+    """Return the levels of a setting that are a language's own; all, if none is."""
+    levels = list_levels(setting)
+    return tuple(level for level in levels if find_language(level) == language) or levels
+
+
 class Quantity(StrictModel):
     """The quantity that is compared: a stored or derived metric of a role in an operation."""
 

@@ -19,7 +19,7 @@ from benchbook.analysis.claims import (
     MeasuredClaim,
     UnmeasuredClaim,
     describe_level,
-    list_levels,
+    list_own_levels,
 )
 from benchbook.analysis.comparisons import Comparison, Outcome, TableRow, judge_comparison
 from benchbook.analysis.forecast import (
@@ -30,7 +30,6 @@ from benchbook.analysis.forecast import (
 )
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.published import format_level
-from benchbook.registry.papers import find_language
 from benchbook.text.number_format import format_count
 from benchbook.text.sentences import NEAR_PARITY
 
@@ -445,10 +444,8 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
         words = []
         for name, setting in settings.items():
             # Of several levels, the first of the language.
-            levels = list_levels(setting)
-            languages = [find_language(level) for level in levels]
-            chosen = languages.index(row.language) if row.language in languages else 0
-            words.append(describe_level(name, levels[chosen]))
+            level, *_ = list_own_levels(setting, row.language)
+            words.append(describe_level(name, level))
         names.append(", ".join(words))
     ((factor, ends),) = claim.over.items()
     last, first = (f"at {factor}={format_level(ends[end])}" for end in (-1, 0))
