@@ -262,7 +262,7 @@ STACKS = {
     "tcp": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
     "drivers": ("node", {"pymongo": "mongoclient", "mongoengine": "mongoose"}, "Node.js"),
 }
-"""Each study's other stack: its language, its names for what Python uses, and its name in print."""
+"""The other stack of a study: its language, its names for Python's libraries, its name in print."""
 
 
 NAMED = ("codec", "driver", "json_codec", "xml_codec", "cell_driver")
@@ -289,10 +289,11 @@ def on(language: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFram
 
 
 def on_two_stacks() -> pd.DataFrame:
-    """Return observations in Python, and in another language for each study that has one."""
+    """Return observations in Python, and in the language of a study's other libraries."""
     observed = observations()
-    parts = [
-        on(language, names, observed[observed["study"] == study])
-        for study, (language, names, _) in STACKS.items()
-    ]
-    return pd.concat([observed, *parts], ignore_index=True)
+    parts = [observed]
+    for study, paper in PAPERS.items():
+        if paper.languages:
+            language, names, _ = STACKS[study]
+            parts.append(on(language, names, observed[observed["study"] == study]))
+    return pd.concat(parts, ignore_index=True)

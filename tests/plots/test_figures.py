@@ -42,6 +42,7 @@ from benchbook.version import describe_version
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
 STUDIES = tuple(PAPERS)
+IN_NETWORKS = [name for name in EXHIBITS if name.endswith("_networks")]
 
 
 @pytest.fixture(scope="module")
@@ -115,27 +116,22 @@ def test_figures_have_seaborns_style_without_importing_seaborn():
     }
 
 
-def test_every_result_table_and_figure_of_the_papers_is_registered():
-    assert {
-        name.partition("_")[2] for name in exhibits.TABLES if name.startswith("bookstore_table")
-    } == {
-        "table_case1",
-        "table_case2",
-    }
-    for study, kind, numbers in (
-        ("tcp", "table", range(1, 9)),
-        ("tcp", "fig", range(3, 6)),
-        ("drivers", "table", (1,)),
-        ("drivers", "fig", range(2, 5)),
-        ("crud", "table", range(1, 9)),
-        ("crud", "fig", range(2, 9)),
-        ("replication", "table", (1, 2)),
-        ("replication", "fig", range(15, 19)),
-    ):
+PRINTED = {
+    "bookstore": {"table_case": (1, 2)},
+    "tcp": {"table": range(1, 9), "fig": range(3, 6)},
+    "drivers": {"table": (1,), "fig": range(2, 5)},
+    "crud": {"table": range(1, 9), "fig": range(2, 9)},
+    "replication": {"table": (1, 2), "fig": range(15, 19)},
+}
+"""The numbers of each paper's tables and figures of results."""
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_result_table_and_figure_of_a_paper_is_registered(study: str):
+    for kind, numbers in PRINTED[study].items():
         for number in numbers:
-            assert [name for name in EXHIBITS if name.startswith(f"{study}_{kind}{number}_")], (
-                f"{study} {kind} {number}"
-            )
+            printed = f"{study}_{kind}{number}_"
+            assert any(f"{name}_".startswith(printed) for name in EXHIBITS), printed
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
@@ -143,11 +139,8 @@ def test_an_exhibit_draws_and_its_csv_has_the_drawn_values(name: str, drawn: Dra
     exhibit, written = drawn(name)
     assert (exhibit.drawing is not None) == (name in exhibits.FIGURES)
     # claims, networks and turns have tests of their own
-    unseen = (
-        *("bookstore_networks", "replication_networks", "tcp_networks"),
-        *("bookstore_turns", "drivers_turns"),
-    )
-    if name not in unseen and not exhibits.VERDICT_FIGURE.search(name):
+    is_seen = not name.endswith(("_networks", "_turns"))
+    if is_seen and not exhibits.VERDICT_FIGURE.search(name):
         assert "here" in set(exhibit.frame.get("source", ["here"])), (
             "this machine's values are not drawn"
         )
@@ -161,20 +154,16 @@ def test_an_exhibit_draws_and_its_csv_has_the_drawn_values(name: str, drawn: Dra
     assert {path.suffix for path in written} >= ({".svg"} if exhibit.drawing else {".csv", ".json"})
 
 
-@pytest.mark.parametrize("study", ["bookstore", "tcp", "replication"])
-def test_cells_in_a_network_are_drawn_next_to_the_loopback(study: str):
-    rows = constructed.observations((study,))
+@pytest.mark.parametrize("name", IN_NETWORKS)
+def test_cells_in_a_network_are_drawn_next_to_the_loopback(name: str):
+    rows = constructed.observations((name.partition("_")[0],))
     in_network = rows.assign(network="lan-100m", cell_id=rows["cell_id"] + "r")
-    points = EXHIBITS[f"{study}_networks"](
-        Analysis(pd.concat([rows, in_network], ignore_index=True))
-    ).frame
+    points = EXHIBITS[name](Analysis(pd.concat([rows, in_network], ignore_index=True))).frame
     here = points[points["source"] == "here"]
     places = here.groupby(["panel", "level"])["series"].agg(list)
     assert not places.empty
     assert all(sorted(series) == ["100 Mbit/s", "loopback"] for series in places)
-    assert EXHIBITS[f"{study}_networks"](Analysis(rows)).frame.empty, (
-        "what ran on the loopback alone is not in it"
-    )
+    assert EXHIBITS[name](Analysis(rows)).frame.empty, "what ran on the loopback alone is not in it"
 
 
 @pytest.mark.parametrize("name", [name for name in EXHIBITS if name.partition("_")[0] in STUDIES])
@@ -190,13 +179,8 @@ def test_an_exhibit_of_a_missing_study_says_that_it_did_not_run(name):
 
 def test_figures_draw_without_any_observation():
     nothing = Analysis(constructed.observations(()))
-    for name in (
-        "crud_fig2_insert_single",
-        "tcp_fig5_both",
-        "bookstore_ratios",
-        "replication_fig15_bandwidth",
-    ):
-        assert draw_exhibit(exhibits.FIGURES[name](nothing)).axes
+    for name, make_figure in exhibits.FIGURES.items():
+        assert draw_exhibit(make_figure(nothing)).axes, name
 
 
 def test_the_same_data_gives_the_same_bytes_in_any_order_and_process(
@@ -307,11 +291,14 @@ def test_what_a_paper_prints_is_drawn_in_black(committed_exhibits: dict[str, Exh
 
 
 def test_no_two_networks_of_a_figure_look_alike(committed_exhibits: dict[str, Exhibit]):
-    for name in ("tcp_networks", "replication_networks"):
+    networks = set[str]()
+    for name in IN_NETWORKS:
         frame = committed_exhibits[name].frame
         assert frame is not None
         series = {*frame["series"].dropna()}
-        assert len({*map(style.get_series_style, series)}) == len(series) > 1, name
+        assert len({*map(style.get_series_style, series)}) == len(series), name
+        networks |= series
+    assert len(networks) > 1
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
@@ -542,16 +529,18 @@ def test_another_language_has_its_own_column_in_the_papers_tables(
     assert frame[f"{column}, Java, here"].tolist() != alone[f"{column}, here"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "series"),
-    [
-        ("bookstore_ratios", {"Python", "Java"}),
-        ("tcp_ratios", {"XML / JSON", "XML (JAXB) / JSON (Jackson)"}),
-        ("drivers_ratios", {"mongoengine / pymongo", "Mongoose / MongoClient"}),
-    ],
-)
-def test_ratios_are_drawn_for_each_language(name, series, on_two_stacks):
-    assert set(exhibits.FIGURES[name](on_two_stacks).frame["series"]) == series
+RATIOS = {
+    "bookstore": {"Python", "Java"},
+    "tcp": {"XML / JSON", "XML (JAXB) / JSON (Jackson)"},
+    "drivers": {"mongoengine / pymongo", "Mongoose / MongoClient"},
+}
+"""The series of each study's ratios, in Python and in its other language."""
+
+
+@pytest.mark.parametrize("study", constructed.STACKS)
+def test_ratios_are_drawn_for_each_language(study, on_two_stacks):
+    frame = exhibits.FIGURES[f"{study}_ratios"](on_two_stacks).frame
+    assert set(frame["series"]) == RATIOS[study]
 
 
 def test_libraries_are_divided_by_the_fastest_one(on_two_stacks):

@@ -21,6 +21,7 @@ from benchbook import cli, grid
 from benchbook.analysis.block_means import compute_block_means
 from benchbook.cli.command import DONE, USAGE
 from benchbook.grid.cells import find_server
+from benchbook.registry.products import STORES
 from benchbook.results.files import build_inferred_table
 from benchbook.results.views import connect, fetch_frame
 from benchbook.servers import launcher, namespaces, networks, processes
@@ -29,7 +30,8 @@ from benchbook.servers.errors import ServerError
 from benchbook.servers.networks import EmulatedNetwork, Network
 from benchbook.servers.programs import MissingServer
 from benchbook.studies import crud, harness, replication, tcp
-from benchbook.studies.catalogue import load_study
+from benchbook.studies.catalogue import SLUGS, load_study
+from cases import REAL
 from checkout import ROOT
 from shared_servers import list_outputs, needs_root
 from waiting import comes_true, is_gone
@@ -37,6 +39,8 @@ from waiting import comes_true, is_gone
 SECOND = 10.0
 ACCOUNT = 64_999
 """An unused account."""
+IN_NETWORKS = [name for name in SLUGS if "network" in load_study(name).Parameters.model_fields]
+"""The studies whose cells can run in a network."""
 OPTIONAL = {("insert", role, "memory_pss") for role in ("primary", "replica")}
 
 
@@ -385,7 +389,7 @@ def test_cells_of_a_network_that_cannot_be_made_are_skipped_with_the_reason(
         lambda text: None if text == "none" else f"network {text}: not here",
     )
     find_server.cache_clear()
-    for study in ("tcp", "crud", "replication"):
+    for study in IN_NETWORKS:
         assert (
             cli.main(["plan", study, "--profile", "smoke", "--set", "network=lan-1g", "--json"])
             == DONE
@@ -396,7 +400,7 @@ def test_cells_of_a_network_that_cannot_be_made_are_skipped_with_the_reason(
 
 
 def test_a_network_that_is_set_applies_to_every_cell():
-    for study in ("bookstore", "tcp", "crud", "replication"):
+    for study in IN_NETWORKS:
         cells = grid.make_plan([study], "quick", changes=["network=10mbit"]).cells
         assert {cell.parameters.model_dump()["network"] for cell in cells} == {"10mbit"}
 
@@ -409,7 +413,9 @@ def test_servers_given_by_address_have_no_network(monkeypatch: pytest.MonkeyPatc
 
 
 @needs_root
-@pytest.mark.parametrize("database", ["mongodb", "postgresql+jsonb", "mysql+json", "mariadb+json"])
+@pytest.mark.parametrize(
+    "database", [name for name in REAL if name in STORES and not name.endswith("+relational")]
+)
 def test_a_pair_in_a_network_replicates_over_its_cards(database: Any):
     parameters = replication.Parameters(
         database=database, network="lan-100m", model="document+xml_text", n=50, repetitions=2

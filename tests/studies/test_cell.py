@@ -17,6 +17,7 @@ from benchbook.analysis.runs import load_reference_means
 from benchbook.files.inputs import InputError
 from benchbook.measure import Reading, time_action
 from benchbook.registry import plugins
+from benchbook.registry.papers import PAPERS
 from benchbook.results.schema import METRIC_UNITS, OBSERVATIONS, VALUES
 from benchbook.studies import catalogue, cell
 from benchbook.studies.catalogue import SLUGS, find_notebook, load_study
@@ -93,33 +94,21 @@ def test_parameters_are_strict(wrong: dict[str, Any]):
         cell.CellParameters(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("slug", "language", "arms"),
-    [
-        (
-            "bookstore",
-            "java",
-            [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}],
-        ),
-        (
-            "tcp",
-            "java",
-            [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}],
-        ),
-        ("drivers", "node", [{"driver": "mongoclient"}, {"driver": "mongoose"}]),
-    ],
-)
-def test_a_language_chooses_its_own_codecs_and_drivers(
-    slug: str, language: str, arms: list[dict[str, str]]
-):
+OWN_VARIANTS = {
+    "java": [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}],
+    "node": [{"driver": "mongoclient"}, {"driver": "mongoose"}],
+}
+"""What a language compares with its own codecs or drivers."""
+
+
+@pytest.mark.parametrize("slug", [slug for slug, paper in PAPERS.items() if paper.languages])
+def test_a_language_chooses_its_own_codecs_and_drivers(slug: str):
     model = load_study(slug).Parameters
-    unnamed = dict.fromkeys(model.language_levels[language])
-    assert (
-        model(language=language).variants()
-        == model(language=language, **unnamed).variants()
-        == arms
-    )
-    assert model(**unnamed) == model()
+    for language, levels in model.language_levels.items():
+        unnamed = dict.fromkeys(levels)
+        chosen = model(language=language).variants()
+        assert chosen == model(language=language, **unnamed).variants() == OWN_VARIANTS[language]
+        assert model(**unnamed) == model()
 
 
 def test_an_unknown_study_is_refused():

@@ -15,6 +15,7 @@ from pymongo import MongoClient
 
 from benchbook.databases.adapter import Adapter
 from benchbook.databases.mysql.server import connect
+from benchbook.registry import products
 from benchbook.schema import Field, Schema, UnfitError
 from benchbook.servers.launcher import name_product
 from benchbook.studies import crud
@@ -38,18 +39,9 @@ from user_files import write_orders
 from waiting import PATIENCE_S, resume, suspend
 
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
-STORES = (
-    "mongodb",
-    "postgresql+jsonb",
-    "postgresql+relational",
-    "mariadb+json",
-    "mariadb+relational",
-    "couchdb",
-)
-OTHERS = (
-    *("mysql+json", "mysql+relational"),
-    "rethinkdb",
-)
+LIBRARY = [name for name in products.STORES if name not in products.PLUGIN_DATABASES]
+STORES = [name for name in LIBRARY if name_product(name) not in ("mysql", "rethinkdb")]
+"""Without MySQL, whose adapters are MariaDB's, and RethinkDB, whose stand-in has no pair."""
 
 
 def ran(announce: Announce, **fields: Any) -> Any:
@@ -67,7 +59,7 @@ def ran(announce: Announce, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
-@pytest.mark.parametrize("database", [*STORES, *OTHERS, *MET])
+@pytest.mark.parametrize("database", dict.fromkeys([*LIBRARY, *MET]))
 def test_every_repetition_delivers_the_expected_values(
     database: Any, topology: Any, announce: Announce
 ):

@@ -12,21 +12,28 @@ from pydantic import ValidationError
 from benchbook.databases.adapter import Adapter
 from benchbook.datasets import phones
 from benchbook.own_data import own_records
+from benchbook.registry.products import STORES
 from benchbook.studies import replication
 from benchbook.studies.cell_database import WrongContentsError
-from cases import Deployed
+from cases import PAIRED, Deployed
 from shared_servers import Announce, list_outputs, skip_without, tamper
 from user_files import FILES
 from waiting import resume, suspend
 
 EVERY, TEXTS = "document+json_text+xml_text+xml_fields", "json_text+xml_text+xml_fields"
 MODELS = tuple(EVERY.split("+"))
-PAIRS = [
-    *((database, EVERY) for database in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb")),
-    *((database, TEXTS) for database in ("postgresql+relational", "mariadb+relational")),
-    ("mysql+json", "document"),
-    ("mysql+relational", "xml_text"),
-]
+
+
+def choose_models(database: str) -> str:
+    """Return the models of a database, all but of MySQL, whose adapters are MariaDB's."""
+    is_relational = database.endswith("+relational")
+    if database.startswith("mysql+"):
+        return "xml_text" if is_relational else "document"
+    return TEXTS if is_relational else EVERY
+
+
+REPLICATED = [name for name, topology in PAIRED if topology == "replicated" and name in STORES]
+PAIRS = [(database, choose_models(database)) for database in REPLICATED]
 OPTIONAL = {("insert", "primary", "memory_pss"), ("insert", "replica", "memory_pss")}
 
 
@@ -87,7 +94,7 @@ def test_a_bidirectional_topology_delivers_the_expected_values(announce: Announc
     assert set(frame["topology"]) == {"bidirectional"}
 
 
-@pytest.mark.parametrize("database", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
+@pytest.mark.parametrize("database", [name for name, models in PAIRS if models == EVERY])
 def test_the_replica_receives_the_written_bytes(database: Any, announce: Announce):
     # The others count to the byte. In PostgreSQL's log there is more, such as the whole pages after
     # a checkpoint: so many records, and twice, that it does not outweigh them.

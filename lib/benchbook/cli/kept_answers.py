@@ -290,7 +290,7 @@ def hash_inputs(arguments: Sequence[str]) -> str:
         facts += [name_host(), digest_machine_id()]
         for topology in ("single", "replicated"):
             facts += [launcher.find_server(product, topology) for product in PRODUCTS]
-        facts += [harness.find_harness(language) for language in ("java", "node")]
+        facts += [harness.find_harness(language) for language in harness.PROGRAMMING_LANGUAGES[1:]]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 

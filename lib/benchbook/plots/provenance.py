@@ -18,6 +18,7 @@ from benchbook.plots import labels
 from benchbook.plots.exhibit import Exhibit, list_misprints
 from benchbook.plots.points import mark_misprints, select_printed, select_rows
 from benchbook.registry.products import name_database
+from benchbook.text.names import LANGUAGES
 from benchbook.text.number_format import NOT_PRINTED, format_size
 from benchbook.version import describe_version
 
@@ -85,7 +86,8 @@ def list_software(means: pd.DataFrame) -> dict[str, str]:
     versions = {"Python": join_distinct(environments, "python")}
     # The runtimes of the other languages, and the limits of their heaps.
     heaps = set()
-    for language, name in (("java", "JVM"), ("node", "Node.js")):
+    for language in sorted({*means["language"]} - {"python"}):
+        name = "JVM" if language == "java" else LANGUAGES[language]
         rows = select_rows(means, language=language)
         known = {str(text).removeprefix(f"{name} ") for text in rows["runtime"].dropna()}
         versions[name] = ", ".join(sorted(known))
