@@ -27,7 +27,7 @@ from benchbook.results import files
 from benchbook.results.files import build_table
 from benchbook.results.folder import open_results
 from benchbook.results.schema import OBSERVATIONS
-from benchbook.results.views import connect, fetch_frame, list_durations, load_observations
+from benchbook.results.views import connect, fetch_frame, load_observations
 from benchbook.studies import cell
 from damage import flip_bit
 
@@ -55,7 +55,7 @@ def test_nothing_run_is_empty_and_typed():
     frame = load_observations()
     assert list(frame.columns) == OBSERVATIONS.names
     assert frame.empty and frame["value"].dtype == "float64"
-    assert open_results().list_states("crud") == {} and list_durations() == {}
+    assert open_results().list_states("crud") == {} and open_results().list_durations() == {}
 
 
 def test_every_value_has_its_cells_columns_unless_the_study_states_its_own():
@@ -153,7 +153,7 @@ def test_how_long_a_cell_took_is_known_by_its_study_and_parameters():
     open_results().write_cell(
         columns(cell_id="def", parameters='{"n": 1}', state="failed", reason="boom")
     )
-    assert list_durations() == {("crud", "{}"): 2.0}
+    assert open_results().list_durations() == {("crud", "{}"): 2.0}
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ def join_orders(means: pd.DataFrame) -> pd.DataFrame:
     began; one without a partner is left out. That holds for finding and for processor time, where
     going first costs something. An A/A check is warmed up before.
     """
+    # In version 1 of the Node.js harness chance chose who began. Since then each driver begins a
+    # process of a block, as the sides of a new study do where going first costs something.
     is_of_pair = means["study"].eq("drivers") & means["language"].eq("node")
     if "process" in means:
         is_of_pair &= means["process"].eq("together")

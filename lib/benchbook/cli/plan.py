@@ -8,7 +8,7 @@ from benchbook.cli import output, own_files, selection
 from benchbook.cli.command import DONE
 from benchbook.grid import Cell
 from benchbook.grid.cells import find_counted_results
-from benchbook.results.views import list_durations
+from benchbook.results.folder import open_results
 from benchbook.runner.noisy_cells import find_noisy_cells
 from benchbook.runner.progress import (
     Durations,
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
         return until_decided.plan(options)
     plan = selection.load_plan(options)
     cells = plan.cells
-    known = list_durations() if any(cell.state != "todo" for cell in cells) else {}
+    known = open_results().list_durations() if any(cell.state != "todo" for cell in cells) else {}
     factors = find_factors(cells)
     if options.json:
         print(output.format_json([_to_json_row(cell, factors, known) for cell in cells]))

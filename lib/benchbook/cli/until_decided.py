@@ -18,7 +18,6 @@ from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.grid import Cell, Plan
 from benchbook.grid.cells import list_result_keys
 from benchbook.results.folder import open_results
-from benchbook.results.views import list_durations
 from benchbook.runner.progress import Limits, estimate_time_left
 from benchbook.runner.undecided_claims import (
     ComparisonCells,
@@ -75,7 +74,7 @@ def run(prepared: Plan, limits: Limits) -> int:
             lambda: _analyse(cells),
             run_block,
             lambda: limits.deadline_s - time.monotonic(),
-            list_durations(),
+            open_results().list_durations(),
             repeats_noisy=repeats_noisy,
         )
         if time.monotonic() >= limits.deadline_s:
@@ -118,7 +117,7 @@ class ClaimState:
             self.undecided,
             self.analysis.means,
             pd.Timestamp.now("UTC"),
-            durations=list_durations(),
+            durations=open_results().list_durations(),
             repeats_noisy=self.repeats_noisy,
         )
 
@@ -161,7 +160,9 @@ class ClaimState:
     def _describe_next_block(self) -> str:
         block = self.next_block
         if block:
-            left = estimate_time_left([cell.combination for cell in block], list_durations())
+            left = estimate_time_left(
+                [cell.combination for cell in block], open_results().list_durations()
+            )
             name = f"block {block[0].block + 1}"
             return f"next: {', '.join([name, format_count(len(block), 'cell'), *left])}"
         if self.undecided:

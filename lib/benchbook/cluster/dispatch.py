@@ -20,7 +20,6 @@ from benchbook.cluster.worker import NEWS, RESOURCE
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, find_counted_results, read_states
 from benchbook.results.folder import open_results
-from benchbook.results.views import list_noisy_cells
 from benchbook.runner.batch import UnwritableError, report_unwritable
 from benchbook.runner.interrupts import record_interrupts
 from benchbook.runner.noisy_cells import reopen_noisy_cells
@@ -223,7 +222,7 @@ class Dispatch:
         noisy: Collection[str] = ()
         if self._limits.repeats_noisy:
             keys = [cell.key for cell in cells] + [result.key for result in results_of_others]
-            noisy = list_noisy_cells(keys)
+            noisy = open_results().list_noisy_cells(keys)
 
         # What the host itself has measured.
         begun = {(cell.block, cell.study) for cell in cells if cell.state == "done"}
@@ -271,7 +270,7 @@ class Dispatch:
         if self._limits.repeats_noisy:
             cells = reopen_noisy_cells(cells)
         todo = [cell for cell in cells if cell.state != "done"]
-        noisy = list_noisy_cells(cell.key for cell in todo)
+        noisy = open_results().list_noisy_cells(cell.key for cell in todo)
         only = {"workers": [host.address], "resources": {RESOURCE: 1}, "pure": False, "retries": 0}
         arguments = describe_suite(), todo, self._limits, noisy
         future = self._client.submit(worker.measure_block, *arguments, **only)

@@ -7,6 +7,7 @@ was replaced. Damaged files are set aside and never removed; while a run writes,
 
 import itertools
 import json
+import math
 import os
 import re
 import stat
@@ -144,6 +145,29 @@ class ResultsFolder:
             if file.facts.state == "skipped" and file.facts.started_at is not None:
                 reasons[file.facts.cell_id] = str(files.read_table(file.path)["reason"][0].as_py())
         return reasons
+
+    def list_noisy_cells(self, keys: Iterable[str]) -> dict[str, float]:
+        """Return the noisy ones of some finished cells, each with the processors that others used.
+
+        Cells are named ``identity.block``.
+        """
+        loads = {}
+        for file in verify_files(self.list_finished_files(keys)):
+            row = files.read_first_row(file.path, ["noisy", "background_load"])
+            if row["noisy"]:
+                load = row["background_load"]
+                loads[file.key] = math.inf if load is None else load
+        return loads
+
+    def list_durations(self) -> dict[tuple[str, str], float]:
+        """Return the last duration of each finished cell, in seconds.
+
+        By study and parameters in JSON.
+        """
+        facts = [file.facts for file in self.list_finished_files()]
+        timed = [one for one in facts if not math.isnan(one.took_s)]
+        timed.sort(key=lambda one: one.ended_at or 0.0)
+        return {(one.study, str(one.parameters)): one.took_s for one in timed}
 
     def find_damaged_files(self) -> dict[Path, str]:
         """Return the damaged files, each with the reason."""

@@ -4,7 +4,6 @@ Begin with `load_observations` or `connect`.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -82,20 +81,6 @@ def list_origins(keys: Iterable[str]) -> list[Origin]:
         )
         for row in cells.to_pylist()
     ]
-
-
-def list_noisy_cells(keys: Iterable[str]) -> dict[str, float]:
-    """Return the noisy ones of some finished cells, each with the processors that others used.
-
-    Cells are named ``identity.block``.
-    """
-    loads = {}
-    for file in verify_files(open_results().list_finished_files(keys)):
-        row = files.read_first_row(file.path, ["noisy", "background_load"])
-        if row["noisy"]:
-            load = row["background_load"]
-            loads[file.key] = math.inf if load is None else load
-    return loads
 
 
 def connect(
@@ -180,17 +165,6 @@ def load_observations(
     """Return the view ``observations`` of `connect`, empty and typed when nothing has been run."""
     with connect(identities) as connection:
         return fetch_frame(connection, "SELECT * FROM observations")
-
-
-def list_durations() -> dict[tuple[str, str], float]:
-    """Return each finished cell's last duration, in seconds, by study and parameters in JSON."""
-    timed = [
-        file.facts
-        for file in open_results().list_finished_files()
-        if not math.isnan(file.facts.took_s)
-    ]
-    timed.sort(key=lambda facts: facts.ended_at or 0.0)
-    return {(facts.study, str(facts.parameters)): facts.took_s for facts in timed}
 
 
 def fetch_frame(connection: "DuckDBPyConnection", query: str) -> "pd.DataFrame":

@@ -27,7 +27,6 @@ from benchbook.own_data import own_records
 from benchbook.results import files, server_checks
 from benchbook.results.folder import ResultsFolder, open_results
 from benchbook.results.schema import ALTERNATING_COLUMNS
-from benchbook.results.views import list_durations, list_noisy_cells
 from benchbook.runner import load_monitor
 from benchbook.runner.block_deployment import BlockDeployment
 from benchbook.runner.delivery import check_delivery, count_measured_seconds, has_timed_out
@@ -124,7 +123,7 @@ def run_cells(
     show_first_block
         Called after the first block, if others follow.
     """
-    with Progress(cells, list_durations(), out) as progress:
+    with Progress(cells, open_results().list_durations(), out) as progress:
         Batch(cells, limits, summary, progress, noisy or {}, show_first_block).run()
 
 
@@ -164,7 +163,7 @@ class Batch:
         for study in {cell.study for cell in self._cells}:
             self._refusals |= open_results().list_refusals(study)
         """Why servers refuse a user's records, by the identity of a cell that tried."""
-        self._noisy = {**noisy, **list_noisy_cells(cell.key for cell in self._cells)}
+        self._noisy = {**noisy, **open_results().list_noisy_cells(cell.key for cell in self._cells)}
         """The processors that others used while a cell ran whose values are noisy, by its key."""
         self._repeats: dict[str, Cell] = {}
         """The block's cells that are measured again at its end, by their key."""

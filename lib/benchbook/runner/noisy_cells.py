@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from benchbook.grid import Cell
-from benchbook.results.views import list_noisy_cells
+from benchbook.results.folder import open_results
 
 
 def find_noisy_cells(cells: Iterable[Cell]) -> list[Cell]:
@@ -15,7 +15,7 @@ def find_noisy_cells(cells: Iterable[Cell]) -> list[Cell]:
     keys_of = {}
     for cell in finished:
         keys_of[cell.key] = [cell.key] if cell.path.is_file() else cell.earlier_keys
-    noisy = list_noisy_cells(itertools.chain(*keys_of.values()))
+    noisy = open_results().list_noisy_cells(itertools.chain(*keys_of.values()))
     return [cell for cell in finished if any(key in noisy for key in keys_of[cell.key])]
 
 
