@@ -280,7 +280,6 @@ def test_a_missing_scheduler_is_reported_at_once(
         (["--scheduler", "tls://lab:port"], "is not an address: write it as tls://10.0.0.1:8786"),
         (["--scheduler", "tls://lab", "--until-decided"], "runs on this machine only"),
         (["--unprotected"], "--unprotected needs --scheduler"),
-        (["--hosts", "10.0.0.1"], "--hosts was removed: use --scheduler 10.0.0.1"),
     ],
 )
 def test_options_that_do_not_fit_together_or_are_unsafe_are_refused_with_a_remedy(
@@ -288,14 +287,6 @@ def test_options_that_do_not_fit_together_or_are_unsafe_are_refused_with_a_remed
 ) -> None:
     assert cli.main(["run", *ONE, *options]) == USAGE
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["scheduler", "worker"])
-def test_the_commands_that_dask_has_now_are_named(
-    capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert cli.main([command, "10.0.0.1"]) == USAGE
-    assert f"use Dask's own command, dask {command} (docs/hosts.md)" in capsys.readouterr().err
 
 
 def test_an_address_without_tls_is_accepted_with_the_option_or_on_this_machine(

@@ -246,9 +246,6 @@ class _Parser(argparse.ArgumentParser):
 
     @override
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        if value in ("scheduler", "worker"):
-            instead = f"use Dask's own command, dask {value} (docs/hosts.md)"
-            raise argparse.ArgumentError(action, f"there is no {value!r}: {instead}")
         if action.choices is not None and value not in action.choices:
             advice = suggest_name(str(value), action.choices)
             raise argparse.ArgumentError(action, f"there is no {value!r}: {advice}")

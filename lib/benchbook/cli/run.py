@@ -47,8 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "accept a scheduler without TLS: all who can reach it can run any code here"
     parser.add_argument("--unprotected", action="store_true", help=text)
-    # An option of older versions: its error says what to use.
-    parser.add_argument("--hosts", help=argparse.SUPPRESS)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -59,9 +57,6 @@ def main(options: argparse.Namespace) -> int:
     if options.budget and not options.until_decided:
         reason = "any other run ends when its cells are done"
         raise UsageError(f"--budget needs --until-decided: {reason}")
-    if options.hosts:
-        instead = f"--scheduler {options.hosts}, with Dask's own workers (docs/hosts.md)"
-        raise UsageError(f"--hosts was removed: use {instead}")
     if options.scheduler and options.until_decided:
         instead = "with --scheduler, set the blocks, as --set blocks=50"
         raise UsageError(f"--until-decided runs on this machine only: {instead}")
