@@ -108,7 +108,6 @@ class PagedTable(HTML):
 def render_table(
     table: pd.DataFrame,
     *,
-    title: str = "",
     notes: Sequence[str] = (),
     fold: str = "",
     otherwise: str = "",
@@ -120,8 +119,8 @@ def render_table(
     ----------
     table
         Texts and numbers.
-    title, notes
-        What is above and below the table.
+    notes
+        What is below the table.
     fold
         The line that opens the table; on paper only this line is seen. Empty: it is always open.
     otherwise
@@ -141,7 +140,6 @@ def render_table(
         rows,
         heads=_list_headings(kinds),
         kinds=list(kinds.values()),
-        title=title,
         notes=notes,
         fold=fold,
         name=name,
