@@ -296,9 +296,7 @@ class Progress(AbstractContextManager["Progress"]):
         if seconds is not None:
             self._known[cell.combination] = seconds
         if state == "failed":
-            first = reason.partition("\n")[0]
-            name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
-            self.print_line(f"failed: {name}: {first}")
+            self.print_line(f"failed: {self._describe_failure(cell, reason)}")
         self._draw("")
 
     def report_refusal(self, cell: Cell, reason: str) -> None:
@@ -307,12 +305,15 @@ class Progress(AbstractContextManager["Progress"]):
 
     def report_kept_values(self, cell: Cell, reason: str) -> None:
         """Print that a cell failed when it was measured again, so its first values stay."""
-        first = reason.partition("\n")[0]
-        name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
-        self.print_line(f"failed when measured again, so its first values stay: {name}: {first}")
+        failure = self._describe_failure(cell, reason)
+        self.print_line(f"failed when measured again, so its first values stay: {failure}")
         # It may have its values of another run.
         if cell.key in self._left:
             self.end_cell(cell, "done")
+
+    def _describe_failure(self, cell: Cell, reason: str) -> str:
+        name = f"{describe_cell(cell, self._factors)} (block {cell.block + 1})"
+        return ": ".join([name, reason.partition("\n")[0]])
 
     def end_deployment(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Print that a deployment's cells in a block have ended; `again`: the noisy ones."""

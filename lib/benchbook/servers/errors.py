@@ -197,18 +197,14 @@ def _yield_password_patterns(form: str) -> Iterator[str]:
         yield rf"(?<!\w){pattern}(?!\w)" if form.isalpha() else pattern
 
 
-def _quote_json(text: str, *, ensure_ascii: bool = True) -> str:
-    return json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
-
-
 _QUOTINGS: Final[tuple[Callable[[str], str], ...]] = (
     lambda text: quote(text, safe=""),
     quote,
     quote_plus,
     lambda text: repr(text)[1:-1],
     lambda text: ascii(text)[1:-1],
-    _quote_json,
-    lambda text: _quote_json(text, ensure_ascii=False),
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: text.replace("%", "%%"),
     lambda text: text.replace("'", "''"),
     lambda text: text.replace("\\", "\\\\"),
