@@ -35,8 +35,8 @@ MOST_STATEMENTS = {
     # Who imports results, or checks a server: the folder that is locked or read first is the one
     # that is written.
     # Whose export was killed: the next one removes what it left.
-    "cli": 3233,
-    "cluster": 458,
+    "cli": 3225,
+    "cluster": 457,
     "codecs": 806,
     # Who measures replication seconds after MongoDB's set began: the cell would fail.
     "databases": 3021,
@@ -98,10 +98,10 @@ MOST_STATEMENTS = {
     # Who installs CouchDB after a claim was not comparable: its comparable cells would never run.
     # Who has a processor for each role: `run --until-decided` plans the claims that need it (these
     # statements were in `report`).
-    "runner": 1400,
+    "runner": 1399,
     # Who presses Ctrl-C while a process is started: the run would hang. Who uses Podman on a busy
     # machine: it refuses to remove a container at times, and is asked again.
-    "servers": 1976,
+    "servers": 1974,
     # Who compares any two commands or functions: nothing else here answers. Who compares them cold,
     # or one that hangs: `--prepare` and a time limit.
     # Who compares functions in a notebook: the time left.

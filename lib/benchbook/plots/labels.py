@@ -28,7 +28,7 @@ def list_versions(rows: pd.DataFrame) -> dict[str, str]:
     by_database = {}
     for name, group in rows.groupby("database"):
         text = ", ".join(sorted(set(group["database_version"])))
-        if find_unchecked(group).any() and UNCHECKED not in text:
+        if find_unchecked(group).any():
             text = f"{text} ({UNCHECKED})"
         by_database[str(name)] = text
     return by_database

@@ -90,9 +90,7 @@ def list_software(means: pd.DataFrame) -> dict[str, str]:
         name = "JVM" if language == "java" else LANGUAGES[language]
         rows = select_rows(means, language=language)
         known = {str(text).removeprefix(f"{name} ") for text in rows["runtime"].dropna()}
-        versions[name] = ", ".join(sorted(known))
-        if len(rows) and not known:
-            versions[name] = NOT_RECORDED
+        versions[name] = ", ".join(sorted(known)) or NOT_RECORDED
         heaps |= {(name, limit) for limit in rows["heap_limit"].dropna()}
     limits = [f"{name} maximum: {format_size(limit)}" for name, limit in sorted(heaps)]
     versions["heap"] = ", ".join(limits)

@@ -142,8 +142,6 @@ SERIES_STYLES: Final[dict[str, SeriesStyle]] = {
     "mapper, 89 attributes": SeriesStyle(VERMILION, "s"),
     "mapper, 6 attributes": SeriesStyle(VERMILION, "D", "--"),
     # Of `benchbook.papers.crud`.
-    "single": SeriesStyle(BLUE, "o"),
-    "replicated": SeriesStyle(VERMILION, "s"),
     "n = 1,000": SeriesStyle(SKY, "o"),
     "n = 10,000": SeriesStyle(BLUE, "s"),
     "n = 100,000": SeriesStyle(PINK, "D"),

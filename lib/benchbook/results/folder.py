@@ -164,10 +164,11 @@ class ResultsFolder:
 
         By study and parameters in JSON.
         """
-        facts = [file.facts for file in self.list_finished_files()]
-        timed = [one for one in facts if not math.isnan(one.took_s)]
-        timed.sort(key=lambda one: one.ended_at or 0.0)
-        return {(one.study, str(one.parameters)): one.took_s for one in timed}
+        timed = [
+            file.facts for file in self.list_finished_files() if not math.isnan(file.facts.took_s)
+        ]
+        timed.sort(key=lambda facts: facts.ended_at or 0.0)
+        return {(facts.study, str(facts.parameters)): facts.took_s for facts in timed}
 
     def find_damaged_files(self) -> dict[Path, str]:
         """Return the damaged files, each with the reason."""
