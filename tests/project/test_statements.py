@@ -87,9 +87,9 @@ MOST_STATEMENTS = {
     # Who reads a condition that calls something: it is a loop, not a comprehension.
     # Who reads the claims of a study: lines name of their ratio what differs, and those without an
     # interval yet are folded. Who has ten seconds for the report: a sentence counts its claims, and
-    # says of which run.
+    # says of which run; how a number was measured is on its study's page.
     # Who validates an artefact's metadata: each entity has a name, and each file a description.
-    "report": 1938,
+    "report": 1939,
     # Who compares a folder: its checks of servers are read without an environment variable.
     # Who checks a file before it is imported: `results check`.
     "results": 980,

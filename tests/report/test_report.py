@@ -194,6 +194,9 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
     shown = [cell.text_content() for cell in last[1:]]
+    # The claims that do not hold stand in one place, below.
+    links = [link.get("href") for link in last.iter("a")]
+    assert links == (["#failed"] if document.xpath("//ul[@class='failed']/li") else [])
     found = merged_run.merge_run("smoke").analysis
     counts = VerdictCounts.count(found.verdicts)
     assert shown == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]

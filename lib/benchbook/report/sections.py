@@ -97,7 +97,6 @@ def show_overview(merged: MergedRun) -> None:
     overview = overview.replace('id="overview"', 'id="overview-drawn"')
     leads = _render(
         "leads",
-        terms=TERMS,
         counts=write_counts(merged.analysis.verdicts, name_run(merged)),
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),

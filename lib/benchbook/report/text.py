@@ -71,6 +71,7 @@ class StudyHeadline:
     says: str = ""  # what the claim says
     verdict: str = ""
     about: str = ""
+    measured: str = ""  # how, and where
     command: str = ""  # that measures it, where it did not run
 
 
@@ -107,8 +108,6 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
         f"99 % interval {interval[0].strip('()')}" if interval else "",
         line.paper or "the paper prints no such numbers",
         line.size,
-        line.measured,
-        line.place,
     ]
     if merged.reference:
         reference = write_line(exhibits.judge_headline(merged.reference, study))
@@ -123,7 +122,8 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
         claim=claim.id,
         says=line.says,
         verdict=claim.verdict,
-        about="; ".join(filter(None, evidence)) + ".",
+        about="; ".join(filter(None, evidence)),
+        measured="; ".join(filter(None, [line.measured, line.place])),
     )
 
 
@@ -149,7 +149,10 @@ def write_answer(merged: MergedRun, study: str) -> str:
         return f"{asked}<br>\n**Here:** {headline.before} `{headline.command}`."
     sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
     verdict = f'The claim "{headline.says}" **{phrase_verdict(headline.verdict)}**'
-    return f"{asked}<br>\n**Here:** {sentence}<br>\n{verdict}: {headline.about}"
+    return (
+        f"{asked}<br>\n**Here:** {sentence}<br>\n"
+        f"{verdict}: {headline.about}; {headline.measured}."
+    )
 
 
 def write_languages(merged: MergedRun, study: str) -> str:
