@@ -150,8 +150,7 @@ def write_answer(merged: MergedRun, study: str) -> str:
     sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
     verdict = f'The claim "{headline.says}" **{phrase_verdict(headline.verdict)}**'
     return (
-        f"{asked}<br>\n**Here:** {sentence}<br>\n"
-        f"{verdict}: {headline.about}; {headline.measured}."
+        f"{asked}<br>\n**Here:** {sentence}<br>\n{verdict}: {headline.about}; {headline.measured}."
     )
 
 
