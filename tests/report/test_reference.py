@@ -226,8 +226,8 @@ def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     value, low, high = one.parts
     merged = merged_run.MergedRun("decide", [], Run("decide", committed), nothing_ran)
     lead = write_headlines(merged)[SLUGS.index(study)]
-    assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, f"{value} times")
-    assert f"99 % interval {low} to {high}" in lead.about
+    assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, value)
+    assert lead.after.startswith(f" ({low} to {high}) times ")
     assert lead.about.endswith(f"in the reference run {one.text}")
     assert lead.measured.endswith(ratio_plot.describe_place(claim))
     answer = write_answer(merged, study)

@@ -312,7 +312,6 @@ def render_failures(analysis: Analysis) -> HTML:
         "failed",
         failed=failed,
         findings=len({claim.finding for claim, _ in failed}),
-        decided=VerdictCounts.count(analysis.verdicts).decided,
         disagree={study: int(counts[study]) for study in SLUGS if study in counts},
         recomputed=len(checks),
     )
