@@ -14,6 +14,7 @@ import pytest
 from benchbook import cli, grid
 from benchbook.analysis.block_means import load_block_means
 from benchbook.analysis.claim_files import load_claims
+from benchbook.analysis.claims import MeasuredClaim
 from benchbook.analysis.comparisons import Comparison
 from benchbook.analysis.forecast import BLOCKS_PER_DAY
 from benchbook.analysis.runs import Analysis
@@ -278,27 +279,73 @@ def test_the_block_in_which_most_comparisons_can_be_completed_comes_first() -> N
     assert choose(2) == {1}, "one comparison is complete in block 0 and needs another block"
 
 
+def make_open(claim: MeasuredClaim, cell: str, **settings: Any) -> ComparisonCells:
+    """Return an open comparison of a claim with five blocks, and the cell that it needs."""
+    row = Comparison(
+        study="bookstore", name=claim.id, language="java", operation="", role="", metric="",
+        unit="", a="", b="", label=cell, settings={}, n=1, claimed="greater", margin=1.1,
+        stands="open", estimate=3.0, error=0.2, blocks=5, machine_days=1,
+    )  # fmt: skip
+    cells = frozenset({("bookstore", cell)})
+    return ComparisonCells(claim, "java", cell, cells, measured=replace(row, **settings))
+
+
+def make_verdict(name: str, more_days: float, **counts: int) -> ClaimVerdict:
+    about: Any = {"says": "", "where": "", "claimed": "", "words": "", "language": "java"}
+    one = ClaimVerdict(id=name, study="bookstore", verdict="undecided", **about)
+    return replace(one, more_days=more_days, **counts)
+
+
+def choose_keys(
+    verdicts: list[ClaimVerdict],
+    comparisons: list[ComparisonCells],
+    seconds: float,
+    checking: Sequence[str] = (),
+    **durations: float,
+) -> set[str]:
+    """Return the cells that end in this time, of ten seconds each where nothing else is said."""
+    known = {("bookstore", key): 10.0 for key in "abcdxyz"}
+    known |= {("bookstore", key): value for key, value in durations.items()}
+    analysis: Any = SimpleNamespace(verdicts=verdicts, comparisons=[])
+    checks = {"bookstore": {("bookstore", key) for key in checking}}
+    left_s = BLOCKS_PER_DAY * seconds
+    chosen = choose_affordable(comparisons, analysis, checks, known, left_s)
+    return {key for _, key in chosen}
+
+
+def list_claims() -> list[MeasuredClaim]:
+    return [one for one in load_claims("bookstore") if isinstance(one, MeasuredClaim)]
+
+
 def test_claims_that_are_decided_at_the_least_cost_come_first_and_fit_into_the_time() -> None:
-    claims = {one.id: one for one in load_claims() if one.study == "bookstore"}
-    near, far, never, *_ = claims
-    cells = {near: {"a", "b"}, far: {"b", "c"}, never: {"d"}}
-    verdict = {"study": "", "says": "", "where": "", "claimed": "", "verdict": "", "words": ""}
-    days = {near: 2.0, far: 9.0, never: FOREVER}
-    verdicts = [ClaimVerdict(id=name, more_days=more, **verdict) for name, more in days.items()]
-    comparisons = [
-        ComparisonCells(claims[name], "java", "", frozenset(("bookstore", key) for key in keys))
-        for name, keys in cells.items()
-    ]
-    durations = {("bookstore", key): 10.0 for key in "abcd"}
+    near, far, never, *_ = list_claims()
+    verdicts = [make_verdict(near.id, 2.0), make_verdict(far.id, 9.0)]
+    verdicts.append(make_verdict(never.id, FOREVER))
+    needed = [(near, "a"), (near, "b"), (far, "b"), (far, "c"), (never, "d")]
+    comparisons = [make_open(claim, key) for claim, key in needed]
+    assert choose_keys(verdicts, comparisons, 9) == set()
+    assert choose_keys(verdicts, comparisons, 10) == {"d"}, "one cell still fits"
+    assert choose_keys(verdicts, comparisons, 20) == {"a", "b"}
+    assert choose_keys(verdicts, comparisons, 30) == {"a", "b", "c"}, "they share a cell"
+    assert choose_keys(verdicts, comparisons, 40) == {"a", "b", "c", "d"}
+    assert choose_keys(verdicts, comparisons, 30, checking="x") == {"a", "b", "x"}
+    # One that is decided already comes after those that are not.
+    verdicts[0] = replace(verdicts[0], verdict="holds", more_days=float("nan"))
+    assert choose_keys(verdicts, comparisons, 20) == {"b", "c"}
 
-    def choose(seconds: float) -> set[str]:
-        return choose_affordable(comparisons, verdicts, durations, BLOCKS_PER_DAY * seconds)
 
-    assert choose(9) == set()
-    assert choose(10) == {never}, "one cell still fits"
-    assert choose(20) == {near}
-    assert choose(30) == {near, far}, "they share a cell"
-    assert choose(40) == {near, far, never}
+def test_of_a_claim_the_cheapest_comparisons_that_decide_it_come_first() -> None:
+    claim, *_ = list_claims()
+    # Two of four are for it: a third decides.
+    verdict = make_verdict(claim.id, 1.0, for_=2, open=4)
+    cheap = make_open(claim, "a", estimate=1.0, error=5.0)  # it would stay open
+    comparisons = [cheap, *(make_open(claim, key) for key in "bcd")]
+    times = {"a": 1.0, "b": 30.0, "c": 20.0, "d": 500.0}
+    assert choose_keys([verdict], comparisons, 50, **times) == {"b", "c"}
+    assert choose_keys([verdict], comparisons, 49, **times) == set()
+    # Where the forecast decides nothing, all are needed.
+    never = [replace(one, measured=cheap.measured) for one in comparisons]
+    assert choose_keys([verdict], never, 600, **times) == {"a", "b", "c", "d"}
 
 
 def test_comparable_cells_are_measured_where_others_are_not_comparable() -> None:
@@ -380,6 +427,18 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
         one["language"] == "python" and "n=" in one["comparison"] for one in rows[CLAIM]["wanted"]
     )
     assert not all(row["runs_here"] for row in rows.values())
+
+
+def test_cells_beyond_the_plan_count_as_in_a_report(capfd: pytest.CaptureFixture[str]) -> None:
+    for day in (1, 2):
+        run(Machine(day=day))
+    for where in ("n=10", "n=10,1000"):
+        chosen = ["--profile", "decide", "--set", "repetitions=1", "--where", where]
+        more = ["--where", "language=python", "--where", "network=none", "--until-decided"]
+        assert cli.main(["plan", "bookstore", *chosen, *more, "--json"]) == DONE
+        rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
+        assert rows[CLAIM]["words"] == "4 of 4 for where it ran (6 not run)"
+        assert rows[CLAIM]["wanted"] == []
 
 
 @pytest.mark.parametrize(

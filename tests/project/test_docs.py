@@ -207,116 +207,128 @@ def test_an_answer_of_the_page_is_the_one_that_the_library_gives(
                 )
 
 
+@pytest.fixture(scope="module")
+def running_browser() -> Iterator[Any]:
+    """Yield the browser that all tests of the site share."""
+    with start_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(running_browser: Any) -> Iterator[Any]:
+    """Yield the browser, and close the pages that a test opened."""
+    yield running_browser
+    for context in running_browser.contexts:
+        context.close()
+
+
 @needs_browser
 @pytest.mark.parametrize(
     "name",
     ["index", "method", "verdicts", "explorer", "report/index", "lessons/1_units_and_clocks"],
 )
-def test_a_page_of_the_site_opens_without_an_error_and_reads_aloud(site: Path, name: str):
-    with start_browser() as browser:
-        watched = WatchedPage(browser, "file:", "data:", "blob:")
-        watched.page.goto((site / f"{name}.html").as_uri(), wait_until="load")
-        assert watched.complaints == []
-        if name == "report/index":
-            counted = watched.count_rows()
-            assert counted and all(table["said"] == table["all"] for table in counted)
-            assert find_refused_scripts(site / f"{name}.html") == []
-        assert watched.find_faults() == []
+def test_a_page_of_the_site_opens_without_an_error_and_reads_aloud(
+    site: Path, browser: Any, name: str
+):
+    watched = WatchedPage(browser, "file:", "data:", "blob:")
+    watched.page.goto((site / f"{name}.html").as_uri(), wait_until="load")
+    assert watched.complaints == []
+    if name == "report/index":
+        counted = watched.count_rows()
+        assert counted and all(table["said"] == table["all"] for table in counted)
+        assert find_refused_scripts(site / f"{name}.html") == []
+    assert watched.find_faults() == []
 
 
 @needs_browser
 def test_the_site_s_claims_are_filtered_sorted_and_addressed_and_fit_a_phone(
-    site: Path, committed: Analysis
+    site: Path, browser: Any, committed: Analysis
 ):
     claims = {claim.id: claim for claim in committed.verdicts}
     undecided = [claim.id for claim in claims.values() if claim.verdict == "undecided"]
     seen = "all => all.filter(one => one.checkVisibility()).map(one => one.id)"
-    with start_browser() as browser:
-        watched = WatchedPage(browser, "file:", "data:", width=390, height=844)
-        address, page = (site / "verdicts.html").as_uri(), watched.page
-        page.goto(address)
-        anchors = page.locator("article :is(td, li) a[id]")
-        assert sorted(anchors.evaluate_all("all => all.map(one => one.id)")) == sorted(claims)
-        assert page.evaluate("document.documentElement.scrollHeight") <= 10 * 844
-        page.get_by_label("Verdict").select_option("undecided")
-        assert sorted(anchors.evaluate_all(seen)) == sorted(undecided)
-        page.get_by_label("Verdict").select_option("")
-        page.get_by_label("Filter").fill(undecided[0])
-        assert anchors.evaluate_all(seen) == [undecided[0]]
-        page.get_by_label("Filter").fill("")
-        page.get_by_label("Sort by").select_option("claim")
-        says = page.locator("article tbody:has(a[id])").first.locator("tr td:nth-child(2)")
-        texts = says.all_inner_texts()
-        assert len(texts) > 2 and texts == sorted(texts, key=str.casefold)
-        page.goto("about:blank")
-        page.goto(f"{address}#{undecided[-1]}")
-        assert page.locator(f"[id='{undecided[-1]}']").is_visible()
-        assert [one for one in watched.complaints if one != "about:blank"] == []
-        page.emulate_media(color_scheme="dark")
-        assert watched.find_faults() == []
+    watched = WatchedPage(browser, "file:", "data:", width=390, height=844)
+    address, page = (site / "verdicts.html").as_uri(), watched.page
+    page.goto(address)
+    anchors = page.locator("article :is(td, li) a[id]")
+    assert sorted(anchors.evaluate_all("all => all.map(one => one.id)")) == sorted(claims)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 10 * 844
+    page.get_by_label("Verdict").select_option("undecided")
+    assert sorted(anchors.evaluate_all(seen)) == sorted(undecided)
+    page.get_by_label("Verdict").select_option("")
+    page.get_by_label("Filter").fill(undecided[0])
+    assert anchors.evaluate_all(seen) == [undecided[0]]
+    page.get_by_label("Filter").fill("")
+    page.get_by_label("Sort by").select_option("claim")
+    says = page.locator("article tbody:has(a[id])").first.locator("tr td:nth-child(2)")
+    texts = says.all_inner_texts()
+    assert len(texts) > 2 and texts == sorted(texts, key=str.casefold)
+    page.goto("about:blank")
+    page.goto(f"{address}#{undecided[-1]}")
+    assert page.locator(f"[id='{undecided[-1]}']").is_visible()
+    assert [one for one in watched.complaints if one != "about:blank"] == []
+    page.emulate_media(color_scheme="dark")
+    assert watched.find_faults() == []
 
 
 @needs_browser
 def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(
-    site: Path, compared: dict[str, Answers]
+    site: Path, browser: Any, compared: dict[str, Answers]
 ):
-    with start_browser() as browser:
-        watched = WatchedPage(browser, "file:", "data:", "blob:")
-        page = watched.page
-        page.goto((site / "explorer.html").as_uri())
-        answer, figure = page.locator(".bb-answer"), page.locator(".bb-figure [role=img]")
+    watched = WatchedPage(browser, "file:", "data:", "blob:")
+    page = watched.page
+    page.goto((site / "explorer.html").as_uri())
+    answer, figure = page.locator(".bb-answer"), page.locator(".bb-figure [role=img]")
 
-        # A study and a side are chosen, then a setting by its link in the table; the address leads
-        # back and there.
-        page.get_by_label("Study", exact=True).select_option("crud")
-        page.get_by_label("This", exact=True).select_option(label="MongoDB")
-        page.wait_for_function(
-            "() => document.querySelector('.bb-answer').innerText.includes('MongoDB took')"
-        )
-        assert "study=crud" in page.url and "a=mongodb" in page.url
-        here = answer.inner_text()
-        assert here.splitlines()[2] in figure.get_attribute("aria-label")
-        page.get_by_role("row", name="two nodes, replicated").first.get_by_role("link").click()
-        page.wait_for_function(
-            "was => document.querySelector('.bb-answer').innerText != was", arg=here
-        )
-        there = answer.inner_text()
-        page.go_back()
-        page.wait_for_function(
-            "was => document.querySelector('.bb-answer').innerText === was", arg=here
-        )
-        page.go_forward()
-        page.reload()
-        page.wait_for_function(
-            "was => document.querySelector('.bb-answer')?.innerText === was", arg=there
-        )
-        page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
-        page.locator(".filter").get_by_text("1 of ").wait_for()
+    # A study and a side are chosen, then a setting by its link in the table; the address leads
+    # back and there.
+    page.get_by_label("Study", exact=True).select_option("crud")
+    page.get_by_label("This", exact=True).select_option(label="MongoDB")
+    page.wait_for_function(
+        "() => document.querySelector('.bb-answer').innerText.includes('MongoDB took')"
+    )
+    assert "study=crud" in page.url and "a=mongodb" in page.url
+    here = answer.inner_text()
+    assert here.splitlines()[2] in figure.get_attribute("aria-label")
+    page.get_by_role("row", name="two nodes, replicated").first.get_by_role("link").click()
+    page.wait_for_function("was => document.querySelector('.bb-answer').innerText != was", arg=here)
+    there = answer.inner_text()
+    page.go_back()
+    page.wait_for_function(
+        "was => document.querySelector('.bb-answer').innerText === was", arg=here
+    )
+    page.go_forward()
+    page.reload()
+    page.wait_for_function(
+        "was => document.querySelector('.bb-answer')?.innerText === was", arg=there
+    )
+    page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
+    page.locator(".filter").get_by_text("1 of ").wait_for()
 
-        # A choice that can be had stands; of one that cannot, each control stands at the nearest.
-        for study, of_study in compared.items():
-            for answer in of_study.answers[:: max(1, len(of_study.answers) // 8)]:
-                wanted = {
-                    name: explorer.encode_option(at)
-                    for name, at in answer.chosen.items()
-                    if at is not None
-                }
-                shown = dict(page.evaluate(SHOWN, [f"0/{study}-0.js", wanted]))
-                assert (
-                    shown.items() <= wanted.items()
-                    and {"operation", "measure", "a", "b"} <= shown.keys()
-                )
-                missing = dict(
-                    page.evaluate(SHOWN, [f"0/{study}-0.js", {**wanted, "operation": "none"}])
-                )
-                assert missing["operation"] == of_study.options["operation"][0]
+    # A choice that can be had stands; of one that cannot, each control stands at the nearest.
+    for study, of_study in compared.items():
+        for answer in of_study.answers[:: max(1, len(of_study.answers) // 8)]:
+            wanted = {
+                name: explorer.encode_option(at)
+                for name, at in answer.chosen.items()
+                if at is not None
+            }
+            shown = dict(page.evaluate(SHOWN, [f"0/{study}-0.js", wanted]))
+            assert (
+                shown.items() <= wanted.items()
+                and {"operation", "measure", "a", "b"} <= shown.keys()
+            )
+            missing = dict(
+                page.evaluate(SHOWN, [f"0/{study}-0.js", {**wanted, "operation": "none"}])
+            )
+            assert missing["operation"] == of_study.options["operation"][0]
 
-        assert watched.complaints == []
-        for width, scheme in ((1280, "light"), (390, "dark")):
-            page.set_viewport_size({"width": width, "height": 800})
-            page.emulate_media(color_scheme=scheme)
-            assert watched.find_faults() == []
-            assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert watched.complaints == []
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        assert watched.find_faults() == []
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
 SHOWN = """async ([file, wanted]) => explorer.ask(await explorer.answers(file), wanted).shown

@@ -226,12 +226,13 @@ def test_a_headline_has_the_same_number_in_report_figure_claims_and_command(
     value, low, high = one.parts
     merged = merged_run.MergedRun("decide", [], Run("decide", committed), nothing_ran)
     lead = write_headlines(merged)[SLUGS.index(study)]
-    assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, f"{value} times")
-    assert f"99 % interval {low} to {high}" in lead.about
-    place = ratio_plot.describe_place(claim)
-    assert lead.about.endswith(f"{place}; in the reference run {one.text}.")
+    assert (lead.claim, lead.verdict, lead.ratio) == (claim.id, claim.verdict, value)
+    assert lead.after.startswith(f" ({low} to {high}) times ")
+    assert lead.about.endswith(f"in the reference run {one.text}")
+    assert lead.measured.endswith(ratio_plot.describe_place(claim))
     answer = write_answer(merged, study)
-    assert f"**{lead.ratio}**" in answer and answer.endswith(lead.about)
+    assert f"**{lead.ratio}**" in answer
+    assert answer.endswith(f"{lead.about}; {lead.measured}.")
     drawn = exhibits.FIGURES["overview"](committed).frame
     assert claim.estimate in drawn.loc[drawn["source"] == "here", "value"].tolist()
 

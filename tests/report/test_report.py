@@ -194,6 +194,9 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     *_, last = document.xpath("//table[@class='holds-table']/tbody/tr")
     shown = [cell.text_content() for cell in last[1:]]
+    # The claims that do not hold stand in one place, below.
+    links = [link.get("href") for link in last.iter("a")]
+    assert links == (["#failed"] if document.xpath("//ul[@class='failed']/li") else [])
     found = merged_run.merge_run("smoke").analysis
     counts = VerdictCounts.count(found.verdicts)
     assert shown == [str(count) for count in (counts.claims, *counts.by_verdict.values()) if count]
@@ -508,8 +511,12 @@ def test_the_reference_run_s_page_begins_with_five_headlines():
         if "Not judged in this profile" not in lead.text_content()
     ]
     # bytes that come out alike to the last have no interval
-    assert len(told) == 5 and sum("99 % interval" in lead for lead in told) >= 4
-    assert all(re.search(r"99 % interval [\d.]+ to [\d.]+|times the bytes", lead) for lead in told)
+    without = []
+    for lead in told:
+        if not re.search(r"[\d.]+ \([\d.]+ to [\d.]+\) times", lead):
+            without.append(lead)
+    assert len(told) == 5 and len(without) <= 1
+    assert all("times the bytes" in lead for lead in without)
     assert page.stat().st_size <= 9_000_000
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert beside and all((page.parent / name).exists() for name in beside)

@@ -126,15 +126,17 @@ def test_claims_are_grouped_by_verdict_and_counts_link_to_the_groups():
 
 def test_a_sentence_counts_the_decided_claims(committed: Analysis):
     said = write_counts(committed.verdicts, "the reference run")
-    held, claims, failed, mixed, rest = (int(part) for part in re.findall(r"\d+", said))
+    held, claims, failed, mixed, *rest = (int(part) for part in re.findall(r"\d+", said))
     counts = Counter(claim.verdict for claim in committed.verdicts)
     assert (held, failed) == (counts["holds"] + counts["mostly holds"], counts["does not hold"])
     assert mixed == counts["mixed"]
-    assert held + failed + mixed + rest == claims == len(committed.verdicts)
+    assert held + failed + mixed + sum(rest) == claims == len(committed.verdicts)
+    assert said.endswith(f"Undecided: {rest[0]}; not comparable: {rest[1]}; not run: {rest[2]}.")
     few = write_counts([HOLDS, replace(HOLDS, verdict="mixed"), NOT_RUN], "this quick run")
     assert few.startswith(
-        "In this quick run 1 of the papers' 3 claims hold or mostly hold, and 1 is mixed. 1 "
+        "In this quick run 1 of the papers' 3 claims hold or mostly hold, and 1 is mixed. "
     )
+    assert few.endswith("Undecided: 0; not comparable: 0; not run: 1.")
 
 
 def test_the_scale_is_headed_by_a_ratio_that_is_drawn_on_it():

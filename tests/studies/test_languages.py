@@ -294,7 +294,7 @@ def list_orders(rows: pd.DataFrame, *names: str) -> list[list[Any]]:
 
 
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("repetitions", [4, 3, 2])
+@pytest.mark.parametrize("repetitions", [4, 3])
 def test_each_format_begins_one_of_a_java_cells_two_processes(
     repetitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ after another; for a single comparison, with `estimate_need`. Both assume that t
 spread of the blocks that ran are the true ones.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, isnan, log, sqrt
@@ -47,8 +46,8 @@ class Need:
     interval: bool = False  # whether blocks are missing for an interval
 
 
-def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]:
-    """Return the number of comparisons with each outcome after further machine-days.
+def forecast_outcomes(rows: Iterable[Comparison], days: int) -> list[Outcome]:
+    """Return the outcome of each comparison after further machine-days.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]
     rows = [*rows]
     spreads = [compute_spread(row) for row in rows if not isnan(row.error)]
     if not spreads:
-        return Counter(row.stands for row in rows)
+        return [row.stands for row in rows]
     usual = median(spreads)
-    outcomes = Counter[Outcome]()
+    outcomes: list[Outcome] = []
     for row in rows:
         spread = usual if isnan(row.error) else compute_spread(row)
         blocks = row.blocks + days * BLOCKS_PER_DAY
@@ -72,7 +71,7 @@ def forecast_outcomes(rows: Iterable[Comparison], days: int) -> Counter[Outcome]
             low, high = (row.estimate * exp(sign * reach) for sign in (-1, 1))
         else:
             low, high = row.estimate - reach, row.estimate + reach
-        outcomes[judge_comparison(replace(row, low=low, high=high))] += 1
+        outcomes.append(judge_comparison(replace(row, low=low, high=high)))
     return outcomes
 
 

@@ -353,7 +353,7 @@ def _forecast_need(ran: Sequence[Comparison]) -> tuple[float, str]:
         days = ceil(missing / BLOCKS_PER_DAY)
         return float(days), f"needs at least {format_count(missing, 'more block')}"
     for days in range(1, MAX_FORECAST_DAYS + 1):
-        if judge_counts(forecast_outcomes(ran, days)) in DECIDED:
+        if judge_counts(Counter(forecast_outcomes(ran, days))) in DECIDED:
             return float(days), f"needs about {format_count(days, 'more machine-day')}"
     limit = f"{MAX_FORECAST_DAYS} more machine-days"
     # A ratio near 1 would decide a claim of likeness.

@@ -16,7 +16,7 @@ from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
 from benchbook.cli import execution, output, selection
 from benchbook.cli.command import DONE, NOTHING_RUNS
 from benchbook.grid import Cell, Plan
-from benchbook.grid.cells import list_result_keys
+from benchbook.grid.cells import list_judged_results
 from benchbook.results.folder import open_results
 from benchbook.runner.progress import Limits, estimate_time_left
 from benchbook.runner.undecided_claims import (
@@ -85,13 +85,15 @@ def run(prepared: Plan, limits: Limits) -> int:
 
 
 def _analyse(cells: Sequence[Cell]) -> Analysis:
-    """Return the analysis of a plan's finished cells, of this host and of others.
+    """Return the analysis of all finished cells of a plan's studies, of this host and of others.
 
-    It judges the claims of the plan's studies only, because it is repeated after each block.
+    It judges as a report does, and so counts cells beyond the plan. Other studies are left out,
+    because it is repeated after each block.
     """
     studies = {cell.study for cell in cells}
     claims = [claim for claim in load_claims() if claim.study in studies]
-    return Analysis(load_block_means(open_results(), list_result_keys(cells)), claims)
+    means = load_block_means(open_results(), list_judged_results(cells))
+    return Analysis(means[means["study"].isin(studies)], claims)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,6 @@ def show_overview(merged: MergedRun) -> None:
     overview = overview.replace('id="overview"', 'id="overview-drawn"')
     leads = _render(
         "leads",
-        terms=TERMS,
         counts=write_counts(merged.analysis.verdicts, name_run(merged)),
         leads=write_headlines(merged),
         holds=Markup(render_verdict_counts(merged.analysis).data),
@@ -313,7 +312,6 @@ def render_failures(analysis: Analysis) -> HTML:
         "failed",
         failed=failed,
         findings=len({claim.finding for claim, _ in failed}),
-        decided=VerdictCounts.count(analysis.verdicts).decided,
         disagree={study: int(counts[study]) for study in SLUGS if study in counts},
         recomputed=len(checks),
     )

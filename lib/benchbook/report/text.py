@@ -20,7 +20,7 @@ from benchbook.analysis.forecast import compute_detectable_ratio
 from benchbook.analysis.intervals import CONFIDENCE, MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import find_unchecked
-from benchbook.analysis.verdicts import ClaimVerdict, VerdictCounts
+from benchbook.analysis.verdicts import DECIDED, VERDICTS, ClaimVerdict, VerdictCounts
 from benchbook.papers import exhibits
 from benchbook.papers.exhibits import Citation, load_citation
 from benchbook.papers.findings import PaperFinding
@@ -71,6 +71,7 @@ class StudyHeadline:
     says: str = ""  # what the claim says
     verdict: str = ""
     about: str = ""
+    measured: str = ""  # how, and where
     command: str = ""  # that measures it, where it did not run
 
 
@@ -104,11 +105,8 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     ratio, *interval = split_interval(line.here)
     evidence = [
         claim.words,
-        f"99 % interval {interval[0].strip('()')}" if interval else "",
         line.paper or "the paper prints no such numbers",
         line.size,
-        line.measured,
-        line.place,
     ]
     if merged.reference:
         reference = write_line(exhibits.judge_headline(merged.reference, study))
@@ -118,12 +116,13 @@ def _write_headline(merged: MergedRun, study: str) -> StudyHeadline:
     return replace(
         headline,
         before=before,
-        ratio=f"{ratio} times",
-        after=after,
+        ratio=ratio,
+        after=" ".join(["", *interval, f"times{after}"]),
         claim=claim.id,
         says=line.says,
         verdict=claim.verdict,
-        about="; ".join(filter(None, evidence)) + ".",
+        about="; ".join(filter(None, evidence)),
+        measured="; ".join(filter(None, [line.measured, line.place])),
     )
 
 
@@ -137,8 +136,8 @@ def write_counts(verdicts: Iterable[ClaimVerdict], run: str) -> str:
         parts.append(f"{failed} {'does' if failed == 1 else 'do'} not")
     if mixed:
         parts.append(f"and {mixed} {'is' if mixed == 1 else 'are'} mixed")
-    others = f"{counts.claims - counts.decided} are undecided, not comparable or did not run."
-    return f"{', '.join(parts)}. {others}"
+    others = [f"{name}: {counts.by_verdict[name]}" for name in VERDICTS if name not in DECIDED]
+    return f"{', '.join(parts)}. {'; '.join(others).capitalize()}."
 
 
 def write_answer(merged: MergedRun, study: str) -> str:
@@ -149,7 +148,9 @@ def write_answer(merged: MergedRun, study: str) -> str:
         return f"{asked}<br>\n**Here:** {headline.before} `{headline.command}`."
     sentence = f"{headline.before}**{headline.ratio}**{headline.after}"
     verdict = f'The claim "{headline.says}" **{phrase_verdict(headline.verdict)}**'
-    return f"{asked}<br>\n**Here:** {sentence}<br>\n{verdict}: {headline.about}"
+    return (
+        f"{asked}<br>\n**Here:** {sentence}<br>\n{verdict}: {headline.about}; {headline.measured}."
+    )
 
 
 def write_languages(merged: MergedRun, study: str) -> str:

@@ -210,8 +210,10 @@ def _split_cells(
     table: pa.Table, state_parameters: Callable[[Mapping[str, object]], str]
 ) -> Iterator[tuple[CellFacts, pa.Table]]:
     """Yield the facts and the rows of each cell, without columns of other studies' parameters."""
-    # Stable: a cell's rows keep their order.
-    table = table.sort_by([(name, "ascending") for name in files.CELL_KEYS])
+    # Stable: a cell's rows keep their order. Exports are sorted, and large to copy.
+    order = pc.sort_indices(table, [(name, "ascending") for name in files.CELL_KEYS])
+    if not np.array_equal(order, np.arange(len(table))):
+        table = table.take(order)
     keys = table.select(files.CELL_KEYS).to_pandas()
     begins = np.flatnonzero((keys != keys.shift()).any(axis=1))
     for begin, end in itertools.pairwise([*begins, len(table)]):

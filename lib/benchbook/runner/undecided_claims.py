@@ -6,10 +6,11 @@ stopped continues where it was.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, product
-from math import isinf, isnan
+from math import inf, isinf, isnan
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import pandas as pd
@@ -27,17 +28,18 @@ from benchbook.analysis.claim_comparisons import (
 )
 from benchbook.analysis.claim_files import load_claims
 from benchbook.analysis.claims import Claim, MeasuredClaim, format_levels
-from benchbook.analysis.comparisons import Comparison
+from benchbook.analysis.comparisons import Comparison, Outcome
 from benchbook.analysis.forecast import (
     BLOCKS_PER_DAY,
     MAX_FORECAST_DAYS,
     SHORT_BLOCKS_PER_DAY,
     SHORT_CELL_S,
+    forecast_outcomes,
 )
 from benchbook.analysis.intervals import MIN_BLOCKS
 from benchbook.analysis.runs import Analysis
 from benchbook.analysis.study_means import StudyMeans, split_by_study
-from benchbook.analysis.verdicts import ClaimVerdict
+from benchbook.analysis.verdicts import DECIDED, ClaimVerdict, judge_counts
 from benchbook.grid import Cell
 from benchbook.grid.cells import Combination, combine
 from benchbook.measure.machine import name_host
@@ -66,6 +68,7 @@ class ComparisonCells:
     label: str  # its levels, as ``n=1000``
     cells: frozenset[Combination]  # empty if they cannot all run here
     is_comparable: bool = True  # whether these cells would be, with the paper's
+    measured: Comparison | None = field(default=None, compare=False)  # what they say so far
 
 
 def find_comparison_cells(
@@ -188,71 +191,121 @@ def select_undecided(
     These are the ones with fewer blocks than an interval needs, the open ones of a claim whose
     verdict is undecided, and those that other cells answered which are not comparable.
     """
-    rows: dict[tuple[str, str], list[Comparison]] = {}
+    rows: dict[tuple[str, str, str], list[Comparison]] = {}
     for row in analysis.comparisons:
-        rows.setdefault((row.name, row.language), []).append(row)
+        rows.setdefault((row.name, row.language, row.label), []).append(row)
     verdicts = [verdict for verdict in analysis.verdicts if verdict.verdict == "undecided"]
     undecided = {(verdict.id, verdict.language) for verdict in verdicts}
 
     selected = []
     for comparison in comparisons:
-        # Rows and comparisons of a claim have the same order; there are no rows of a language in
-        # which nothing ran.
+        # Those with one label have the same order; a language in which nothing ran has no rows.
         key = (comparison.claim.id, comparison.language)
-        of_claim = rows.get(key)
-        measured = of_claim.pop(0) if of_claim else None
+        alike = rows.get((*key, comparison.label))
+        measured = alike.pop(0) if alike else None
         stands = measured.stands if measured else ""
         is_short = measured is None or measured.blocks < MIN_BLOCKS
         is_open = stands == "open" and key in undecided
         is_replaced = stands == "not comparable" and comparison.is_comparable
         if comparison.cells and (is_short or is_open or is_replaced):
-            selected.append(comparison)
+            selected.append(replace(comparison, measured=measured))
     return selected
 
 
 def choose_affordable(
     comparisons: Iterable[ComparisonCells],
-    verdicts: Iterable[ClaimVerdict],
+    analysis: Analysis,
+    checking: Mapping[str, Collection[Combination]],
     durations: Mapping[Combination, float],
     left_s: float,
-) -> set[str]:
-    """Return the ids of the claims whose blocks of a day can end in the time that is left.
+) -> set[Combination]:
+    """Return the cells of the claims whose blocks of a day can end in the time that is left.
 
-    Claims that need the least time until they are decided come first. The last are those that the
-    forecast does not decide.
+    Claims that need the least time until they are decided come first, with the comparisons that
+    decide them. Last are all other comparisons: the forecast does not decide their claims, or their
+    claims are decided without them.
 
     Parameters
     ----------
     comparisons
-        The comparisons that need blocks.
-    verdicts
-        With what each claim needs.
+        The comparisons that need blocks, as `select_undecided` returns them.
+    analysis
+        What each claim needs.
+    checking
+        The cells of each study's A/A checks, which run with its others.
     durations
         Seconds of each cell that ran before; others count as nothing.
     left_s
         The seconds that are left.
     """
-    # The seconds of a day's blocks, and the cost until a decision.
-    cells: dict[str, set[Combination]] = {}
+    of_claim: dict[str, list[ComparisonCells]] = {}
     for comparison in comparisons:
-        cells.setdefault(comparison.claim.id, set()).update(comparison.cells)
-    costs: list[tuple[bool, float, str]] = []
-    for verdict in verdicts:
-        if verdict.id in cells:
-            day_s = BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in cells[verdict.id])
-            # One that is decided in another language, or did not run, has no forecast.
-            days = 1 if isnan(verdict.more_days) else verdict.more_days
-            costs.append((isinf(days), day_s * min(days, MAX_FORECAST_DAYS), verdict.id))
+        of_claim.setdefault(comparison.claim.id, []).append(comparison)
+    offers: list[tuple[bool, float, set[Combination]]] = []
+    for verdict in analysis.verdicts:
+        if verdict.id not in of_claim:
+            continue
+        # What decides it at the least cost, and last the rest of its comparisons.
+        all_of_claim = of_claim[verdict.id]
+        deciding = _choose_deciding(all_of_claim, verdict, analysis, durations)
+        is_last = isinf(verdict.more_days) or verdict.verdict in DECIDED
+        # One that did not run has no forecast.
+        days = 1 if isnan(verdict.more_days) else min(verdict.more_days, MAX_FORECAST_DAYS)
+        for is_rest, chosen in ((is_last, deciding), (True, all_of_claim)):
+            cells = {*checking.get(verdict.study, ())}.union(*(one.cells for one in chosen))
+            offers.append((is_rest, days * _estimate_day_s(cells, durations), cells))
 
     # Claims share cells: each costs what it adds to those before it.
-    affordable = set[str]()
-    chosen = set[Combination]()
-    for _, _, claim in sorted(costs):
-        together = chosen | cells[claim]
-        if BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in together) <= left_s:
-            chosen = together
-            affordable.add(claim)
+    affordable = set[Combination]()
+    for *_, cells in sorted(offers, key=itemgetter(0, 1)):
+        together = affordable | cells
+        if _estimate_day_s(together, durations) <= left_s:
+            affordable = together
     return affordable
+
+
+def _estimate_day_s(cells: Iterable[Combination], durations: Mapping[Combination, float]) -> float:
+    """Return the seconds of a day's blocks of some cells."""
+    return BLOCKS_PER_DAY * sum(durations.get(cell, 0) for cell in cells)
+
+
+def _choose_deciding(
+    comparisons: Collection[ComparisonCells],
+    verdict: ClaimVerdict,
+    analysis: Analysis,
+    durations: Mapping[Combination, float],
+) -> Collection[ComparisonCells]:
+    """Return the comparisons that decide a claim at the least cost, or all where none do.
+
+    The forecast says which are open no more after the claim's days. Of these the cheapest come
+    first, whichever way they would stand.
+    """
+    if not 0 < verdict.more_days < inf:
+        return comparisons
+    by_cost = sorted(comparisons, key=lambda one: _estimate_day_s(one.cells, durations))
+    measured: list[tuple[ComparisonCells, Comparison]] = []
+    for one in by_cost:
+        if one.language == verdict.language and one.measured and one.measured.stands == "open":
+            measured.append((one, one.measured))
+    # The decided ones say how much blocks usually scatter.
+    key, decided = (verdict.id, verdict.language), ("for", "against")
+    rows = [row for _, row in measured]
+    for row in analysis.comparisons:
+        if (row.name, row.language) == key and row.stands in decided:
+            rows.append(row)
+    outcomes = forecast_outcomes(rows, int(verdict.more_days))
+
+    counts = Counter[Outcome](
+        {"for": verdict.for_, "against": verdict.against, "open": verdict.open}
+    )
+    chosen = []
+    for (one, _), outcome in zip(measured, outcomes, strict=False):
+        if outcome in decided:
+            chosen.append(one)
+            counts.update({"open": -1, outcome: 1})
+            if judge_counts(counts) in DECIDED:
+                return chosen
+    return comparisons
 
 
 def find_checking_cells(cells: Iterable[Cell]) -> dict[str, set[Combination]]:
@@ -445,6 +498,7 @@ def run_until_decided(
         As in `choose_next_block`.
     """
     choose = partial(choose_next_block, cells, durations=durations, repeats_noisy=repeats_noisy)
+    checking = find_checking_cells(cells)
     rare = {cell.combination for cell in cells if cell.blocks_per_day}
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     day = ""
@@ -454,13 +508,13 @@ def run_until_decided(
             day = name_machine_day(now())
             before = analysis.exclude_machine_day(day)
             undecided = select_undecided(comparisons, before)
-            affordable = choose_affordable(undecided, before.verdicts, durations, left_s())
+            affordable = choose_affordable(undecided, before, checking, durations, left_s())
         # What fits into the time, and then the rest, as far as the time goes. Last are the cells
         # that the grid limits on each machine-day.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
         wanted = [comparison for comparison in undecided if not comparison.cells & given_up]
         usual = [comparison for comparison in wanted if not comparison.cells & rare]
-        first = [comparison for comparison in usual if comparison.claim.id in affordable]
+        first = [comparison for comparison in usual if comparison.cells <= affordable]
         chosen: list[Cell] = []
         for candidates in (first, usual, wanted):
             chosen = chosen or choose(candidates, analysis.means, now(), visited)

@@ -341,7 +341,7 @@ def _describe_need(row: Comparison) -> str:
     if row.reason:
         return f"{MIN_BLOCKS} blocks are needed"
     for days in range(1, MAX_FORECAST_DAYS + 1):
-        if not forecast_outcomes([row], days)["open"]:
+        if forecast_outcomes([row], days) != ["open"]:
             more = f"{format_count(days, 'more day')} with --blocks {BLOCKS_PER_DAY}"
             return f"{more} would decide it, if they are like these"
     return f"{MAX_FORECAST_DAYS} more days would not decide it, if they are like these"
