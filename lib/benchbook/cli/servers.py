@@ -16,7 +16,7 @@ from benchbook.registry import products
 from benchbook.servers import containers, launcher
 from benchbook.servers.deployment import read_day
 from benchbook.servers.errors import ServerError
-from benchbook.servers.programs import MissingServer
+from benchbook.servers.programs import MissingServer, find_startable
 from benchbook.text.number_format import format_size
 
 
@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "fetch images of servers that run in containers"
     pull = verbs.add_parser("pull", help=text, description=text)
     images = ", ".join(products.load_images())
-    pull.add_argument("product", nargs="+", metavar="PRODUCT", help=images)
+    pull.add_argument("product", nargs="*", metavar="PRODUCT", help=images)
+    text = "fetch all images of products that are missing here"
+    pull.add_argument("--all", action="store_true", help=text)
     text = "check a product's adapters on its servers: then its cells are judged"
     check = verbs.add_parser("check", help=text, description=text)
     check.add_argument("database", metavar="NAME", help="a product or one of its databases")
@@ -111,14 +113,21 @@ def _name_product(database: str) -> str:
 def _pull_images(options: argparse.Namespace) -> int:
     """Print which images are fetched, and under which terms, and fetch them."""
     images = products.load_images()
-    unknown = [product for product in options.product if product not in images]
+    selected = options.product
+    if not selected and options.all:
+        for product in images:
+            if isinstance(find_startable(product), MissingServer):
+                selected.append(product)
+    if not selected:
+        raise UsageError(f"name a product ({', '.join(images)}), or add --all")
+    unknown = [product for product in selected if product not in images]
     if unknown:
         raise UsageError(f"{', '.join(unknown)} has no image; these have one: {', '.join(images)}")
     engine = containers.find_engine()
     print(f"{engine.name} fetches these images, under their makers' terms:")
-    for product in options.product:
+    for product in selected:
         print(f"  {product}: {images[product].reference} ({images[product].licence})", flush=True)
-    for product in options.product:
+    for product in selected:
         _pull_image(engine, product, images[product])
     return DONE
 
