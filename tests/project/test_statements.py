@@ -77,8 +77,9 @@ MOST_STATEMENTS = {
     # Who adds a paper: one list instead of five. Who has a plug-in's database: its name on pages.
     # Who reads a row of repetitions: its levels are named as in the explorer (these statements were
     # there and in `plots`).
-    # Who installed a wheel: how to get MongoDB and MySQL there, not what only a checkout has.
-    "registry": 240,
+    # Who installed a wheel: how to get MongoDB, MySQL and the plug-in there, not what only a
+    # checkout has.
+    "registry": 243,
     # Who wants a figure of the report in a manuscript: it has the command. Who opens a smaller run:
     # the same comparison of the reference run stands beside. Who opens a study's notebook: its
     # figure, and the code that is timed.
