@@ -20,7 +20,7 @@ from benchbook.files.inputs import InputError
 from benchbook.own_data.file_description import FileDescription
 from benchbook.own_data.inference import Inference, convert_record
 from benchbook.own_data.opened_file import ReadRecords, open_file
-from benchbook.own_data.record_files import find_reader, split_options
+from benchbook.own_data.record_files import read_records, split_options
 from benchbook.schema import Document, Field, Record, Schema
 
 VERSION = 2
@@ -153,7 +153,7 @@ def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     """Return the first records of a file in some state."""
     # Its format's reader reads the records.
     file = open_file(*split_options(path))
-    found = find_reader(file)(file, n)
+    found = read_records(file, n)
     if not found.records:
         raise InputError(str(file.path), "holds no record")
     keys = _read_keys(file.path, found)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -11,6 +11,9 @@ from benchbook.own_data.inference import is_day, is_double, parse_moment
 from benchbook.text.number_format import format_count
 
 DecimalMark = Literal[".", ","]
+
+DECIMALS: Final[Mapping[str, DecimalMark]] = {"point": ".", "comma": ","}
+"""The words of the option ``decimal``, each with its mark."""
 
 ABSENT_MARKS: Final = frozenset(
     {

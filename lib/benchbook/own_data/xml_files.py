@@ -24,7 +24,7 @@ from benchbook.own_data.opened_file import (
     ReadRecords,
     describe_codec,
 )
-from benchbook.own_data.text_columns import TextColumns
+from benchbook.own_data.text_columns import DECIMALS, TextColumns
 from benchbook.schema import Document
 from benchbook.text.number_format import format_count
 
@@ -153,7 +153,7 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     root = _XmlPlace(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
     for element in found.rows:
         root.add(element.value)
-    columns = TextColumns()
+    columns = TextColumns(DECIMALS[file.options.get("decimal", "point")])
     root.read_texts(columns)
     left_out: Counter[str] = Counter()
     records = [root.build(element.value, left_out) for element in found.rows]
