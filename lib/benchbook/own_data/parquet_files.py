@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchbook.files.inputs import InputError
 from benchbook.files.parquet import TooLargeError, check_size, iterate_batches
-from benchbook.own_data.inference import CUT_NOTE, check_nesting
+from benchbook.own_data.inference import CUT_NOTE
 from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile, ReadRecords
 from benchbook.text.number_format import format_count
 
@@ -81,8 +81,6 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
         reason = str(error).partition("\n")[0] or "memory ran out"
         raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error
     rows = [dict(zip(read, values, strict=True)) for values in zip(*read.values(), strict=True)]
-    for number, row in enumerate(rows, 1):
-        check_nesting(row, f"{file.path}:{number}")
     return ReadRecords("Parquet", rows, [*range(1, len(rows) + 1)], is_whole, converted.notes)
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final
 from lxml import etree
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data.inference import check_nesting
 from benchbook.own_data.opened_file import (
     CutOffError,
     NumberedRows,
@@ -157,8 +156,6 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     root.read_texts(columns)
     left_out: Counter[str] = Counter()
     records = [root.build(element.value, left_out) for element in found.rows]
-    for line, record in zip(found.lines, records, strict=True):
-        check_nesting(record, f"{file.path}:{line}")
     # Where are the records of a file of one element? The outermost places first.
     notes = [_NOTE]
     arrays = sorted(root.iterate_arrays(), key=lambda place: (place.depth, -place.count))
