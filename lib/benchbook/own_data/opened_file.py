@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from benchbook.files.inputs import FileKindError, InputError, open_regular_file
+from benchbook.files.inputs import InputError, open_input, open_regular_file
 from benchbook.schema import Record
 
 MAX_BYTES: Final = 256 * 2**20
@@ -223,17 +223,8 @@ def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
 
     Raises `InputError` when it does not exist, is not a regular file, or is damaged.
     """
-    try:
-        with open_regular_file(path) as stream:
-            start = stream.read(4)
-    except FileNotFoundError as error:
-        raise InputError(str(path), "there is no such file") from error
-    except FileKindError as error:
-        why = "a folder: give one of its files" if path.is_dir() else error
-        raise InputError(str(path), f"is {why}") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(str(path), f"cannot be read: {reason}") from error
+    with open_input(path, str(path)) as stream:
+        start = stream.read(4)
     name = next((name for mark, name in _COMPRESSIONS.items() if start.startswith(mark)), "")
     file = OpenedFile(path, options, compression=name)
     head = file.read(HEAD_BYTES)
