@@ -55,16 +55,12 @@ def _read_text(value: Document) -> str:
 def _read_date(value: Document) -> str:
     """Return a date, a text or milliseconds since 1970, as ISO 8601."""
     date = value["$date"]
-    if isinstance(date, bool):
-        raise TypeError(date)
     return date if isinstance(date, str) else (_EPOCH + timedelta(milliseconds=date)).isoformat()
 
 
 def _read_integer(value: Document) -> int:
-    (number,) = value.values()
-    if isinstance(number, bool) or not isinstance(number, str | int):
-        raise TypeError(number)
-    return int(number)
+    # The text of a fraction or of a boolean is not that of an integer.
+    return int(str(*value.values()))
 
 
 def _read_number(value: Document) -> float:

@@ -4,6 +4,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -155,7 +156,7 @@ class OpenedFile:
             `CutOffError` at an end within a row.
         """
         for size in _SIZES:
-            data = self.head if size == HEAD_BYTES else self.read(size)
+            data = self.read(size)
             is_cut = len(data) >= size
             rows = iterate(data, not is_cut)
             try:
@@ -192,10 +193,8 @@ class OpenedFile:
                 # The rows on the lines before the wrong byte may be enough.
                 wrong = self._explain_encoding(codec, error)
                 before = error.object[: error.start].decode(codec, errors="replace")
-                try:
+                with suppress(CutOffError):
                     yield from iterate(before.rpartition("\n")[0])
-                except CutOffError:
-                    raise wrong from error
                 raise wrong from error
             yield from iterate(text)
 

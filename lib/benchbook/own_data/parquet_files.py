@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -115,7 +115,7 @@ class _ConvertedColumns:
     notes: dict[str, None] = field(default_factory=dict)
 
     def convert(self, name: str, values: list[Any]) -> list[Any]:
-        """Return a column; days, and moments with a zone, stay what they are at its top."""
+        """Return a column."""
         # Older writers do not mark texts as such.
         is_text = all(map(_is_printable, values))
         return [
@@ -147,20 +147,15 @@ class _ConvertedColumns:
             if value.nanosecond:
                 self.notes[f"{name}: {CUT_NOTE}"] = None
             value = value.to_pydatetime(warn=False)
-        has_zone = isinstance(value, datetime) and value.tzinfo is not None
-        if is_top and has_zone:
-            return value.astimezone(UTC)
-        if is_top and type(value) is date:
-            return value
-        if is_top and isinstance(value, datetime):
-            # Its text is noted where types are inferred.
+        if is_top and isinstance(value, date):
+            # Types are inferred from its text.
             return value.isoformat()
         if isinstance(value, bytes) and is_text:
             self.notes[f"{name}: bytes are taken as the UTF-8 text that they are."] = None
             return value.decode()
         for kind, (convert, note) in _CONVERTERS.items():
             if isinstance(value, kind):
-                if has_zone:
+                if isinstance(value, datetime) and value.tzinfo:
                     note = "moments inside documents and lists are taken as ISO 8601 text."
                 self.notes[f"{name}: {note}"] = None
                 return convert(value)
