@@ -55,6 +55,8 @@ def _read_text(value: Document) -> str:
 def _read_date(value: Document) -> str:
     """Return a date, a text or milliseconds since 1970, as ISO 8601."""
     date = value["$date"]
+    if isinstance(date, bool):
+        raise TypeError(date)
     return date if isinstance(date, str) else (_EPOCH + timedelta(milliseconds=date)).isoformat()
 
 
