@@ -207,6 +207,7 @@ class _JsonText:
 
     def _read_record(self) -> tuple[int, Document]:
         """Return the object here with its line; raises `InputError` when it is another value."""
+        self.peek()
         self._line += self.text.count("\n", self._counted, self.position)
         self._counted = self.position
         value = self._read_value(self._decoder)
