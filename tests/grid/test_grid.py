@@ -229,7 +229,7 @@ def test_a_wrong_grid_is_refused_with_file_and_line(
             f":{GRID.count(chr(10)) + 1}: is not UTF-8 (byte 0xE9)",
         ),
         (b"#" * (2**20 + 1), ": holds 1,048,577 bytes: at most 1,048,576 are read"),
-        ("folder", ": is not a regular file"),
+        ("folder", ": is a folder: give one of its files"),
         ("absent", ": there is no such file"),
     ],
     ids=lambda value: str(value)[:12],

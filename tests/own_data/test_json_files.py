@@ -145,6 +145,11 @@ def read(folder, text, place=""):
     return made.records, own_records.describe_file(name)
 
 
+def test_a_record_below_its_name_is_refused_with_its_own_line(tmp_path):
+    with pytest.raises(InputError, match=r"a\.json:3: a JSON object is expected, not a number"):
+        read(tmp_path, '{"users": {"x": {"a": 1},\n"y":\n2}}', "users")
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("place", ["data", "page.items", "a.b"])
 def test_records_can_be_a_list_inside_an_object(tmp_path, indent, place):
@@ -294,11 +299,14 @@ def test_a_date_is_a_moment_and_decimals_are_noted(tmp_path):
     "value",
     [
         {"$date": None},
+        {"$date": True},
         {"$date": 253402300800000},
         {"$date": -(2**63)},
         {"$numberDouble": "NaN"},
         {"$numberDecimal": "Infinity"},
         {"$numberLong": "x"},
+        {"$numberLong": True},
+        {"$numberInt": 1.5},
         {"$oid": 5},
         {"$binary": {"base64": "%", "subType": "00"}},
         {"$timestamp": {"t": 10**30, "i": 1}},

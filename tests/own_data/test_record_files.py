@@ -4,12 +4,14 @@ import gzip
 import io
 import json
 import pickle
+import re
 import resource
 import sqlite3
 import subprocess
 import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import bson
 import orjson
@@ -22,6 +24,7 @@ import pytest
 from benchbook.files.inputs import InputError
 from benchbook.own_data import own_records
 from benchbook.own_data.opened_file import MAX_BYTES
+from benchbook.own_data.record_files import OPTIONS
 from tests.user_files import FILES
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
@@ -324,6 +327,58 @@ def test_a_stated_delimiter_makes_a_table_of_any_text(tmp_path):
     path = tmp_path / "app.log"
     path.write_text("2024-01-01 10:00|a\n2024-01-01 11:00|b\n")
     assert own_records.describe_file(f"{path}#delimiter=pipe").records == 1
+
+
+FORMATS = {
+    **CONTENTS,
+    "JSON Lines": b'{"x": [{"a": 1}, {"a": 2}]}\n{"x": []}',
+    "XML": b"<r><x a='1' b='x'/><x a='2' b='y'/></r>",
+}
+USED = {
+    "delimited text": {"delimiter": "comma", "quote": "none", "decimal": "comma"},
+    "JSON Lines": {"records": "x"},
+    "JSON array": {"records": "."},
+    "XML": {"decimal": "comma", "records": "x"},
+    "Parquet": {},
+}
+"""By format: its options with a word. All texts have an encoding, too."""
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_option_that_a_format_does_not_have_is_refused_with_those_that_it_has(
+    tmp_path, kind, pack
+):
+    path = tmp_path / "records"
+    path.write_bytes(pack(FORMATS[kind]))
+    used = dict(USED[kind])
+    if kind != "Parquet":
+        used["encoding"] = "utf-8"
+    for option, known in OPTIONS.items():
+        # A stated delimiter makes a table of any text.
+        if option == "delimiter" and kind != "Parquet":
+            continue
+        word = used.get(option) or next(iter(known.words), "a")
+        if option in used:
+            assert own_records.describe_file(f"{path}#{option}={word}").records
+            continue
+        with pytest.raises(InputError, match=f"records: #{option}= has no effect on ") as refused:
+            own_records.describe_file(f"{path}#{option}={word}")
+        remedy = refused.value.message.partition(": ")[2]
+        others = re.findall("([a-z]+)=", remedy)
+        assert sorted(others) == sorted(used) if used else remedy == "leave it out"
+
+
+def test_the_page_on_own_data_lists_each_option_with_its_words_and_formats():
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text()
+    rows = re.findall(r"^\| `#([a-z]+)=(.*?)` (.*?)\| (.*?) \|", page, re.MULTILINE)
+    listed = {}
+    for option, place, words, formats in rows:
+        assert bool(place) == (not OPTIONS[option].words)
+        listed[option] = re.findall("`([^`]+)`", words), formats.split(", ")
+    assert listed == {
+        name: ([*option.words], [*option.formats]) for name, option in OPTIONS.items()
+    }
 
 
 def test_a_text_of_one_column_is_noted_and_a_folder_is_named(tmp_path):

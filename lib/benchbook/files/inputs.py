@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,6 +34,27 @@ def open_regular_file(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+@contextmanager
+def open_input(path: Path, name: str) -> Iterator[BinaryIO]:
+    """Open a user's file for reading; errors call it `name`.
+
+    Raises `InputError` when it does not exist, cannot be read, or is not a regular file.
+    """
+    try:
+        with open_regular_file(path) as file:
+            yield file
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(name, "there is no such file") from error
+    except FileKindError as error:
+        why = "a folder: give one of its files" if path.is_dir() else error
+        raise InputError(name, f"is {why}") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(name, f"cannot be read: {reason}") from error
+
+
 def read_bytes(path: Path, limit: int, where: str | None = None) -> bytes:
     """Return a regular file's bytes.
 
@@ -48,21 +71,11 @@ def read_bytes(path: Path, limit: int, where: str | None = None) -> bytes:
         The file's name in errors; None: its path.
     """
     name = where or str(path)
-    try:
-        with open_regular_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > limit:
-                raise InputError(name, f"holds {size:,} bytes: at most {limit:,} are read")
-            return file.read()
-    except FileNotFoundError as error:
-        raise InputError(name, "there is no such file") from error
-    except FileKindError as error:
-        raise InputError(name, f"is {error}") from error
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(name, f"cannot be read: {reason}") from error
+    with open_input(path, name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise InputError(name, f"holds {size:,} bytes: at most {limit:,} are read")
+        return file.read()
 
 
 def decode_utf8(data: bytes, name: str) -> str:

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import Any, Final
@@ -24,8 +24,8 @@ from benchbook.own_data.opened_file import (
     describe_codec,
 )
 from benchbook.own_data.text_columns import (
+    DECIMALS,
     MYSQL_NULL,
-    DecimalMark,
     TextColumns,
     guess_decimal_mark,
 )
@@ -33,7 +33,6 @@ from benchbook.text.number_format import format_count
 
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
 QUOTES: Final = {"double": '"', "single": "'", "none": ""}
-DECIMALS: Final[Mapping[str, DecimalMark]] = {"point": ".", "comma": ","}
 
 _PEEKED_ROWS: Final = 200
 """Rows by which the dialect and the header are found."""

@@ -61,10 +61,8 @@ def _read_date(value: Document) -> str:
 
 
 def _read_integer(value: Document) -> int:
-    (number,) = value.values()
-    if isinstance(number, bool) or not isinstance(number, str | int):
-        raise TypeError(number)
-    return int(number)
+    # The text of a fraction or of a boolean is not that of an integer.
+    return int(str(*value.values()))
 
 
 def _read_number(value: Document) -> float:

@@ -115,16 +115,16 @@ class Inference:
             return "string"
         if types <= {int, float} and all(map(is_double, values)):
             return "float"
-        if is_top and types <= {date, str} and all(map(is_day, values)):
+        if types != {str}:
+            return "json"
+        if is_top and all(map(is_day, values)):
             return "date"
-        if is_top and types <= {datetime, str}:
+        if is_top:
             moments = [*map(parse_moment, values)]
             if None not in moments:
                 if any(moment and moment.microsecond % 1000 for moment in moments):
                     self.notes[f"{path}: {CUT_NOTE}"] = None
                 return "datetime"
-        if types != {str}:
-            return "json"
         if all(map(_LOCAL_MOMENT.fullmatch, values)):
             why = f"looks like moments without a zone ({values[0]!r}), and is kept as text"
             remedy = "a moment is written with its zone, as 2024-03-18T09:30:00Z"
@@ -161,21 +161,19 @@ def check_nesting(value: object, where: str, path: str = "", depth: int = 0) -> 
         check_nesting(part, where, f"{path}.{name}" if path else name, depth + 1)
 
 
-def is_day(value: date | str) -> bool:
-    """Return whether a value is a day, or the text of one, as 2024-03-18."""
-    if isinstance(value, date):
-        return True
+def is_day(text: str) -> bool:
+    """Return whether a text is a day, as 2024-03-18."""
     try:
         # Python also reads 20240318 and weeks.
-        return date.fromisoformat(value).isoformat() == value
+        return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
 
 
-def parse_moment(value: datetime | str) -> datetime | None:
-    """Return a moment with a zone, or that of an ISO 8601 text; None for another value."""
+def parse_moment(text: str) -> datetime | None:
+    """Return the moment of an ISO 8601 text with a zone; None for another text."""
     try:
-        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(text)
         # In another zone it may be beyond the years 1 to 9999.
         moment.astimezone(UTC)
     except (ValueError, OverflowError):
@@ -203,7 +201,7 @@ def _has_large(value: Any) -> bool:
 def convert_record(record: Record, fields: Sequence[Field]) -> Document:
     """Return a record whose values have the types of their fields, without nulls.
 
-    It may be one that was converted, whose days and moments may be text again.
+    It may be one that was converted and stored, whose days and moments are text again.
 
     Parameters
     ----------
@@ -230,14 +228,9 @@ def _convert(value: Any, found: Field) -> Any:
     return convert(value) if convert else value
 
 
-def _read_date(value: date | str) -> date:
-    return value if isinstance(value, date) else date.fromisoformat(value)
-
-
-def _read_datetime(value: datetime | str) -> datetime:
+def _read_datetime(text: str) -> datetime:
     """Return a moment in UTC, cut to milliseconds."""
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    moment = moment.astimezone(UTC)
+    moment = datetime.fromisoformat(text).astimezone(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -247,15 +240,13 @@ def _keep_as_json(value: Any) -> Any:
         return {name: _keep_as_json(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_keep_as_json(part) for part in value]
-    if _has_large(value):
-        return str(value)
-    return value.isoformat() if isinstance(value, date) else value
+    return str(value) if _has_large(value) else value
 
 
 _CONVERTERS: Final[dict[FieldType, Callable[[Any], Any]]] = {
     "float": float,
     "string": str,
-    "date": _read_date,
+    "date": date.fromisoformat,
     "datetime": _read_datetime,
     "json": _keep_as_json,
 }

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from benchbook.files.inputs import InputError
 from benchbook.own_data import extended_json
-from benchbook.own_data.inference import check_nesting
 from benchbook.own_data.opened_file import (
     CutOffError,
     NumberedRows,
@@ -212,11 +211,10 @@ class _JsonText:
         self._line += self.text.count("\n", self._counted, self.position)
         self._counted = self.position
         value = self._read_value(self._decoder)
-        where = f"{self.path}:{self._line}"
         if not isinstance(value, dict):
             kind = _KINDS.get(type(value), "a number")
-            raise InputError(where, f"a JSON object is expected, not {kind}")
-        check_nesting(value, where)
+            why = f"a JSON object is expected, not {kind}"
+            raise InputError(f"{self.path}:{self._line}", why)
         return self._line, value
 
     def _read_value(self, decoder: json.JSONDecoder) -> Any:

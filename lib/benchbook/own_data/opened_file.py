@@ -4,6 +4,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from benchbook.files.inputs import FileKindError, InputError, open_regular_file
+from benchbook.files.inputs import InputError, open_input, open_regular_file
 from benchbook.schema import Record
 
 MAX_BYTES: Final = 256 * 2**20
@@ -155,7 +156,7 @@ class OpenedFile:
             `CutOffError` at an end within a row.
         """
         for size in _SIZES:
-            data = self.head if size == HEAD_BYTES else self.read(size)
+            data = self.read(size)
             is_cut = len(data) >= size
             rows = iterate(data, not is_cut)
             try:
@@ -192,10 +193,8 @@ class OpenedFile:
                 # The rows on the lines before the wrong byte may be enough.
                 wrong = self._explain_encoding(codec, error)
                 before = error.object[: error.start].decode(codec, errors="replace")
-                try:
+                with suppress(CutOffError):
                     yield from iterate(before.rpartition("\n")[0])
-                except CutOffError:
-                    raise wrong from error
                 raise wrong from error
             yield from iterate(text)
 
@@ -223,17 +222,8 @@ def open_file(path: Path, options: Mapping[str, str]) -> OpenedFile:
 
     Raises `InputError` when it does not exist, is not a regular file, or is damaged.
     """
-    try:
-        with open_regular_file(path) as stream:
-            start = stream.read(4)
-    except FileNotFoundError as error:
-        raise InputError(str(path), "there is no such file") from error
-    except FileKindError as error:
-        why = "a folder: give one of its files" if path.is_dir() else error
-        raise InputError(str(path), f"is {why}") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(str(path), f"cannot be read: {reason}") from error
+    with open_input(path, str(path)) as stream:
+        start = stream.read(4)
     name = next((name for mark, name in _COMPRESSIONS.items() if start.startswith(mark)), "")
     file = OpenedFile(path, options, compression=name)
     head = file.read(HEAD_BYTES)

@@ -18,9 +18,9 @@ from benchbook.datasets.streams import ColumnDraws
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
 from benchbook.own_data.file_description import FileDescription
-from benchbook.own_data.inference import Inference, convert_record
+from benchbook.own_data.inference import Inference, check_nesting, convert_record
 from benchbook.own_data.opened_file import ReadRecords, open_file
-from benchbook.own_data.record_files import find_reader, split_options
+from benchbook.own_data.record_files import read_records, split_options
 from benchbook.schema import Document, Field, Record, Schema
 
 VERSION = 2
@@ -94,8 +94,8 @@ def read_dataset(path: str | Path, n: int | None = None, *, keyed: bool = True) 
     They have generated keys only if they are to be `keyed`.
     """
     own = read_file(path, n)
-    dataset = _repeat_records(name_dataset(path), own.schema, own.records, n)
-    return dataset if keyed or own.description.has_keys else _omit_keys(dataset)
+    keyed = keyed or own.description.has_keys
+    return _build_dataset(name_dataset(path), own.schema, own.records, n, keyed=keyed)
 
 
 def store_records(path: str | Path, n: int | None, target: Path) -> str:
@@ -117,8 +117,8 @@ def load_dataset(stored: Path, n: int | None, *, keyed: bool = True) -> Dataset:
     content: dict[str, Any] = orjson.loads(stored.read_bytes())
     schema = Schema(COLLECTION, tuple(map(Field.from_json, content["fields"])))
     records = [convert_record(record, schema.fields) for record in content["records"]]
-    dataset = _repeat_records(content["name"], schema, records, n)
-    return dataset if keyed or content["has_keys"] else _omit_keys(dataset)
+    keyed = keyed or content["has_keys"]
+    return _build_dataset(content["name"], schema, records, n, keyed=keyed)
 
 
 def sample_records(records: Sequence[Document], n: int | None) -> list[Document]:
@@ -153,9 +153,11 @@ def _read_state(path: str, state: tuple[int, ...], n: int | None) -> OwnRecords:
     """Return the first records of a file in some state."""
     # Its format's reader reads the records.
     file = open_file(*split_options(path))
-    found = find_reader(file)(file, n)
+    found = read_records(file, n)
     if not found.records:
         raise InputError(str(file.path), "holds no record")
+    for line, record in zip(found.lines, found.records, strict=True):
+        check_nesting(record, f"{file.path}:{line}")
     keys = _read_keys(file.path, found)
     # Their types are found from all of them, without the key.
     documents = found.records
@@ -211,20 +213,16 @@ def _omit_key(record: Record) -> Document:
     return {name: value for name, value in record.items() if name != "_id"}
 
 
-def _omit_keys(dataset: Dataset) -> Dataset:
-    """Return a data set without its keys."""
-    fields = tuple(field for field in dataset.schema.fields if field != KEY)
-    records = [_omit_key(record) for record in dataset.records]
-    schema = replace(dataset.schema, fields=fields)
-    return replace(dataset, schema=schema, records=records, sha256=hash_records(records))
-
-
-def _repeat_records(
-    name: str, schema: Schema, records: Sequence[Document], n: int | None
+def _build_dataset(
+    name: str, schema: Schema, records: Sequence[Document], n: int | None, *, keyed: bool
 ) -> Dataset:
     """Return the records, repeated with new keys until there are `n`; None: once."""
     repeated = [*records]
     for turn in range(1, -(-(n or 1) // len(records))):
         repeated += [{**record, "_id": f"{record['_id']}-{turn}"} for record in records]
     repeated = repeated[:n]
+    if not keyed:
+        repeated = [_omit_key(record) for record in repeated]
+        # The key is the first field.
+        schema = replace(schema, fields=schema.fields[1:])
     return Dataset(name, schema, repeated, hash_records(repeated))

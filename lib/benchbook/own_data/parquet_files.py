@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchbook.files.inputs import InputError
 from benchbook.files.parquet import TooLargeError, check_size, iterate_batches
-from benchbook.own_data.inference import CUT_NOTE, check_nesting
+from benchbook.own_data.inference import CUT_NOTE
 from benchbook.own_data.opened_file import MAX_BYTES, OpenedFile, ReadRecords
 from benchbook.text.number_format import format_count
 
@@ -81,8 +81,6 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
         reason = str(error).partition("\n")[0] or "memory ran out"
         raise InputError(str(file.path), f"not Parquet that can be read: {reason}") from error
     rows = [dict(zip(read, values, strict=True)) for values in zip(*read.values(), strict=True)]
-    for number, row in enumerate(rows, 1):
-        check_nesting(row, f"{file.path}:{number}")
     return ReadRecords("Parquet", rows, [*range(1, len(rows) + 1)], is_whole, converted.notes)
 
 
@@ -117,7 +115,7 @@ class _ConvertedColumns:
     notes: dict[str, None] = field(default_factory=dict)
 
     def convert(self, name: str, values: list[Any]) -> list[Any]:
-        """Return a column; days, and moments with a zone, stay what they are at its top."""
+        """Return a column."""
         # Older writers do not mark texts as such.
         is_text = all(map(_is_printable, values))
         return [
@@ -149,20 +147,15 @@ class _ConvertedColumns:
             if value.nanosecond:
                 self.notes[f"{name}: {CUT_NOTE}"] = None
             value = value.to_pydatetime(warn=False)
-        has_zone = isinstance(value, datetime) and value.tzinfo is not None
-        if is_top and has_zone:
-            return value.astimezone(UTC)
-        if is_top and type(value) is date:
-            return value
-        if is_top and isinstance(value, datetime):
-            # Its text is noted where types are inferred.
+        if is_top and isinstance(value, date):
+            # Types are inferred from its text.
             return value.isoformat()
         if isinstance(value, bytes) and is_text:
             self.notes[f"{name}: bytes are taken as the UTF-8 text that they are."] = None
             return value.decode()
         for kind, (convert, note) in _CONVERTERS.items():
             if isinstance(value, kind):
-                if has_zone:
+                if isinstance(value, datetime) and value.tzinfo:
                     note = "moments inside documents and lists are taken as ISO 8601 text."
                 self.notes[f"{name}: {note}"] = None
                 return convert(value)

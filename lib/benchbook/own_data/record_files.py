@@ -1,33 +1,40 @@
-"""Files of a user's records as other systems write them: JSON, delimited text and Parquet.
+"""Files of a user's records as other systems write them: JSON, delimited text, XML and Parquet.
 
-A file is opened, its format recognised, and its reader does the rest. A file of a format that is
-not read is refused, with what to do. Options may follow its name:
+A file's format is recognised, and its reader does the rest. A file of a format that is not read is
+refused, with what to do. Options may follow its name:
 ``FILE#delimiter=semicolon+decimal=comma``.
 """
 
 import codecs
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data import (
-    delimited_files,
-    json_files,
-    parquet_files,
-)
+from benchbook.own_data import delimited_files, json_files, parquet_files
 from benchbook.own_data.opened_file import ENCODINGS, OpenedFile, ReadRecords
+from benchbook.own_data.text_columns import DECIMALS
 
-OPTIONS: Final[Mapping[str, Collection[str]]] = {
-    "delimiter": delimited_files.DELIMITERS,
-    "quote": delimited_files.QUOTES,
-    "decimal": delimited_files.DECIMALS,
-    "encoding": ENCODINGS,
-    # Any text: a place inside a file of JSON.
-    "records": (),
+
+@dataclass(frozen=True)
+class FileOption:
+    """An option after a file's name."""
+
+    words: Collection[str]  # empty: any text
+    formats: Collection[str]  # that have the option
+
+
+OPTIONS: Final[Mapping[str, FileOption]] = {
+    "delimiter": FileOption(delimited_files.DELIMITERS, ["delimited text"]),
+    "quote": FileOption(delimited_files.QUOTES, ["delimited text"]),
+    "decimal": FileOption(DECIMALS, ["delimited text", "XML"]),
+    "encoding": FileOption(ENCODINGS, ["delimited text", "JSON", "XML"]),
+    # A place inside the file.
+    "records": FileOption((), ["JSON", "XML"]),
 }
-"""The options after a file's name, and their words."""
+"""The options after a file's name. Parquet has none."""
 
 _JSON_SUFFIXES: Final = (
     *(".json", ".jsonl", ".ndjson", ".geojson", ".topojson"),
@@ -41,9 +48,6 @@ _TABLE_HEAD: Final = re.compile(r'(?:"[^"\n]*"|\w[^"\n,;|\t:]*)[,;|\t][^\n]*\n')
 _PEEKED: Final = 4096
 """Characters by which a text is recognised."""
 
-RecordReader = Callable[[OpenedFile, int | None], ReadRecords]
-"""The reader of a format: it returns the first records, or all if the number is None."""
-
 
 def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:
     """Return a file's path and its options: names in `OPTIONS`, with their words."""
@@ -53,12 +57,10 @@ def split_options(path: str | Path) -> tuple[Path, dict[str, str]]:
     stated = {}
     for option in options.split("+"):
         key, _, word = option.partition("=")
-        words = OPTIONS.get(key)
-        if words is None or not word or (words and word not in words):
-            known = ", ".join(
-                f"{key}={'|'.join(words) or 'PLACE'}" for key, words in OPTIONS.items()
-            )
-            raise InputError(str(path), f"{option!r} is not a file option: {known}")
+        known = OPTIONS.get(key)
+        if known is None or not word or (known.words and word not in known.words):
+            why = f"{option!r} is not a file option: {_list_options(OPTIONS)}"
+            raise InputError(str(path), why)
         stated[key] = word
     return Path(name), stated
 
@@ -71,18 +73,55 @@ def is_file(path: str) -> bool:
         return False
 
 
-def find_reader(file: OpenedFile) -> RecordReader:
-    """Return the reader of a file's format, which its content tells, else its suffix.
+def read_records(file: OpenedFile, count: int | None) -> ReadRecords:
+    """Return the first records of a file by the reader of its format; None: all.
 
-    Raises `InputError` when the file is of a format that is not read, with what to do.
+    Raises `InputError` as `find_format`, and when the file cannot be read.
     """
+    name = find_format(file)
+    if name == "XML":
+        # The import of lxml takes as long as a small plan.
+        from benchbook.own_data import xml_files
+
+        return xml_files.read(file, count)
+    read = {
+        "JSON": json_files.read,
+        "delimited text": delimited_files.read,
+        "Parquet": parquet_files.read,
+    }
+    return read[name](file, count)
+
+
+def find_format(file: OpenedFile) -> str:
+    """Return the format of a file: ``JSON``, ``delimited text``, ``XML`` or ``Parquet``.
+
+    Raises `InputError` when the file is of a format that is not read, with what to do, or when an
+    option is stated that its format does not have.
+    """
+    name = _recognise_format(file)
+    for option in file.options:
+        if name not in OPTIONS[option].formats:
+            others = [other for other, known in OPTIONS.items() if name in known.formats]
+            remedy = f"its options are {_list_options(others)}" if others else "leave it out"
+            why = f"#{option}= has no effect on {name}: {remedy}"
+            raise InputError(str(file.path), why)
+    return name
+
+
+def _list_options(names: Iterable[str]) -> str:
+    """Return some options with their words."""
+    return ", ".join(f"{name}={'|'.join(OPTIONS[name].words) or 'PLACE'}" for name in names)
+
+
+def _recognise_format(file: OpenedFile) -> str:
+    """Return the format that a file's content tells, else its suffix."""
     # Bytes tell Parquet, and formats that are not read.
     if not file.head.startswith(b"PAR1") and "encoding" not in file.options:
         _refuse_other_formats(file.path, file.head)
     if file.head.startswith(b"PAR1") or file.suffix in (".parquet", ".pq"):
-        return parquet_files.read
+        return "Parquet"
     if "delimiter" in file.options:
-        return delimited_files.read
+        return "delimited text"
     # A text's beginning tells more than its suffix.
     head = file.decode_head()[:_PEEKED].lstrip(" \t\r\n\x1e")
     is_record = _JSON_RECORD.match(head) is not None
@@ -90,17 +129,14 @@ def find_reader(file: OpenedFile) -> RecordReader:
     is_xml = head.startswith("<?xml") or (_XML.match(head) is not None and not is_table)
     _refuse_other_texts(file.path, file.suffix if not (is_record or is_xml) else "-", head)
     if is_record:
-        return json_files.read
+        return "JSON"
     if is_xml:
-        # The import of lxml takes as long as a small plan.
-        from benchbook.own_data import xml_files
-
-        return xml_files.read
+        return "XML"
     # Where both JSON and a table are possible, the suffix decides.
     looks_like_json = head.startswith(("{", "[")) and not is_table
     if looks_like_json or (file.suffix in _JSON_SUFFIXES and not _TABLE_HEAD.match(head)):
-        return json_files.read
-    return delimited_files.read
+        return "JSON"
+    return "delimited text"
 
 
 _HEAD_BYTES: Final = 4096

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from benchbook.files import suite_files
 from benchbook.files.inputs import InputError
-from benchbook.own_data import delimited_files, json_files, parquet_files
+from benchbook.own_data import delimited_files
 from benchbook.own_data.opened_file import EncodingError, OpenedFile, open_file
-from benchbook.own_data.record_files import RecordReader, find_reader, split_options
+from benchbook.own_data.record_files import find_format, split_options
 
 SEED: Final = 1
 """The seed of the draw: the same file and number give the same records."""
@@ -56,7 +56,7 @@ def draw_sample(path: str, count: int, folder: Path) -> str:
     """
     source, options = split_options(path)
     file = open_file(source, options)
-    write = _WRITERS.get(find_reader(file))
+    write = _WRITERS.get(find_format(file))
     is_utf_8 = write is _write_parquet or file.codec.startswith("utf-8")
     if write is None or "records" in options or not is_utf_8:
         raise InputError(str(source), _DRAWN_FORMATS)
@@ -127,8 +127,8 @@ def _draw(file: OpenedFile, count: int, rows: str, **given: Any) -> pa.Table:
     return table
 
 
-_WRITERS: Final[Mapping[RecordReader, Callable[[OpenedFile, int], tuple[str, bytes | str]]]] = {
-    json_files.read: _write_json,
-    delimited_files.read: _write_delimited,
-    parquet_files.read: _write_parquet,
+_WRITERS: Final[Mapping[str, Callable[[OpenedFile, int], tuple[str, bytes | str]]]] = {
+    "JSON": _write_json,
+    "delimited text": _write_delimited,
+    "Parquet": _write_parquet,
 }

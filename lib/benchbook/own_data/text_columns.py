@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -11,6 +11,9 @@ from benchbook.own_data.inference import is_day, is_double, parse_moment
 from benchbook.text.number_format import format_count
 
 DecimalMark = Literal[".", ","]
+
+DECIMALS: Final[Mapping[str, DecimalMark]] = {"point": ".", "comma": ","}
+"""The words of the option ``decimal``, each with its mark."""
 
 ABSENT_MARKS: Final = frozenset(
     {
@@ -64,9 +67,9 @@ _SIMILAR_TEXTS: Final = {
 }
 """Texts that look like another type: their pattern, and how that type is written."""
 
-Kind = Literal["absent", "integer", "large", "float", "boolean", "date", "datetime", "text"]
+Kind = Literal["absent", "integer", "float", "boolean", "date", "datetime", "text"]
 
-_NUMERIC: Final[frozenset[Kind]] = frozenset({"integer", "large", "float"})
+_NUMERIC: Final[frozenset[Kind]] = frozenset({"integer", "float"})
 _GROUPS: Final[dict[str, frozenset[Kind]]] = {
     "numbers": _NUMERIC,
     "true or false": frozenset({"boolean"}),
@@ -99,7 +102,7 @@ class TextColumns:
         read = _read_values(texts, self.decimal)
         kinds = {kind for kind, _ in read if kind != "absent"}
         values = [value for _, value in read]
-        is_typed = len(kinds) < 2 and not kinds & {"large", "text"}
+        is_typed = len(kinds) < 2 and "text" not in kinds
         if kinds <= _NUMERIC and "float" in kinds:
             is_typed = all(value is None or is_double(value) for value in values)
             values = [value if value is None else float(value) for value in values]
@@ -135,8 +138,7 @@ def guess_decimal_mark(columns: Iterable[Sequence[str | None]]) -> DecimalMark:
     for texts in columns:
         for mark in (".", ","):
             kinds = {kind for kind, _ in _read_values(texts, mark)}
-            has_mark = any(mark in text for text in texts if text)
-            marked[mark] += has_mark and "float" in kinds and kinds <= {*_NUMERIC, "absent"}
+            marked[mark] += "float" in kinds and kinds <= {*_NUMERIC, "absent"}
     return "," if marked[","] > marked["."] else "."
 
 
@@ -156,8 +158,7 @@ def _read_value(text: str, decimal: str, *, is_grouped: bool) -> tuple[Kind, Any
     if _NUMBERS[decimal].fullmatch(text) or (is_grouped and _GROUPED.fullmatch(text)):
         number = text if decimal == "." else text.translate(_WITHOUT_THOUSANDS)
         if _INTEGER.fullmatch(number) and len(number) <= _MOST_DIGITS:
-            integer = int(number)
-            return ("integer" if -(2**63) <= integer < 2**63 else "large"), integer
+            return "integer", int(number)
         value = float(number)
         if math.isfinite(value):
             return "float", value
@@ -172,8 +173,6 @@ def _explain_text(read: Sequence[tuple[Kind, Any]]) -> str:
     """Return why values are kept as text, where that is worth a note; empty if it is not."""
     present = [(kind, value) for kind, value in read if kind != "absent"]
     kinds = Counter(kind for kind, _ in present)
-    if kinds.keys() <= {"integer", "large"}:
-        return "holds integers beyond 2^63, which few stores hold: they are kept as text"
     if kinds.keys() <= _NUMERIC:
         return "holds fractions, and integers that a double does not hold: it is kept as text"
     for name, group in _GROUPS.items():

@@ -16,7 +16,6 @@ from typing import Any, Final
 from lxml import etree
 
 from benchbook.files.inputs import InputError
-from benchbook.own_data.inference import check_nesting
 from benchbook.own_data.opened_file import (
     CutOffError,
     NumberedRows,
@@ -24,7 +23,7 @@ from benchbook.own_data.opened_file import (
     ReadRecords,
     describe_codec,
 )
-from benchbook.own_data.text_columns import TextColumns
+from benchbook.own_data.text_columns import DECIMALS, TextColumns
 from benchbook.schema import Document
 from benchbook.text.number_format import format_count
 
@@ -153,12 +152,10 @@ def read(file: OpenedFile, count: int | None) -> ReadRecords:
     root = _XmlPlace(path=_cut_namespace(found.rows[0].tag) if found.rows else "")
     for element in found.rows:
         root.add(element.value)
-    columns = TextColumns()
+    columns = TextColumns(DECIMALS[file.options.get("decimal", "point")])
     root.read_texts(columns)
     left_out: Counter[str] = Counter()
     records = [root.build(element.value, left_out) for element in found.rows]
-    for line, record in zip(found.lines, records, strict=True):
-        check_nesting(record, f"{file.path}:{line}")
     # Where are the records of a file of one element? The outermost places first.
     notes = [_NOTE]
     arrays = sorted(root.iterate_arrays(), key=lambda place: (place.depth, -place.count))

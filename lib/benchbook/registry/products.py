@@ -224,9 +224,13 @@ def is_unsupported(database: str, capability: str) -> bool:
 def find_missing_plugin(name: str) -> str:
     """Return how to install the plug-in of a database or product; empty when it is installed."""
     product = parse_name(name).product
-    if product in PRODUCTS and not _find_folder(product):
-        return "install benchbook-more-databases"
-    return ""
+    if product not in PRODUCTS or _find_folder(product):
+        return ""
+    advice = "install benchbook-more-databases"
+    # No package index has it.
+    if not is_checkout():
+        advice += " from a clone: pip install CLONE/contrib/benchbook-more-databases"
+    return advice
 
 
 def name_database(database: str) -> str:
