@@ -300,16 +300,14 @@ def choose_keys(
     verdicts: list[ClaimVerdict],
     comparisons: list[ComparisonCells],
     seconds: float,
-    checking: Sequence[str] = (),
     **durations: float,
 ) -> set[str]:
     """Return the cells that end in this time, of ten seconds each where nothing else is said."""
-    known = {("bookstore", key): 10.0 for key in "abcdxyz"}
+    known = {("bookstore", key): 10.0 for key in "abcd"}
     known |= {("bookstore", key): value for key, value in durations.items()}
     analysis: Any = SimpleNamespace(verdicts=verdicts, comparisons=[])
-    checks = {"bookstore": {("bookstore", key) for key in checking}}
     left_s = BLOCKS_PER_DAY * seconds
-    chosen = choose_affordable(comparisons, analysis, checks, known, left_s)
+    chosen = choose_affordable(comparisons, analysis, known, left_s)
     return {key for _, key in chosen}
 
 
@@ -328,7 +326,6 @@ def test_claims_that_are_decided_at_the_least_cost_come_first_and_fit_into_the_t
     assert choose_keys(verdicts, comparisons, 20) == {"a", "b"}
     assert choose_keys(verdicts, comparisons, 30) == {"a", "b", "c"}, "they share a cell"
     assert choose_keys(verdicts, comparisons, 40) == {"a", "b", "c", "d"}
-    assert choose_keys(verdicts, comparisons, 30, checking="x") == {"a", "b", "x"}
     # One that is decided already comes after those that are not.
     verdicts[0] = replace(verdicts[0], verdict="holds", more_days=float("nan"))
     assert choose_keys(verdicts, comparisons, 20) == {"b", "c"}
@@ -346,6 +343,20 @@ def test_of_a_claim_the_cheapest_comparisons_that_decide_it_come_first() -> None
     # Where the forecast decides nothing, all are needed.
     never = [replace(one, measured=cheap.measured) for one in comparisons]
     assert choose_keys([verdict], never, 600, **times) == {"a", "b", "c", "d"}
+
+
+def test_checks_of_the_machine_run_in_five_blocks_and_then_once_a_day() -> None:
+    days = []
+    for day in (1, 2, 3):
+        machine = Machine(1.08, 0.15, day=day)
+        run(machine)
+        days.append(
+            [
+                any(cell.block == block and cell.arm == "b" for cell in machine.ran)
+                for block in machine.blocks
+            ]
+        )
+    assert days == [[True] * 3, [True, True, False], [True, False, False]]
 
 
 def test_comparable_cells_are_measured_where_others_are_not_comparable() -> None:

@@ -215,7 +215,6 @@ def select_undecided(
 def choose_affordable(
     comparisons: Iterable[ComparisonCells],
     analysis: Analysis,
-    checking: Mapping[str, Collection[Combination]],
     durations: Mapping[Combination, float],
     left_s: float,
 ) -> set[Combination]:
@@ -231,8 +230,6 @@ def choose_affordable(
         The comparisons that need blocks, as `select_undecided` returns them.
     analysis
         What each claim needs.
-    checking
-        The cells of each study's A/A checks, which run with its others.
     durations
         Seconds of each cell that ran before; others count as nothing.
     left_s
@@ -252,7 +249,7 @@ def choose_affordable(
         # One that did not run has no forecast.
         days = 1 if isnan(verdict.more_days) else min(verdict.more_days, MAX_FORECAST_DAYS)
         for is_rest, chosen in ((is_last, deciding), (True, all_of_claim)):
-            cells = {*checking.get(verdict.study, ())}.union(*(one.cells for one in chosen))
+            cells = set[Combination]().union(*(one.cells for one in chosen))
             offers.append((is_rest, days * _estimate_day_s(cells, durations), cells))
 
     # Claims share cells: each costs what it adds to those before it.
@@ -357,7 +354,8 @@ def choose_next_block(
     cells
         The plan, of all blocks.
     comparisons
-        The comparisons that need blocks; the A/A checks of their studies run with them.
+        The comparisons that need blocks. The A/A checks of their studies run with them: in
+        `MIN_BLOCKS` blocks, and then once per machine-day.
     means
         Block means of the finished cells, as `compute_block_means` returns them; those of
         other hosts are ignored.
@@ -379,6 +377,7 @@ def choose_next_block(
     shared = _count_shared_blocks(needed, blocks, finished)
     limits = _limit_blocks_per_day(needed, cells, durations)
     checking = find_checking_cells(cells)
+    checked = _find_checked(finished, name_machine_day(now))
     runnable = {(cell.combination, cell.block) for cell in cells if not cell.missing}
     new_pass = _Pass(now, name_machine_day(now))
 
@@ -398,7 +397,8 @@ def choose_next_block(
         # Their cells, and those of their studies' A/A checks.
         chosen = {(cell, block) for cell in frozenset().union(*completed)} - finished.keys()
         for study in {study for (study, _), _ in chosen}:
-            chosen |= {(cell, block) for cell in checking.get(study, ())} - finished.keys()
+            if not checking.get(study, set()) <= checked:
+                chosen |= {(cell, block) for cell in checking[study]} - finished.keys()
 
         chosen &= runnable
         rank = (block in current, len(completed))
@@ -446,6 +446,15 @@ def _find_passes(
         if not row["noisy"] or block not in repeated:
             finished[kind_of[row["cell_id"]], block] = of_row
     return finished, current
+
+
+def _find_checked(
+    finished: Mapping[tuple[Combination, int], _Pass], machine_day: str
+) -> set[Combination]:
+    """Return the cells that have enough blocks for an interval, and one of them on this day."""
+    counts = Counter(cell for cell, _ in finished)
+    today = {cell for (cell, _), one in finished.items() if one.machine_day == machine_day}
+    return {cell for cell in today if counts[cell] >= MIN_BLOCKS}
 
 
 def _count_shared_blocks(
@@ -498,7 +507,6 @@ def run_until_decided(
         As in `choose_next_block`.
     """
     choose = partial(choose_next_block, cells, durations=durations, repeats_noisy=repeats_noisy)
-    checking = find_checking_cells(cells)
     rare = {cell.combination for cell in cells if cell.blocks_per_day}
     analysis, failures, visited = analyse(), Counter[Combination](), set[int]()
     day = ""
@@ -508,7 +516,7 @@ def run_until_decided(
             day = name_machine_day(now())
             before = analysis.exclude_machine_day(day)
             undecided = select_undecided(comparisons, before)
-            affordable = choose_affordable(undecided, before, checking, durations, left_s())
+            affordable = choose_affordable(undecided, before, durations, left_s())
         # What fits into the time, and then the rest, as far as the time goes. Last are the cells
         # that the grid limits on each machine-day.
         given_up = {kind for kind, count in failures.items() if count >= MAX_FAILURES}
