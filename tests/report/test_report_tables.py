@@ -398,10 +398,10 @@ def test_the_table_of_t_tests_is_sorted_and_filtered_in_a_browser(
         assert watched.page.locator(f"[id='{folded}']").is_visible()
 
         # A number of "Does it hold?" leaves the claims of its verdict alone.
-        watched.page.goto(f"{page.as_uri()}#tcp-mostly-holds")
+        watched.page.goto(f"{page.as_uri()}#tcp-holds")
         assert watched.page.locator(".lines tbody:visible").evaluate_all(
             "all => all.map(one => one.id)"
-        ) == ["tcp-mostly-holds"]
+        ) == ["tcp-holds"]
         assert watched.complaints == [] and watched.find_faults() == []
 
 
