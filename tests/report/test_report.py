@@ -505,17 +505,17 @@ def test_the_reference_run_s_page_begins_with_five_headlines():
     document = lxml.html.document_fromstring(page.read_text(encoding="utf-8"))
     (first,) = document.find_class("leads")
     assert [link.text for link in first.find_class("study")] == list(SLUGS)
-    told = [
+    leads = [
         lead.text_content()
         for lead in first.iter("li")
         if "Not judged in this profile" not in lead.text_content()
     ]
     # bytes that come out alike to the last have no interval
     without = []
-    for lead in told:
+    for lead in leads:
         if not re.search(r"[\d.]+ \([\d.]+ to [\d.]+\) times", lead):
             without.append(lead)
-    assert len(told) == 5 and len(without) <= 1
+    assert len(leads) == 5 and len(without) <= 1
     assert all("times the bytes" in lead for lead in without)
     assert page.stat().st_size <= 9_000_000
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}

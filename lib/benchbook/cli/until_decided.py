@@ -85,15 +85,14 @@ def run(prepared: Plan, limits: Limits) -> int:
 
 
 def _analyse(cells: Sequence[Cell]) -> Analysis:
-    """Return the analysis of all finished cells of a plan's studies, of this host and of others.
+    """Return the analysis of all finished cells, of this host and of others.
 
-    It judges as a report does, and so counts cells beyond the plan. Other studies are left out,
-    because it is repeated after each block.
+    It judges the claims of the plan's studies as a report does: cells beyond the plan count, and
+    the passes of a block are found over all studies.
     """
     studies = {cell.study for cell in cells}
     claims = [claim for claim in load_claims() if claim.study in studies]
-    means = load_block_means(open_results(), list_judged_results(cells))
-    return Analysis(means[means["study"].isin(studies)], claims)
+    return Analysis(load_block_means(open_results(), list_judged_results(cells)), claims)
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ class OpenedFile:
             `CutOffError` at an end within a row.
         """
         for size in _SIZES:
-            data = self.read(size)
+            data = self.head if size == HEAD_BYTES else self.read(size)
             is_cut = len(data) >= size
             rows = iterate(data, not is_cut)
             try:
