@@ -112,7 +112,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     committed = list_committed_files()
     if committed:
-        subprocess.run([*_BENCHBOOK, "results", "import", *committed], check=True)
+        status = subprocess.run([*_BENCHBOOK, "results", "import", *committed]).returncode
+        if status:
+            return status  # the import has said why
     status = measure(budget, [option for option in options if option != "--again"])
     if keep_new_cells() is None:
         print("campaign: no new cell is finished, so no file is written")

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchbook import grid, paths
+from benchbook.cli.command import USAGE
 from benchbook.measure.machine import read_processor
 from benchbook.results.files import build_table
 from benchbook.results.folder import open_results
@@ -103,3 +104,17 @@ def test_another_date_or_processor_has_no_campaign(campaigns: Path):
     assert campaign.find_campaign(today, MACHINE["cpu"]) == path
     assert campaign.find_campaign(today, "another processor") is None
     assert campaign.find_campaign(today + timedelta(days=1), MACHINE["cpu"]) is None
+
+
+def test_beside_another_run_a_campaign_ends_with_one_line(
+    campaigns: Path, capfd: pytest.CaptureFixture[str]
+):
+    cell = grid.make_plan(["bookstore"], campaign.PROFILE, ["n=1"]).cells[0]
+    write_result(cell, 0)
+    assert campaign.keep_new_cells()
+    with open_results().lock():
+        status = campaign.main(["1m", "--again", "bookstore"])
+    _, errors = capfd.readouterr()
+    assert status == USAGE
+    assert errors.startswith("benchbook: another run writes to ")
+    assert errors.count("\n") == 1
