@@ -433,7 +433,11 @@ def test_the_command_prints_its_plan_runs_the_blocks_of_a_day_and_prints_the_res
     assert len(open_results().list_states("bookstore")) == 3 * 5
     assert cli.main(["plan", *asked, "--json"]) == DONE
     rows = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
-    assert (rows[CLAIM]["runs_here"], rows[CLAIM]["verdict"]) == (True, "undecided")
+    assert rows[CLAIM]["runs_here"]
+    # The verdict depends on the machine's noise, but both commands give the same.
+    assert cli.main(["claims", "bookstore", "--profile", "smoke", "--json"]) == DONE
+    judged = {row["id"]: row for row in json.loads(capfd.readouterr().out)}
+    assert rows[CLAIM]["verdict"] == judged[CLAIM]["verdict"] != "not run"
     assert all(
         one["language"] == "python" and "n=" in one["comparison"] for one in rows[CLAIM]["wanted"]
     )
