@@ -453,7 +453,7 @@ def _name_terms(claim: MeasuredClaim, row: Comparison) -> tuple[str, str]:
 
 
 def _describe_counts(verdict: Verdict, counts: Counter[Outcome], ran: Sequence[Comparison]) -> str:
-    """Return the counts in words, after the way in which a claim does not hold or is mixed."""
+    """Return the counts in words, after where or in which way comparisons are against the claim."""
     absent = ", ".join(f"{counts[name]} {name}" for name in _DID_NOT_RUN if counts.get(name))
     if not ran:
         return absent
@@ -473,7 +473,7 @@ def _describe_counts(verdict: Verdict, counts: Counter[Outcome], ran: Sequence[C
         if not way or 2 * count <= len(against):
             way = "no difference that matters, or the opposite"
         return f"{way}; {words}"
-    if verdict == "mixed":
+    if verdict == "mixed" or (verdict == "mostly holds" and counts.get("against")):
         return f"{_describe_mix(ran)}; {words}"
     return words
 
