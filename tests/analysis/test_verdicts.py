@@ -202,6 +202,14 @@ def test_mixed_names_the_factor_between_for_and_against() -> None:
     )
 
 
+def test_a_claim_that_mostly_holds_names_what_is_against_it() -> None:
+    by_product = [row(1.2, 1.5, b="MySQL")] * 6 + [row(0.5, 0.6)] * 2
+    found = judge_stated(claim(), *by_product)
+    assert found.verdict == "mostly holds"
+    assert found.words.startswith("for with MySQL, against with PostgreSQL; 6 of 8 for, 2 against")
+    assert judge_stated(claim(), *by_product[:6]).words == "6 of 6 for"
+
+
 def test_the_headline_is_the_papers_printed_number_else_the_largest_size_that_ran() -> None:
     small, large = row(1.2, 1.5, n=10), row(1.2, 1.5, n=1000)
     absent = row(n=100_000, published=3.0)
