@@ -473,7 +473,7 @@ def _describe_counts(verdict: Verdict, counts: Counter[Outcome], ran: Sequence[C
         if not way or 2 * count <= len(against):
             way = "no difference that matters, or the opposite"
         return f"{way}; {words}"
-    if verdict == "mixed" or (verdict == "mostly holds" and counts.get("against")):
+    if verdict in ("mixed", "mostly holds") and counts.get("against"):
         return f"{_describe_mix(ran)}; {words}"
     return words
 
