@@ -32,7 +32,7 @@ from benchbook.servers.programs import MissingServer
 from benchbook.studies import crud, harness, replication, tcp
 from benchbook.studies.catalogue import SLUGS, load_study
 from cases import REAL
-from checkout import ROOT
+from checkout import ROOT, copy_environment
 from shared_servers import list_outputs, needs_root
 from waiting import comes_true, is_gone
 
@@ -323,10 +323,9 @@ def test_an_account_that_is_not_root_gets_the_same_networks(
         tests,
     ]
     code = f"{IMPORT}; networks.enter_user_namespace(sys.argv[1:])"
-    # Options of these tests, such as -v, may need folders that the account cannot read.
     done = subprocess.run(
         [*guest, *processes.PYTHON, "-c", code, *command, __file__],
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        env=copy_environment(),
         capture_output=True,
         text=True,
     )

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import os
 import re
 import subprocess
 import sys
@@ -36,7 +35,7 @@ from benchbook.servers.address import (
 from benchbook.servers.deployment import DEPLOYMENT_VARIABLE, NO_DEPLOYMENT, Deployment, Topology
 from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import AvailableServer, MissingServer
-from checkout import ROOT
+from checkout import ROOT, copy_environment
 from shared_servers import PASSWORDS, explain_missing, skip_without
 from waiting import ask_each
 
@@ -381,18 +380,13 @@ def lent() -> Iterator[Deployment]:
 
 def run_two_tests(url: str) -> subprocess.CompletedProcess[str]:
     """Run two tests with an address given, one of a single server and one of a pair."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("PYTEST_") and name != "CI"
-    }
     chosen = [
         "tests/databases/test_capabilities.py",
         "-k",
         "postgresql+jsonb and (doubles or wait_for)",
     ]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen]
-    env = {**kept, "BENCHBOOK_POSTGRESQL_SINGLE_URL": url, "COLUMNS": "200"}
+    env = {**copy_environment(), "BENCHBOOK_POSTGRESQL_SINGLE_URL": url, "COLUMNS": "200"}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env)
 
 
